@@ -19,6 +19,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import check, compare, explain, find_slices, metrics_table, score, warmup
+    from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
@@ -61,6 +62,7 @@ _HOMES = {
     "convert": "ingest.annotations.converting",
     "convert_coco": "ingest.annotations.converting",
     "convert_trec": "ingest.sources.convert_trec",
+    "Collector": "collector",
     "Options": "schemas.options",
     "Scorecard": "scorecard.card",
     "Comparison": "statistics.comparison",
@@ -77,6 +79,7 @@ _HOMES = {
 """Public name -> module of this package that holds it."""
 
 __all__ = [
+    "Collector",
     "Comparison",
     "EndpointError",
     "EvalengineError",

@@ -45,17 +45,10 @@ def paired_values(
     Raises:
         InputError: unequal lengths; values of no task, or of several.
     """
-    found = {PREDICTIONS: column_of(predictions), GROUND_TRUTHS: column_of(truths)}
-    ours, theirs = found.values()
-    if ours is None or theirs is None:
+    pair = value_pair(predictions, truths)
+    if pair is None:
         return None
-    if all(isinstance(side.dtype, pl.Array) and not _fractions(side) for side in (ours, theirs)):
-        return None  # label maps
-    if len(ours) != len(theirs):
-        raise InputError(
-            f"the predictions are {len(ours):,} values and the ground truths {len(theirs):,}. Give"
-            " one of each for every datum, in the same order."
-        )
+    ours, theirs = pair
     notes = _indexes(predictions, truths)
     classes = None if labels is None else _classes(labels)
     theirs = _whole(theirs)
@@ -70,14 +63,33 @@ def paired_values(
         return _scores(many, theirs, classes, notes)
     if ours.dtype.is_float() and theirs.n_unique() > 2:
         ours = _whole(ours, strict=False)
-    pair = _columns(ours, theirs, classes, options)
-    if pair is None:
+    columns = _columns(ours, theirs, classes, options)
+    if columns is None:
         return None
-    names = {pair[0]: _named(ours, classes, PREDICTIONS), pair[1]: theirs}
-    names[pair[1]] = _named(theirs, classes, GROUND_TRUTHS)
+    names = {columns[0]: _named(ours, classes, PREDICTIONS), columns[1]: theirs}
+    names[columns[1]] = _named(theirs, classes, GROUND_TRUTHS)
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
     said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} values"
     return {TABLE: Source(frame.lazy(), said, notes=notes)}
+
+
+def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
+    """Plain values of both sides as series; None where the two are not both values.
+
+    Raises:
+        InputError: unequal lengths, or values of several types.
+    """
+    ours, theirs = column_of(predictions), column_of(truths)
+    if ours is None or theirs is None:
+        return None
+    if all(isinstance(side.dtype, pl.Array) and not _fractions(side) for side in (ours, theirs)):
+        return None  # label maps
+    if len(ours) != len(theirs):
+        raise InputError(
+            f"the predictions are {len(ours):,} values and the ground truths {len(theirs):,}. Give"
+            " one of each for every datum, in the same order."
+        )
+    return ours, theirs
 
 
 def _columns(

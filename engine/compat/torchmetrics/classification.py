@@ -89,8 +89,8 @@ class _Classification(Metric):
         else:
             columns = {"predicted": found > self.threshold if scores else found}
             columns = {"predicted": columns["predicted"].astype(np.int64)}
-        self._rows += len(truth)
-        self._keep(rows=pl.DataFrame({"actual": truth.astype(np.int64), **columns}))
+        rows = pl.DataFrame({"actual": truth.astype(np.int64), **columns})
+        self._kept.append({"rows": rows}, datums=len(truth))
 
     def _within(self, name: str, labels: Array) -> None:
         strange = labels[(labels < 0) | (labels >= self.n_labels)]

@@ -94,8 +94,8 @@ class MeanAveragePrecision(Metric):
         found = [self._image(f"preds[{i}]", one, i, "scores") for i, one in enumerate(preds)]
         truth = [self._image(f"target[{i}]", one, i) for i, one in enumerate(target)]
         if found:
-            self._keep(preds=pl.concat(found), target=pl.concat(truth))
-        self._rows += len(found)
+            sides = {"preds": pl.concat(found), "target": pl.concat(truth)}
+            self._kept.append(sides, datums=len(found))
 
     def _image(self, name: str, item: Mapping[str, Any], i: int, *more: str) -> pl.DataFrame:
         keys = [_GEOMETRY[one][0] for one in self.iou_type]
@@ -107,7 +107,7 @@ class MeanAveragePrecision(Metric):
         if labels.dtype.kind not in "iub" and n:
             raise InputError(f"{name}['labels']: integers are needed, not {labels.dtype}.")
         columns: dict[str, Any] = {
-            "datum_id": np.full(n, i + self._rows, np.int64),
+            "datum_id": np.full(n, i, np.int64),
             "label_value": labels.astype(np.int64),
         }
         area = np.zeros(n)
@@ -140,7 +140,7 @@ class MeanAveragePrecision(Metric):
         """The numbers by torchmetrics' names; -1 where there is nothing to count."""
         numbers: dict[str, Any] = {}
         classes: list[int] = []
-        if self._rows:
+        if self._kept.datums:
             both = [self._table(side)["label_value"].unique() for side in ("preds", "target")]
             classes = pl.concat(both).unique().sort().to_list()
         for iou_type in self.iou_type:
@@ -181,7 +181,7 @@ class MeanAveragePrecision(Metric):
             *tables,
             task="detection",
             dialect="coco",
-            datums=range(self._rows),
+            datums=range(self._kept.datums),
             labels=[0] if one_label else classes,
             iou_type=iou_type,
             box_format=self.box_format if column == "bbox" else None,

@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from ...batches import Batches
+from ...ingest.sources.arrays import as_array
 from ...schemas.errors import InputError, OptionError
 
 
@@ -25,8 +27,7 @@ class Metric(ABC):
 
     def reset(self) -> None:
         """Forget all batches."""
-        self._tables: dict[str, list[pl.DataFrame]] = {}
-        self._rows = 0
+        self._kept = Batches()
 
     @abstractmethod
     def update(self, preds: Any, target: Any) -> None:
@@ -57,33 +58,23 @@ class Metric(ABC):
         Raises:
             InputError: it is of another class or other arguments.
         """
-        state = ("_tables", "_rows")
         mine, theirs = (
-            {name: value for name, value in one.__dict__.items() if name not in state}
+            {name: value for name, value in one.__dict__.items() if name != "_kept"}
             for one in (self, incoming)
         )
         if type(incoming) is not type(self) or mine != theirs:
             raise InputError("merge_state: the other metric has another class or other arguments.")
-        for side, tables in incoming._tables.items():
-            moved = (one.with_columns(pl.col("^datum_id$") + self._rows) for one in tables)
-            self._tables.setdefault(side, []).extend(moved)
-        self._rows += incoming._rows
-
-    def _keep(self, **sides: pl.DataFrame) -> None:
-        for side, table in sides.items():
-            self._tables.setdefault(side, []).append(table)
+        self._kept.extend(incoming._kept)
 
     def _table(self, side: str) -> pl.DataFrame:
-        """All batches of a side; they become one table on the way.
+        """All batches of a side.
 
         Raises:
             InputError: there was no batch.
         """
-        if side not in self._tables:
+        if side not in self._kept:
             raise InputError(f"{type(self).__name__}.compute: nothing was updated yet.")
-        if len(self._tables[side]) > 1:
-            self._tables[side] = [pl.concat(self._tables[side], how="vertical_relaxed")]
-        return self._tables[side][0]
+        return self._kept.table(side)
 
 
 def array(name: str, values: Any) -> np.ndarray[Any, Any]:
@@ -92,9 +83,7 @@ def array(name: str, values: Any) -> np.ndarray[Any, Any]:
     Raises:
         InputError: no numbers.
     """
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    found = np.asarray(values)
+    found = as_array(values)
     if found.dtype.kind not in "fiub":
         raise InputError(f"{name}: a tensor of numbers is needed, not {found.dtype}.")
     return found

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
 
+from .arrays import as_array, is_array
 from .source import Source
 
 FORMAT = "label maps"
-_TABLES = ("polars", "pandas", "pyarrow")
 
 
 def are_label_maps(thing: Any) -> bool:
@@ -38,7 +37,7 @@ def open_label_maps(thing: Any) -> Source:
         InputError: arrays of other than whole numbers, or keys of two kinds.
     """
     ids = list(thing) if isinstance(thing, Mapping) else None
-    maps = [np.asarray(one) for one in _each(thing)]
+    maps = [as_array(one) for one in _each(thing)]
     for place, one in enumerate(maps):
         if one.dtype.kind not in "iub":
             raise InputError(
@@ -57,6 +56,7 @@ def open_label_maps(thing: Any) -> Source:
         pl.DataFrame({"datum_id": named, "raster": pl.Series(maps, dtype=pl.Object)}).lazy(),
         f"{kind} of {len(maps):,} label maps",
         FORMAT,
+        places=len(maps) if ids is None else None,
     )
 
 
@@ -94,16 +94,6 @@ def _each(thing: Any) -> Any:
 
 def _is_map(thing: Any) -> bool:
     return is_array(thing) and len(_shape(thing)) == 2
-
-
-def is_array(thing: Any) -> bool:
-    """NumPy's arrays and what becomes one without loss (tensors, images), but no table."""
-    named = type(thing).__module__.split(".")[0]
-    return named not in _TABLES and (
-        isinstance(thing, np.ndarray)
-        or hasattr(thing, "__array_interface__")
-        or (hasattr(thing, "__array__") and hasattr(thing, "shape"))
-    )
 
 
 def _shape(thing: Any) -> tuple[int, ...]:

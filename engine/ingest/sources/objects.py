@@ -13,9 +13,10 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from .arrays import as_array, is_array
 from .coco_objects import open_coco_object
 from .formats import by_extension
-from .label_maps import are_label_maps, is_array, open_label_maps
+from .label_maps import are_label_maps, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns
 from .paths import is_remote, looks_wild
@@ -139,7 +140,7 @@ def column_of(thing: Any) -> pl.Series | None:
             found = pl.from_arrow(thing)
             return found if isinstance(found, pl.Series) and found.dtype != pl.Struct else None
         if is_array(thing):
-            return _of_array(np.asarray(thing))
+            return _of_array(as_array(thing))
         if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
             return _of_values(thing)
     except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -153,8 +154,6 @@ def _of_array(array: np.ndarray) -> pl.Series | None:
         return None
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind == "f":
         array = array[:, 0]
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
     return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
 
 
@@ -163,7 +162,7 @@ def _of_values(values: Sequence[Any]) -> pl.Series | None:
     plain = all(issubclass(kind, (bool, int, float, str, np.generic)) for kind in kinds)
     deep = all(issubclass(kind, (list, tuple)) for kind in kinds)
     if not deep and not plain and all(map(is_array, values)):
-        arrays = [np.asarray(value) for value in values]
+        arrays = [as_array(value) for value in values]
         if {array.ndim for array in arrays} == {0}:
             return pl.Series([array.item() for array in arrays])
         if {array.ndim for array in arrays} != {1}:
@@ -253,6 +252,8 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _column(values: Any) -> Any:
     """Plain values whose integers and floats mix, alone or in lists, as floats; others as is."""
+    if is_array(values):
+        return as_array(values)
     if not isinstance(values, (list, tuple)):
         return values
     kinds = {type(value) for value in values} - {type(None)}

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from .label_maps import is_array
+from .arrays import as_array, is_array
 from .source import Source
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
     frame = _frame(columns, np.repeat(np.arange(len(images)), counts), box_format, title)
     datums = pl.DataFrame({"datum_id": np.arange(len(images))})
     said = f"{title}: {frame.height:,} objects in {len(images):,} images"
-    return Source(frame.lazy(), said, "images", datums=datums)
+    return Source(frame.lazy(), said, "images", datums=datums, places=len(images))
 
 
 def refuse_uneven(predictions: Any, truths: Any) -> None:
@@ -161,7 +161,7 @@ def _values(values: Any) -> Any:
     if not is_array(values):
         return values
     try:
-        return np.asarray(values)
+        return as_array(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"a {type(values).__name__} cannot be read: {error}") from None
 

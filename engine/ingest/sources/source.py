@@ -25,6 +25,8 @@ class Source(msgspec.Struct):
         warnings: what makes numbers of it meaningless, alike.
         found: the detections of a file that holds both sides, ``frame`` being the ground truths.
         shares: whether coordinates are shares of the image's width and height.
+        places: how many datums there are, where their ids are places in a list; None where they are
+            ids of their own.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
 
@@ -40,6 +42,7 @@ class Source(msgspec.Struct):
     warnings: tuple[tuple[str, str, int | None], ...] = ()
     found: pl.LazyFrame | None = None
     shares: bool = False
+    places: int | None = None
     facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:

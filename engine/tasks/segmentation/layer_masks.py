@@ -194,7 +194,7 @@ def _rasters(side: Side, rows: Array, workers: Workers) -> Layers:
     runs: list[Runs] = []
     shapes: list[tuple[int, ...]] = []
     for place, value in zip(places, values, strict=True):
-        pixels: Any = place.pixels  # there: rows of files were read above
+        pixels = np.asarray(place.pixels)  # there: rows of files were read above
         _refuse_size(place.named, pixels.shape)
         chosen = pixels != 0 if np.isnan(value) else pixels == value
         runs.append(scan(chosen.view(np.uint8).ravel(), np.array([0, chosen.size])))

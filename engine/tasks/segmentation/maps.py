@@ -112,7 +112,9 @@ def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) ->
                 and a.shape == b.shape
                 and a.dtype == b.dtype == "u1"
             ):
-                counter.add(place, a, b)  # nothing to open, to bring onto a grid or to refuse
+                counter.add(
+                    place, np.asarray(a), np.asarray(b)
+                )  # nothing to open, to bring onto a grid or to refuse
                 continue
         with ExitStack() as stack:
             try:

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of, opened
+from ...geometry.packed_maps import PackedMap
 from ...geometry.silence import silenced
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
@@ -27,14 +28,14 @@ class MapRow(msgspec.Struct, frozen=True):
     Attributes:
         row: of its table.
         teller: how messages call a row: the side, the row, the datum.
-        pixels: integers [h, w], where it is in memory.
+        pixels: integers [h, w], where it is in memory; compressed perhaps.
         path: of the file, where it is in one.
         band: of the file, from 1; None for its only one.
     """
 
     row: int
     teller: Callable[[int], str]
-    pixels: Array | None = None
+    pixels: Array | PackedMap | None = None
     path: str = ""
     band: int | None = None
 
@@ -92,6 +93,7 @@ class Map:
         self.file: Any = None
         self._stack = stack
         if place.pixels is not None:
+            self.pixels = np.asarray(place.pixels)
             height, width = place.pixels.shape
             self.shape: tuple[int, int] = (height, width)
             self.grid = Grid(height, width, ANYWHERE, "", 1)
@@ -169,7 +171,7 @@ class Map:
     def read(self, window: Window) -> Array:
         """The pixels of a window, integers [rows, columns]."""
         if self.place.pixels is not None:
-            return self.place.pixels[window.top : window.bottom, window.left : window.right]
+            return self.pixels[window.top : window.bottom, window.left : window.right]
         return self._read(self.file, self.band, window)
 
     def _read(self, file: Any, band: int, window: Window) -> Array:

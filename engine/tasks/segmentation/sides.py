@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.packed_maps import PackedMap
 from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.label_maps import FORMS
@@ -95,7 +96,7 @@ class Side(msgspec.Struct):
             for i, one in enumerate(_arrays(values))
         ]
 
-    def _checked(self, row: int, pixels: Array) -> Array:
+    def _checked(self, row: int, pixels: Array | PackedMap) -> Array | PackedMap:
         if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:
             raise InputError(
                 f"{self.row(row)}: 'raster' holds an array of shape {pixels.shape} of"
@@ -135,14 +136,15 @@ class Side(msgspec.Struct):
         return found
 
 
-def _arrays(values: pl.Series) -> list[Array | None]:
+def _arrays(values: pl.Series) -> list[Array | PackedMap | None]:
     """Pixels of each row as arrays, without copying more than lists demand."""
     if values.dtype == pl.Object:
-        return [None if one is None else np.asarray(one) for one in values.to_list()]
+        kept = (type(None), PackedMap)
+        return [one if isinstance(one, kept) else np.asarray(one) for one in values.to_list()]
     if isinstance(values.dtype, pl.Array) and not values.null_count():
         block: Array = values.to_numpy()
         return list(block)
-    arrays: list[Array | None] = []
+    arrays: list[Array | PackedMap | None] = []
     for row in values:  # lists: each row of pixels is a list of its own
         if row is None:
             arrays.append(None)

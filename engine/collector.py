@@ -1,0 +1,397 @@
+"""Batch by batch to one scorecard: what evaluation within a training loop keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import msgspec
+import polars as pl
+
+from .api import Progress, score
+from .batches import Batches
+from .geometry.packed_maps import packed, unpacked
+from .ingest.geometry_columns import says_boxes
+from .ingest.lists import open_datums
+from .ingest.problems import listing
+from .ingest.sources.label_maps import FORMAT as LABEL_MAPS
+from .ingest.sources.per_image import refuse_uneven
+from .ingest.sources.source import Source
+from .ingest.sources.tables import open_source
+from .ingest.values import paired_values, value_pair
+from .outofcore.memory_plan import BASE, limit_of
+from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from .schemas.errors import InputError, OptionError
+from .schemas.option_values import make_options
+from .schemas.options import Options
+from .schemas.tables import contracts
+from .schemas.wording import option
+from .scorecard.card import Scorecard
+
+if TYPE_CHECKING:
+    from .schemas.named import Named
+
+VALUES = "values"
+IDS = "ids"
+_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
+_REPEATED = ("refuse", "first")
+_SHARE = 4  # of a memory limit what batches may take until they are scored
+
+
+class Form(msgspec.Struct, frozen=True):
+    """What the batches of one table are.
+
+    Attributes:
+        format: as the reader calls it, or ``values``.
+        numbered: whether datums are places in a list.
+    """
+
+    format: str
+    numbered: bool
+
+
+class Collector:
+    """Predictions and ground truths of many batches, scored together.
+
+    A batch is whatever :func:`evalengine.score` takes: lists of dicts of boxes, labels and scores,
+    scores by class and classes, label maps, texts, tables. The numbers are those of one call with
+    the rows of all batches, to the bit. Collectors pickle and add up, so that processes each have
+    one; what they hold is rows, label maps compressed.
+
+    Args:
+        task: one of the tasks; what the first batch says unless given.
+        ground_truths: those of all batches, where they are known beforehand (a path, a table);
+            batches have predictions alone then.
+        datums: table or list of all datum ids, see :func:`evalengine.score`.
+        labels: table or list of declared classes.
+        repeated: what is done where the same of ``ids`` comes twice, as samplers pad the last
+            batches of several processes: ``refuse``, or ``first``, which keeps the first alone.
+        options: options to start from; those named here win.
+        **named: any field of :class:`evalengine.Options`. Of a ``memory_limit`` batches take a
+            quarter; more are written to the ``scratch`` folder until they are scored.
+
+    Raises:
+        OptionError: an option that does not exist.
+
+    Example:
+        >>> import evalengine as ee
+        >>> collector = ee.Collector("detection", dialect="coco")
+        >>> found = {"boxes": [[0, 0, 9, 9]], "labels": [1], "scores": [0.8]}
+        >>> collector.add([found], [{"boxes": [[0, 0, 9, 8]], "labels": [1]}])
+        >>> len(collector), collector.score().value("AP")
+        (1, 0.7999999999999999)
+    """
+
+    def __init__(
+        self,
+        task: str | None = None,
+        /,
+        *,
+        ground_truths: Any = None,
+        datums: Any = None,
+        labels: Any = None,
+        repeated: str = "refuse",
+        options: Options | Mapping[str, Any] | None = None,
+        **named: Unpack[Named],
+    ) -> None:
+        if repeated not in _REPEATED:
+            raise OptionError(f"repeated={repeated!r}: write one of {', '.join(_REPEATED)}.")
+        self.options = make_options(options, **named)
+        if task is not None:
+            self.options = make_options(self.options, task=task)
+        self.ground_truths, self.datums, self.labels = ground_truths, datums, labels
+        self.repeated = repeated
+        limit = self.options.memory_limit
+        room = None if limit is None else max(0, limit_of(limit) - BASE) // _SHARE
+        self._batches = Batches(room, self.options.scratch)
+        self._forms: dict[str, Form] = {}
+        self._notes: dict[str, tuple[str, str, int | None]] = {}
+        self._warned: dict[str, tuple[str, str, int | None]] = {}
+        self._rows = 0
+
+    def __len__(self) -> int:
+        """Datums that were added (images, label maps, values); rows of tables."""
+        return self._batches.datums or self._rows
+
+    def __repr__(self) -> str:
+        word = "datums" if self._batches.datums else "rows"
+        return f"Collector({self.options.task or 'any task'}: {len(self):,} {word})"
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._batches.clear()
+        self._forms, self._notes, self._warned, self._rows = {}, {}, {}, 0
+
+    def add(self, predictions: Any, ground_truths: Any = None, *, ids: Any = None) -> None:
+        """Keep a batch.
+
+        Args:
+            predictions: as :func:`evalengine.score` takes them, or one table of both sides.
+                Tensors are taken off their device.
+            ground_truths: the same; none where the collector was given all of them.
+            ids: the datums' ids, in the order of the batch, of lists and arrays, whose datums are
+                numbered 0, 1, 2, ... through all batches otherwise.
+
+        Raises:
+            InputError: what cannot be read, another form or other columns than in earlier batches,
+                or other than one id a datum. Nothing of the batch is kept then.
+        """
+        if ground_truths is not None and self.ground_truths is not None:
+            raise InputError("this collector has all ground truths already: add predictions alone.")
+        if _empty(predictions) and (ground_truths is None or _empty(ground_truths)):
+            return
+        sources = self._opened(predictions, ground_truths)
+        forms = {
+            role: Form(one.format, one.places is not None)
+            for role, one in sources.items()
+            if role not in (DATUMS, LABELS)
+        }
+        for role, form in forms.items():
+            if self._forms.get(role, form) != form or (self._forms and role not in self._forms):
+                told = ", ".join(f"{name} ({one.format})" for name, one in self._forms.items())
+                raise InputError(
+                    f"this batch is {role} ({form.format}), and earlier ones are {told}. Give every"
+                    " batch in the same form."
+                )
+        tables = {role: _collected(one) for role, one in sources.items()}
+        numbered = {one.places for one in sources.values()} - {None}
+        datums = numbered.pop() or 0 if numbered else 0
+        tables |= self._named(ids, datums if any(one.numbered for one in forms.values()) else None)
+        own = [role for role in tables if role not in forms or not forms[role].numbered]
+        self._batches.append(tables, datums=datums, own=own)
+        self._forms |= forms
+        self._rows += tables[next(iter(forms))].height
+        for one in sources.values():
+            self._notes |= {note[0]: note for note in one.notes if note[0] not in self._notes}
+            self._warned |= {note[0]: note for note in one.warnings if note[0] not in self._warned}
+
+    def _opened(self, predictions: Any, ground_truths: Any) -> dict[str, Source]:
+        """A batch's tables by role, with the datums and labels that came along."""
+        if ground_truths is not None and self._takes_values():
+            pair = value_pair(predictions, ground_truths)
+            if pair is not None:
+                frame = pl.DataFrame([pair[0].alias(PREDICTIONS), pair[1].alias(GROUND_TRUTHS)])
+                return {VALUES: Source(frame.lazy(), VALUES, VALUES, places=frame.height)}
+        if ground_truths is not None:
+            refuse_uneven(predictions, ground_truths)
+        first = TABLE if ground_truths is None and self.ground_truths is None else PREDICTIONS
+        given = {first: predictions, GROUND_TRUTHS: ground_truths}
+        sources = {
+            role: open_source(
+                thing,
+                box_format=self.options.box_format,
+                masks=not says_boxes(self.options),
+            )
+            for role, thing in given.items()
+            if thing is not None
+        }
+        for one in sources.values():
+            if one.shares or one.found is not None:
+                raise InputError(
+                    f"{one.description}: annotation files are scored as a whole, by score(...);"
+                    " batches are tables, lists and arrays."
+                )
+        last = [*sources.values()][-1]
+        if last.places is None:
+            for role, along in ((DATUMS, last.datums), (LABELS, last.labels)):
+                if along is not None:
+                    sources[role] = Source(along.lazy(), last.description, last.format)
+        return sources
+
+    def _takes_values(self) -> bool:
+        task = self.options.task
+        table = None if task is None else contracts(task).get(TABLE)
+        return task is None or (table is not None and bool(table.values))
+
+    def _named(self, ids: Any, datums: int | None) -> dict[str, pl.DataFrame]:
+        """The ids of a batch as a table, a row a datum."""
+        if ids is None:
+            if IDS in self._batches:
+                raise InputError("ids: earlier batches have them. Give every batch its ids.")
+            return {}
+        if datums is None:
+            raise InputError("ids: the rows of this batch name their datums themselves.")
+        if self._batches.datums and IDS not in self._batches:
+            raise InputError("ids: earlier batches have none. Give every batch its ids, or none.")
+        frame = open_datums(ids).frame.collect()
+        if frame.height != datums:
+            raise InputError(f"ids: {frame.height:,} for {datums:,} datums. Give one for each.")
+        return {
+            IDS: frame.rename({"datum_id": "id"})
+            .with_row_index("datum_id")
+            .cast({"datum_id": pl.Int64})
+        }
+
+    def merge(self, *others: Collector) -> Self:
+        """Add what other collectors of the same options hold, and return this one.
+
+        Datums without ids are numbered through, these first: ``ids`` keep the numbers free of how
+        batches were shared out.
+
+        Raises:
+            InputError: other options, or batches of another form.
+        """
+        for other in others:
+            if (other.options, other.repeated) != (self.options, self.repeated):
+                raise InputError("merge: the other collector has other options.")
+            if self._forms and other._forms and self._forms != other._forms:
+                raise InputError("merge: the other collector's batches are of another form.")
+            if len(self) and len(other) and (IDS in self._batches) != (IDS in other._batches):
+                raise InputError("merge: one collector's batches have ids, the other's have none.")
+            forms = self._forms | other._forms
+            own = [name for name in (*_SIDES, DATUMS, LABELS)
+                   if name not in forms or not forms[name].numbered]  # fmt: skip
+            self._batches.extend(other._batches, own)
+            self._forms = forms
+            self._notes = other._notes | self._notes
+            self._warned = other._warned | self._warned
+            self._rows += other._rows
+        return self
+
+    def __add__(self, other: object) -> Collector:
+        if not isinstance(other, Collector):
+            return NotImplemented
+        both = object.__new__(type(self))
+        both.__dict__.update(self.__dict__)
+        both._batches = Batches(*self._batches.limits)
+        both._forms, both._notes, both._warned, both._rows = {}, {}, {}, 0
+        return both.merge(self, other)
+
+    def score(
+        self,
+        *,
+        datums: Any = None,
+        labels: Any = None,
+        executor: Executor | str | None = None,
+        address: str | None = None,
+        progress: Progress | bool | None = None,
+        report: str | Path | None = None,
+        **named: Unpack[Named],
+    ) -> Scorecard:
+        """The scorecard of all batches; what is held stays, and more may be added.
+
+        Args:
+            datums: as :func:`evalengine.score`, in place of those the collector was given.
+            labels: the same.
+            executor: the same.
+            address: the same.
+            progress: the same.
+            report: the same.
+            **named: options for this call; they win over the collector's.
+
+        Raises:
+            InputError: nothing was added, an id came twice, or the tables break their contract.
+            OptionError: an option that does not exist, or that batches were read by.
+        """
+        if not self._forms:
+            raise InputError("Collector.score: nothing was added yet.")
+        options = make_options(self.options, **named)
+        if options.box_format != self.options.box_format:
+            raise OptionError(
+                f"{option('box_format', str(options.box_format))}: batches are read by it; write it"
+                " where the collector is made."
+            )
+        labels = self.labels if labels is None else labels
+        sources = self._sources(options, labels)
+        for role, given in ((DATUMS, datums if datums is not None else self.datums),
+                            (LABELS, labels)):  # fmt: skip
+            if given is None:
+                continue
+            sources[role] = given
+        truths = sources.get(GROUND_TRUTHS, self.ground_truths)
+        first = sources.get(TABLE) or sources.get(PREDICTIONS)
+        return score(
+            first,
+            truths,
+            options=options,
+            datums=sources.get(DATUMS),
+            labels=sources.get(LABELS),
+            executor=executor,
+            address=address,
+            progress=progress,
+            report=report,
+        )
+
+    def _sources(self, options: Options, labels: Any) -> dict[str, Any]:
+        """All batches as tables by role."""
+        names = self._distinct_ids()
+        notes = (*self._notes.values(), *self._left_out(names))
+        warnings = tuple(self._warned.values())
+        if VALUES in self._forms:
+            values = self._batches.table(VALUES)
+            found = paired_values(values[PREDICTIONS], values[GROUND_TRUTHS], labels, options)
+            if found is None:
+                raise InputError(f"these values are of no table of {option('task', options.task)}.")
+            for one in found.values():
+                if names is not None:
+                    one.frame = _by_id(one.frame, names)
+                one.notes += notes
+            return {**found}
+        sources: dict[str, Any] = {}
+        for role, form in self._forms.items():
+            frame = self._batches.scan(role)
+            if form.numbered and names is not None:
+                frame = _by_id(frame, names)
+            if form.format == LABEL_MAPS:  # at last: Polars mixes objects up where it joins
+                rows = frame.collect()
+                frame = rows.with_columns(unpacked(rows["raster"])).lazy()
+            said = f"{form.format} of {len(self):,} datums in batches"
+            sources[role] = Source(frame, said, form.format, notes=notes, warnings=warnings)
+            notes = warnings = ()
+            if form.numbered:
+                sources[role].datums = self._every_datum(names)
+        for role in (DATUMS, LABELS):
+            if role in self._batches:
+                sources[role] = self._batches.table(role).unique(maintain_order=True)
+        return sources
+
+    def _every_datum(self, names: pl.DataFrame | None) -> pl.DataFrame:
+        if names is not None:
+            return names.select(datum_id="id")
+        return pl.select(datum_id=pl.int_range(self._batches.datums, dtype=pl.Int64))
+
+    def _distinct_ids(self) -> pl.DataFrame | None:
+        """Number and id of each datum that counts; None where batches have no ids.
+
+        Raises:
+            InputError: an id that came twice, unless the first is to be kept.
+        """
+        if IDS not in self._batches:
+            return None
+        names = self._batches.table(IDS)
+        first = names["id"].is_first_distinct()
+        again = names.filter(~first)["id"].unique(maintain_order=True)
+        if len(again) and self.repeated == "refuse":
+            raise InputError(
+                f"ids: {len(again):,} of {int(first.sum()):,} datums were added more than once,"
+                f" first {listing(again.head(3).to_list())}. Samplers of several processes repeat"
+                " datums to fill their last batches: repeated='first' keeps one of each."
+            )
+        return names.filter(first)
+
+    def _left_out(self, names: pl.DataFrame | None) -> Sequence[tuple[str, str, int | None]]:
+        n = 0 if names is None else self._batches.datums - names.height
+        word = "datum" if n == 1 else "datums"
+        said = f"{n:,} {word} added again under an id that was there, left out."
+        return [("repeated_left_out", said, n)] if n else []
+
+
+def _empty(thing: Any) -> bool:
+    return isinstance(thing, Sequence) and not isinstance(thing, str) and not len(thing)
+
+
+def _collected(source: Source) -> pl.DataFrame:
+    rows = source.frame.collect()
+    if source.format == LABEL_MAPS:
+        return rows.with_columns(packed(rows["raster"].to_list()))
+    return rows
+
+
+def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
+    """Rows whose datums are numbered, by the datums' ids; rows of others are left out."""
+    if "datum_id" not in frame.collect_schema():  # a row a datum
+        frame = frame.with_row_index("datum_id").cast({"datum_id": pl.Int64})
+    joined = frame.join(names.lazy(), on="datum_id", how="inner", maintain_order="left")
+    return joined.drop("datum_id").rename({"id": "datum_id"})
