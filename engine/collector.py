@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 VALUES = "values"
 IDS = "ids"
-_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 _REPEATED = ("refuse", "first")
 _SHARE = 4  # of a memory limit what batches may take until they are scored
 
@@ -159,8 +158,7 @@ class Collector:
         numbered = {one.places for one in sources.values()} - {None}
         datums = numbered.pop() or 0 if numbered else 0
         tables |= self._named(ids, datums if any(one.numbered for one in forms.values()) else None)
-        own = [role for role in tables if role not in forms or not forms[role].numbered]
-        self._batches.append(tables, datums=datums, own=own)
+        self._batches.append(tables, datums=datums, own=_own(forms))
         self._forms |= forms
         self._rows += tables[next(iter(forms))].height
         for one in sources.values():
@@ -241,9 +239,7 @@ class Collector:
             if len(self) and len(other) and (IDS in self._batches) != (IDS in other._batches):
                 raise InputError("merge: one collector's batches have ids, the other's have none.")
             forms = self._forms | other._forms
-            own = [name for name in (*_SIDES, DATUMS, LABELS)
-                   if name not in forms or not forms[name].numbered]  # fmt: skip
-            self._batches.extend(other._batches, own)
+            self._batches.extend(other._batches, _own(forms))
             self._forms = forms
             self._notes = other._notes | self._notes
             self._warned = other._warned | self._warned
@@ -376,6 +372,12 @@ class Collector:
         word = "datum" if n == 1 else "datums"
         said = f"{n:,} {word} added again under an id that was there, left out."
         return [("repeated_left_out", said, n)] if n else []
+
+
+def _own(forms: Mapping[str, Form]) -> list[str]:
+    """The tables whose datums have ids of their own."""
+    sides = (TABLE, PREDICTIONS, GROUND_TRUTHS)
+    return [DATUMS, LABELS, *(one for one in sides if one in forms and not forms[one].numbered)]
 
 
 def _empty(thing: Any) -> bool:

@@ -273,6 +273,46 @@ class Scorecard:
             metric, filters = named[0], {**named[1], **filters}
         return one_value(self.metrics, self.labels, metric, filters)
 
+    def to_dict(
+        self,
+        prefix: str = "",
+        step: int | float | None = None,
+        *,
+        labels: bool = False,
+        slices: bool = False,
+        intervals: bool = True,
+        undefined: float | None = None,
+    ) -> dict[str, float]:
+        """The numbers as a flat dict of plain floats, as MLflow, W&B and TensorBoard take it.
+
+        A name is the metric with what it was taken at, then, behind a slash each, slice and label:
+        ``mAP_iou_0.5``, ``F1_macro``, ``nDCG_10``, ``AP_iou_0.5/weather_rain``, ``F1/cat``;
+        in a dialect with names of its own those, such as ``AP50``. All but letters, digits,
+        ``_``, ``.``, ``-`` and ``/`` becomes ``_``. Names that would be one say their ``parameters``
+        as well, or end in a dot and six digits of a hash of what they stand for.
+
+        Args:
+            prefix: before every name, such as ``val/``.
+            step: kept under ``step``, with the prefix; not there unless given.
+            labels: whether numbers of single labels are there; those of a metric that has no others
+                than of one label always are.
+            slices: whether numbers of slices are there.
+            intervals: whether ``_lower`` and ``_upper`` are, of numbers that have an interval.
+            undefined: what stands for a number that is undefined, such as NaN; left out unless
+                given.
+
+        Example:
+            >>> card.to_dict("val/")
+            {'val/mAPAveragedOverIOUs': 0.49, 'val/mAP_iou_0.5': 0.74, 'val/mAR': 0.56}
+        """
+        from ..report.flat import as_dict
+
+        refuse_cut_off()
+        return as_dict(
+            self, prefix, step, labels=labels, slices=slices, intervals=intervals,
+            undefined=undefined,
+        )  # fmt: skip
+
     def to_valor(self) -> list[dict[str, Any]]:
         """Valor's list of ``{"type", "value", "parameters"}``, with ``"label"`` where it has it."""
         exported: list[dict[str, Any]] = self._export("valor")
