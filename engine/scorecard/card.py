@@ -288,8 +288,8 @@ class Scorecard:
         A name is the metric with what it was taken at, then, behind a slash each, slice and label:
         ``mAP_iou_0.5``, ``F1_macro``, ``nDCG_10``, ``AP_iou_0.5/weather_rain``, ``F1/cat``;
         in a dialect with names of its own those, such as ``AP50``. All but letters, digits,
-        ``_``, ``.``, ``-`` and ``/`` becomes ``_``. Names that would be one say their ``parameters``
-        as well, or end in a dot and six digits of a hash of what they stand for.
+        ``_``, ``.``, ``-`` and ``/`` becomes ``_``. Names that would be one say ``parameters`` as
+        well, or end in a dot and six digits of a hash of what they stand for.
 
         Args:
             prefix: before every name, such as ``val/``.
