@@ -141,22 +141,6 @@ def _take_pairs(table: Any, seen: Any, out: Any) -> int:
     return found
 
 
-@kernel
-def _count_coded(a: Any, b: Any, low: Any, codes_a: Any, codes_b: Any, out: Any) -> None:
-    """Joint histogram of wider integers, whose indices have codes.
-
-    Args:
-        a: int32 [n], indices.
-        b: int32 [n], indices of the same pixels in the other map.
-        low: int64 [2], lowest index of either side.
-        codes_a: int32 [highest - lowest + 1], code of each index of the first.
-        codes_b: the same of the second.
-        out: int64 [codes of a, codes of b]; added to.
-    """
-    for i in range(a.size):
-        out[codes_a[a[i] - low[0]], codes_b[b[i] - low[1]]] += 1
-
-
 class ByteCounter:
     """Joint histograms of pairs of byte maps, one after the other, in the same tables."""
 
@@ -183,50 +167,3 @@ class ByteCounter:
         """
         n = _take_pairs(self._table, self._seen, self._out)
         return self._out[:, :n].copy()
-
-
-def count_wide(
-    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Joint histogram of two maps whose indices do not fit into bytes.
-
-    Args:
-        a: integers within int32, any shape.
-        b: the same of the same shape.
-
-    Returns:
-        indices of the first map int64 [m], of the second int64 [m], pixels int64 [m].
-    """
-    if a.size == 0:
-        none = np.empty(0, np.int64)
-        return none, none.copy(), none.copy()
-    sides = [frozen(side.reshape(-1), np.int32) for side in (a, b)]
-    low = np.array([side.min() for side in sides], np.int64)
-    span = [int(side.max()) - int(least) + 1 for side, least in zip(sides, low, strict=True)]
-    if max(span) > _SPAN:
-        return _count_sorted(*sides)
-    values, codes = [], []
-    for side, least, width in zip(sides, low, span, strict=True):
-        here = np.zeros(width, bool)
-        here[side - np.int32(least) if width <= 2**31 - 1 else side.astype(np.int64) - least] = True
-        values.append(np.flatnonzero(here) + least)
-        codes.append((np.cumsum(here) - 1).astype(np.int32))
-    if values[0].size * values[1].size > _CELLS:
-        return _count_sorted(*sides)
-    out = np.zeros((values[0].size, values[1].size), np.int64)
-    _count_coded(*sides, frozen(low, np.int64), *(frozen(c, np.int32) for c in codes), out)
-    at, to = np.nonzero(out)
-    return values[0][at], values[1][to], out[at, to]
-
-
-_SPAN = 1 << 24  # places in the table of codes of one side
-_CELLS = 1 << 24  # pairs of codes
-
-
-def _count_sorted(
-    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The same for indices that lie far apart, by sorting the pairs."""
-    joint = (a.astype(np.int64) << 32) | (b.astype(np.int64) & 0xFFFFFFFF)
-    pair, count = np.unique(joint, return_counts=True)
-    return pair >> 32, (pair & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64), count

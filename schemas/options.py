@@ -371,7 +371,6 @@ FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(O
 
 _BOXES = (
     "box_format",
-    "iou_type",
     "iou_thresholds",
     "iou_thresholds_to_return",
     "recall_score_threshold",
@@ -407,7 +406,8 @@ _LISTS = (
     "persistence",
     "ignore_identical_ids",
 )
-_SHAPES = ("convert_to", "invalid_polygons", "remote_rasters", "raster_root")
+_SHAPES = ("convert_to", "invalid_polygons")
+_RASTERS = ("remote_rasters", "raster_root")
 _PIXELS = ("ignore_index", "background", "resample")
 _VERDICTS = ("mode", "atomicity", "coverage", "strict_mode", "penalize_ambiguous")
 _TEXTS = (
@@ -434,7 +434,8 @@ TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_LISTS, ("retrieval",)),
     **dict.fromkeys(_SHAPES, ("detection", "segmentation")),
     **dict.fromkeys(_PIXELS, ("segmentation",)),
-    "boundary_ratio": ("detection",),
+    **dict.fromkeys(_RASTERS, ("detection", "segmentation", "panoptic")),
+    **dict.fromkeys(("iou_type", "boundary_ratio"), ("detection", "panoptic")),
     "convert_to": ("detection",),
     **dict.fromkeys(_VERDICTS, ("judged",)),
     "beta": ("classification", "judged"),

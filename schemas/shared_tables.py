@@ -53,6 +53,13 @@ INDEX = Column(
     ("label_index", "pixel_value", "train_id"),
     nullable=True,
 )
+ISTHING = Column(
+    "isthing",
+    "flag",
+    "1 for countable things, 0 for stuff, in panoptic segmentation.",
+    ("is_thing", "thing"),
+    nullable=True,
+)
 FREQUENCY = Column(
     "frequency", "text", "How common the label is (LVIS: r, c, f).", (), nullable=True
 )
@@ -62,6 +69,6 @@ LABEL_TABLE = Table(
     "all",
     LABELS,
     (LABEL_ROW,),
-    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX, ISTHING),
     ("label_key", "label_value"),
 )

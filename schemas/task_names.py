@@ -1,3 +1,3 @@
 """The tasks, by name."""
 
-NAMES = ("classification", "detection", "retrieval", "segmentation", "text", "judged")
+NAMES = ("classification", "detection", "retrieval", "segmentation", "panoptic", "text", "judged")

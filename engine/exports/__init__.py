@@ -38,6 +38,7 @@ REGISTRY: dict[str, Export] = {
         needs=frozenset({"iou_thresholds"}),
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
+    "panoptic": Export("panoptic:to_panoptic", ("panoptic",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
     "ragas": Export("ragas:to_ragas", ("retrieval", "text", "judged")),
     "remem": Export("remem:to_remem", ("retrieval",)),

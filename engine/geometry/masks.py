@@ -20,6 +20,7 @@ from .ranges import Array, Over, in_ranges, offsets_of
 __all__ = [
     "Masks",
     "boundary",
+    "boundary_depth",
     "concat",
     "different_sizes",
     "from_pixels",
@@ -154,6 +155,12 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
+def boundary_depth(height: Array, width: Array, ratio: float) -> Array:
+    """How wide the boundary of masks is, pixels, int64; see :func:`boundary`."""
+    depth: Array = np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
+    return depth
+
+
 def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Masks:
     """The pixels of each mask that lie within a distance of its outline, on its inner side.
 
@@ -167,7 +174,7 @@ def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Mas
         over: runs ranges side by side.
     """
     height, width = masks.height, masks.width
-    depth = np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
+    depth = boundary_depth(height, width, ratio)
 
     def run(first: int, last: int) -> Runs:
         h, w, d = height[first:last], width[first:last], depth[first:last]

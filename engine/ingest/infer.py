@@ -62,6 +62,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     filled = [role for role in roles if inputs.schemas[role]] or roles
     fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
     for refuted in (fit.refuted for fit in fits if fit.refuted):
+        if any(fit.complete and fit.here and refuted <= fit.known for fit in fits):
+            continue  # a task that takes all of that for what it is
         # The predictions lack what the other task needs, which that task's contract says best.
         meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
         if len(meant) == 1:

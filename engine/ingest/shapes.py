@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, label_maps, pairs, ranked, references, vectors, verdicts
+from . import box_checks, label_maps, pairs, ranked, references, segments, vectors, verdicts
 from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
 from .geometry_columns import GEOMETRY_NAMES, check_first, check_last, find_objects, has_objects
@@ -62,6 +62,7 @@ SHAPES: dict[str, Shape] = {
         low_hint=" (are the boxes corners rather than extents?)",
     ),
     "pixels": Shape(first=label_maps.check_rows),
+    "segments": Shape(first=segments.check_segments),
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
     "ranked": Shape(first=ranked.check_order),
     "lists": Shape(first=ranked.check_items),

@@ -328,6 +328,11 @@ class Scorecard:
         exported: list[dict[str, float]] = self._export("continuous_eval")
         return exported
 
+    def to_panoptic(self) -> dict[str, Any]:
+        """panopticapi's results: All, Things, Stuff and per_class."""
+        exported: dict[str, Any] = self._export("panoptic")
+        return exported
+
     def to_remem(self) -> tuple[dict[str, float], list[dict[str, float]]]:
         """REMem's pooled values, and its dict for every example."""
         exported: tuple[dict[str, float], list[dict[str, float]]] = self._export("remem")

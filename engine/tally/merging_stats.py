@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from ..schemas.errors import InputError
+from .counted_rows import merged_crossings
 from .datums import Labels
 from .merging import joined
-from .pixels import Areas, Crossings, Images, Pixels
+from .pixels import Areas, Images, Pixels
 from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
@@ -132,14 +133,7 @@ def merge_pixels(
         label[order],
         *(kept("areas", name)[order] for name in ("truth", "found", "right")),
     )
-    datum = mapped("crossings", "datum", datums)
-    actual = mapped("crossings", "actual", labels)
-    predicted = mapped("crossings", "predicted", labels)
-    key = whole.key[np.maximum(actual, predicted)]
-    order = np.lexsort((predicted, actual, key, datum))
-    crossings = Crossings(
-        datum[order], actual[order], predicted[order], kept("crossings", "count")[order]
-    )
+    crossings = merged_crossings([part.crossings for part in parts], datums, labels, whole)
     images = _sorted(
         [
             msgspec.structs.replace(

@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.sums import ExactSums
-from .datums import Labels
-from .ranked_view import View
-from .stats import StatsView
+from .counted_draws import CountDraws
+from .counted_rows import CountsView, Crossings, no_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -33,22 +31,6 @@ class Areas(msgspec.Struct, frozen=True):
     truth: Array
     found: Array
     right: Array
-
-
-class Crossings(msgspec.Struct, frozen=True):
-    """One row a datum and pair of labels, of one key, that share pixels.
-
-    Attributes:
-        datum: int32 [n], datum code.
-        actual: int32 [n], label code in the ground truth, -1 for pixels without a label there.
-        predicted: int32 [n], the same in the prediction; never -1 on both sides.
-        count: int64 [n], pixels.
-    """
-
-    datum: Array
-    actual: Array
-    predicted: Array
-    count: Array
 
 
 class Images(msgspec.Struct, frozen=True):
@@ -87,37 +69,20 @@ class Pixels(msgspec.Struct, frozen=True):
     declared: Array | None
     ignored: Array
 
+    def bare(self) -> Pixels:
+        """What all datums share, without rows."""
+        return msgspec.structs.replace(
+            self, areas=no_rows(self.areas), crossings=no_rows(self.crossings),
+            images=no_rows(self.images),
+        )  # fmt: skip
+
     def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None, Array | None]]:
         """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""
         yield self, group, None
 
 
-class PixelView(View):
-    """Pixels by groups of datums.
-
-    Args:
-        pixels: the tally, :class:`Pixels` or :class:`~evalengine.tally.pixel_parts.PixelParts`.
-        labels: of the run.
-        stats: metrics of single datums, a column a metric, one parameter a label key.
-        **grouping: see :class:`View`.
-    """
-
-    def __init__(self, pixels: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
-        super().__init__(labels, **grouping)
-        self.pixels = pixels
-        self.single: Any = StatsView(stats, labels, **grouping)
-
-    def _blocks(self) -> Iterator[tuple[Pixels, Array | None]]:
-        for pixels, group, _ in self.pixels.blocks(self.group):
-            if pixels is not self.pixels:
-                self.refuse_draws()
-            yield pixels, group
-
-    def image_total(self, need: str) -> tuple[Array, Array]:
-        """Sums of a metric over datums, and how many have it, float64 [group, key] each."""
-        (column,) = self.single.stats.columns[need]
-        total, many = self.single.total(column)
-        return total[:, :, 0], many[:, :, 0]
+class PixelView(CountsView):
+    """Pixels by groups of datums; see :class:`.CountsView`."""
 
     def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
         """Exact sums over datums and labels of each key, leaving out undefined values.
@@ -128,45 +93,17 @@ class PixelView(View):
         Returns:
             sums, and how many values entered each, float64 [group, key].
         """
-        many = np.zeros((self.n_groups, len(self.labels.key_names)))
-        total = ExactSums(many.size)
-        for pixels, groups in self._blocks():
-            areas = pixels.areas
-            value = of(pixels)
-            group = np.zeros(value.size, np.int64) if groups is None else groups[areas.datum]
-            chosen = ~np.isnan(value) & (group >= 0)
-            place = group[chosen], self.labels.key[areas.label[chosen]]
-            times = 1 if self.weights is None else self.weights[areas.datum[chosen]]
-            total.add(value[chosen] * times, place[0] * many.shape[1] + place[1])
-            np.add.at(many, place, times)
-        return total.rounded().reshape(many.shape), many
 
-    def _summed(self, of: Callable[[Pixels], tuple[Array, Array, Array]], n_codes: int) -> Array:
-        """Sums of whole numbers by group and code, weighted by the datums' weights.
+        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
+            return pixels.areas.datum, self.labels.key[pixels.areas.label], of(pixels)
 
-        Args:
-            of: from counts to rows: datum int32 [n], code int32 [n], value int64 or bool [n].
-            n_codes: number of codes.
-
-        Returns:
-            int64 [group, code].
-        """
-        out = np.zeros((self.n_groups, n_codes), np.int64)
-        for pixels, groups in self._blocks():
-            datum, code, values = of(pixels)
-            group = np.zeros(datum.size, np.int64) if groups is None else groups[datum]
-            inside = group >= 0
-            values = values.astype(np.int64, copy=False)
-            if self.weights is not None:
-                values = values * self.weights[datum]
-            np.add.at(out, (group[inside], code[inside]), values[inside])
-        return out
+        return self.exact_total(rows, len(self.labels.key_names))
 
     def _by_label(self, name: str) -> Array:
         def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
             return pixels.areas.datum, pixels.areas.label, getattr(pixels.areas, name)
 
-        return self._summed(rows, len(self.labels))
+        return self.summed(rows, len(self.labels))
 
     @cached_property
     def truth(self) -> Array:
@@ -187,7 +124,7 @@ class PixelView(View):
         def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
             return pixels.images.datum, pixels.images.key, values(pixels.images)
 
-        return self._summed(rows, len(self.labels.key_names))
+        return self.summed(rows, len(self.labels.key_names))
 
     @cached_property
     def counted(self) -> Array:
@@ -209,23 +146,6 @@ class PixelView(View):
         """Datums, int64 [group, key]."""
         return self._by_key(lambda images: np.ones(images.datum.size, np.int64))
 
-    @cached_property
-    def crossed(self) -> tuple[Array, Array, Array, Array]:
-        """Pairs of labels that share pixels: group, actual, predicted (-1 for none), pixels."""
-        n = len(self.labels) + 1
 
-        def pair(pixels: Pixels) -> Array:
-            crossings = pixels.crossings
-            return (crossings.actual.astype(np.int64) + 1) * n + crossings.predicted + 1
-
-        pairs = np.zeros(0, np.int64)
-        for pixels, _ in self._blocks():
-            pairs = np.union1d(pairs, pair(pixels))
-
-        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
-            at = np.searchsorted(pairs, pair(pixels))
-            return pixels.crossings.datum, at, pixels.crossings.count
-
-        counts = self._summed(rows, pairs.size)
-        group, at = np.nonzero(counts)
-        return group, pairs[at] // n - 1, pairs[at] % n - 1, counts[group, at]
+class PixelDraws(CountDraws, PixelView):
+    """A view of pixels whose groups are draws."""

@@ -149,7 +149,7 @@ def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.Dat
     )
 
 
-def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
+def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataFrame:
     """Declared labels, mapped as the rows are, as label_key, label_value, label_name.
 
     Without a key of their own they are declared for every key there is.
@@ -157,6 +157,7 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
     Args:
         frames: the tables, for declared labels and the label map.
         pairs: label_key and label_value of the rows.
+        more: further columns of declared labels, kept where they are there.
     """
     key = ["label_key", "label_value"]
     schema: dict[str, Any] = {**pairs.select(key).schema, "label_name": pl.String}
@@ -167,16 +168,19 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame) -> pl.DataFrame:
     if "label_name" in labels.columns:
         name = pl.col("label_name").cast(pl.String)
     value = pl.col("label_value").cast(schema["label_value"])
+    kept = [column for column in more if column in labels.columns]
     if "label_key" in labels.columns:
-        table = labels.select("label_key", value, name.alias("label_name"))
+        table = labels.select("label_key", value, name.alias("label_name"), *kept)
     else:
         keys = pairs["label_key"].unique().sort()
         if keys.is_empty():
             keys = pl.Series("label_key", [DEFAULT_LABEL_KEY])
-        table = labels.select(value, name.alias("label_name")).join(keys.to_frame(), how="cross")
-        table = table.select(*key, "label_name")
+        table = labels.select(value, name.alias("label_name"), *kept)
+        table = table.join(keys.to_frame(), how="cross").select(*key, "label_name", *kept)
     if frames.label_map:
-        table = _mapped(table, frames.label_map).with_columns(table["label_name"])
+        table = _mapped(table, frames.label_map).with_columns(
+            table["label_name"], *(table[one] for one in kept)
+        )
     return table.unique(key, keep="first", maintain_order=True)
 
 

@@ -14,7 +14,7 @@ import rasterio
 
 from evalengine.geometry.grids import grid_of, opened
 from evalengine.geometry.silence import silenced
-from evalengine.tasks.segmentation.rasters import in_thread, quiet
+from evalengine.tasks.pixels.rasters import in_thread, quiet
 
 
 @pytest.fixture

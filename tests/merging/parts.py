@@ -382,3 +382,45 @@ def segmentation(seed: int) -> Case:
     if rng.random() < 0.5:
         tables["labels"] = pl.DataFrame({"label_value": [1, 2, 3, 0, 9]})
     return Case((side("found"), side("truth")), options, tables=tables)
+
+
+def panoptic(seed: int) -> Case:
+    """Maps of segments of things and stuff, some void, some crowds, some images of one side."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 7)
+
+    def side(truth: bool) -> pl.DataFrame:
+        rows: list[dict[str, Any]] = []
+        for datum in ids:
+            if rng.random() < 0.1:
+                continue
+            pixels = rng.integers(0, 4, (3, 2)).repeat(2, axis=0).repeat(3, axis=1)
+            here = [int(one) for one in np.unique(pixels) if one] or [None]
+            rows += [
+                {
+                    "datum_id": datum,
+                    "segment_id": segment,
+                    "label_value": None if segment is None else int(rng.integers(1, 4)),
+                    "raster": pixels.tolist(),
+                    "iscrowd": truth and rng.random() < 0.2,
+                }
+                for segment in here
+            ]
+        schema = {
+            "datum_id": ids.dtype,
+            "segment_id": pl.Int64,
+            "label_value": pl.Int64,
+            "raster": pl.List(pl.List(pl.Int64)),
+            "iscrowd": pl.Boolean,
+        }
+        made = pl.DataFrame(rows, schema=schema)
+        return made if truth else made.drop("iscrowd")
+
+    options: dict[str, Any] = {"metrics": metrics.names("panoptic"), "by": ["weather"]}
+    options["dialect"] = str(rng.choice(["standard", "coco", "torchmetrics"]))
+    if options["dialect"] != "torchmetrics" and rng.random() < 0.3:
+        options |= {"iou_type": "boundary", "boundary_ratio": 0.1}
+    tables: dict[str, Any] = {"datums": _slices(ids, rng)}
+    if rng.random() < 0.7:
+        tables["labels"] = pl.DataFrame({"label_value": [1, 2, 3, 9], "isthing": [1, 0, 1, 0]})
+    return Case((side(truth=False), side(truth=True)), options, tables=tables)

@@ -15,6 +15,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "segmentation": ("segmentation", parts.segmentation),
+    "panoptic": ("panoptic", parts.panoptic),
     "retrieval": ("retrieval", parts.retrieval),
     "lists": ("retrieval", parts.lists),
     "text": ("text", parts.text),

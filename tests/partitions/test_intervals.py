@@ -19,7 +19,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine.statistics.intervals import METHODS
 
-BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation")
+BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation", "panoptic")
 """Cases whose draws are added up part by part."""
 
 
@@ -82,7 +82,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert_frame_equal(again, usual, check_exact=True)
 
 
-@pytest.mark.parametrize("name", ["detection", "retrieval", "segmentation"])
+@pytest.mark.parametrize("name", ["detection", "retrieval", "segmentation", "panoptic"])
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)

@@ -15,7 +15,7 @@ from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
 from sizes import tune
 
 import evalengine as ee
-from evalengine.tasks.segmentation import maps, rasters
+from evalengine.tasks.pixels import maps, rasters
 
 FOUND, TRUTH = some_maps()
 ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.kernels.pixel_counts import ByteCounter, count_wide
+from evalengine.kernels.pair_counts import count_wide
+from evalengine.kernels.pixel_counts import ByteCounter
 
 
 def counted(found: tuple[Any, Any, Any]) -> dict[tuple[int, int], int]:

@@ -21,6 +21,7 @@ class _Category(msgspec.Struct):
     name: str | None = None
     supercategory: str | None = None
     frequency: str | None = None
+    isthing: int | bool | None = None
 
 
 def there(raw: msgspec.Raw) -> bool:
@@ -102,4 +103,7 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):
             columns["label_name" if field == "name" else field] = pl.Series(values, dtype=pl.String)
+    things = [row.isthing for row in rows]
+    if any(thing is not None for thing in things):
+        columns["isthing"] = pl.Series(things, dtype=pl.Int64, strict=False)
     return pl.DataFrame(columns)

@@ -19,6 +19,7 @@ from .coco_objects import array_kind
 from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
+from .panoptic import is_panoptic, read_panoptic
 from .source import Source
 
 _HEAD = 1 << 16
@@ -27,10 +28,12 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """What a JSON file holds: coco, coco_results, coco_annotations, mapping, records or lines.
+    """What a JSON file holds: coco, coco_results, coco_annotations, panoptic, mapping, records or
+    lines.
 
-    An object is taken for COCO ground truths, unless it maps queries to documents; an array for
-    COCO results or annotations if its first object has an image, a category and a box or mask.
+    An object is taken for COCO ground truths, unless it maps queries to documents or its images
+    have ``segments_info``; an array for COCO results or annotations if its first object has an
+    image, a category and a box or mask.
 
     Raises:
         ReadError: neither object nor array.
@@ -103,6 +106,8 @@ def _open_one(name: str, box_format: str | None, *, masks: bool) -> Source:
 
     buffer = _map(name)
     kind = _sniff(buffer, name)
+    if kind == "panoptic":
+        return read_panoptic(buffer, name)
     if kind == "mapping":
         return read_mapping(buffer, name)
     if kind == "coco":
@@ -129,7 +134,9 @@ def _sniff(buffer: Any, name: str) -> str:
     if head[:1] == b"{":
         if _is_lines(head, len(buffer)):
             return "lines"
-        return "mapping" if is_nested(head) else "coco"
+        if is_nested(head):
+            return "mapping"
+        return "panoptic" if is_panoptic(buffer) else "coco"
     if head[:1] != b"[":
         raise ReadError(
             f"{name}: not JSON: it begins with {head[:12]!r}. An object or array is needed."
@@ -140,7 +147,7 @@ def _sniff(buffer: Any, name: str) -> str:
     first = _first_object(buffer, head)
     if first is None:
         return "records"
-    return array_kind(first)
+    return "panoptic" if "segments_info" in first else array_kind(first)
 
 
 def _is_lines(head: bytes, size: int) -> bool:

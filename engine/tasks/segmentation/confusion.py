@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ...schemas.results import frame_schema
 from ...tally.pixels import PixelView
+from ..crossings import crossing_frame
 
 
 def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl.DataFrame:
@@ -22,36 +22,17 @@ def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl
         label has, null beside no label; and ``share``: of pixels that the other side leaves without
         a label, / all of the label, null for pairs.
     """
-    labels = view.labels
     group, actual, predicted, count = view.crossed
-    last = len(labels)
-    none = pl.Series("label_value", [None], dtype=labels.dtype)
-    values = pl.concat([labels.frame["label_value"], none])
     pair = (actual >= 0) & (predicted >= 0)
     # Of a missing label, -1, the sums of the last one are read, and not used.
     truth, found = (
         np.pad(sums, ((0, 0), (0, 1)))[group, code]
         for sums, code in ((view.truth, actual), (view.found, predicted))
     )
-    made = {
-        "label_key": labels.frame["label_key"].gather(np.where(actual < 0, predicted, actual)),
-        "actual": values.gather(np.where(actual < 0, last, actual)),
-        "predicted": values.gather(np.where(predicted < 0, last, predicted)),
-        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
-        "count": count,
-    }
     nan = np.full(count.size, np.nan)
     union, own = truth + found - count, np.where(actual < 0, found, truth)
     iou = np.divide(count, union, out=nan.copy(), where=pair)
     share = np.divide(count, own, out=nan, where=~pair)
-    schema = frame_schema("confusion", label=labels.dtype)
-    return pl.DataFrame(made).select(
-        *(
-            pl.col(name).cast(dtype)
-            if name in made
-            else pl.lit(column if name == "slice" else None, dtype=dtype).alias(name)
-            for name, dtype in schema.items()
-        ),
-        pl.Series("iou", iou, nan_to_null=True),
-        pl.Series("share", share, nan_to_null=True),
+    return crossing_frame(column, names, view).with_columns(
+        pl.Series("iou", iou, nan_to_null=True), pl.Series("share", share, nan_to_null=True)
     )

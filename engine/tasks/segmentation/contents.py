@@ -13,10 +13,10 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ..contents import LABELS, Content, LabelPixels, PixelsWrong, called, copied
 from ..encoding import dataset_of, encode_datums, taken
 from ..outlines import of_pixels
-from .maps import Pair, opened_pair
-from .rasters import quiet, windows_of
+from ..pixels.maps import Pair, opened_pair
+from ..pixels.rasters import quiet, windows_of
+from ..pixels.sides import side_of
 from .settings import Settings
-from .sides import side_of
 from .tallies import Tallies
 from .units import Units
 

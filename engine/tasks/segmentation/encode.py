@@ -10,16 +10,17 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Crossings, Pixels
+from ...tally.pixels import Areas, Pixels
 from ..encoding import dataset_of, encode_datums, encode_labels, taken
+from ..pixels.histograms import NOTHING, Pairs
+from ..pixels.maps import count_maps
+from ..pixels.sides import Side, side_of
 from ..workers import Workers
 from .grid_notes import resampling_notes
-from .histograms import NOTHING, Pairs
-from .maps import count_maps
 from .naming import apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
-from .sides import Side, side_of
 from .units import Units, declared_codes, distinct, images_of, seen_of, summed, with_keys
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ import polars as pl
 
 from ...ingest.problems import Note, note_of
 from ...schemas.wording import option
-from .histograms import NOTHING, Pairs
+from ..pixels.histograms import NOTHING, Pairs
 from .units import Units
 
 Array = np.ndarray[Any, Any]

@@ -23,10 +23,10 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums
 from ..image_sizes import declared_sizes, sizes_in
+from ..pixels.rasters import Map, MapRow, in_thread, quiet
+from ..pixels.sides import Side
 from ..workers import Workers
-from .rasters import Map, MapRow, in_thread, quiet
 from .settings import Settings
-from .sides import Side
 
 Array = np.ndarray[Any, Any]
 

@@ -11,15 +11,16 @@ import polars as pl
 from ...geometry.masks import Masks, intersections, union_by
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of
+from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Crossings, Pixels
+from ...tally.pixels import Areas, Pixels
 from ..encoding import encode_labels
+from ..pixels.sides import Side
 from ..workers import Workers
 from .layer_masks import Layers, Sizes, layers_of, with_polygons
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
 from .one_grid import refuse_other_grids
 from .settings import Settings
-from .sides import Side
 from .units import Units, declared_codes, images_of, seen_of, summed, with_keys
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...geometry.grids import Grid, grid_of, opened
 from ...ingest.problems import count_of
 from ...schemas.errors import InputError
-from .sides import Side
+from ..pixels.sides import Side
 
 _SHOWN = 3
 

@@ -1,13 +1,13 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
-from ...tally.pixel_draws import PixelDraws
+from ...tally.pixels import PixelDraws
 from ..contents import Contents
+from ..counted_parts import counts_in_parts
 from ..task import LateNotes, PageFrame, Task
 from .contents import contents, with_regions
 from .explaining import explain
 from .fitting import fit
 from .losses import losses
-from .parts import IN_PARTS
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, label_notes, merge, tally
@@ -41,6 +41,6 @@ TASK = Task(
         ),
         label_notes,
     ),
-    in_parts=IN_PARTS,
+    in_parts=counts_in_parts("pixels", merge),
     page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )

@@ -33,7 +33,7 @@ class Tallies(msgspec.Struct, frozen=True):
         datums: ids and slices.
         labels: of both sides and the declared ones.
         pixels: the counts, :class:`~evalengine.tally.pixels.Pixels`, or in files
-            :class:`~evalengine.tally.pixel_parts.PixelParts`.
+            :class:`~evalengine.tally.counted_rows.CountParts`.
         stats: metrics of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
             :class:`~evalengine.tally.stats_parts.StatsParts`.
         present: int8 [n_datums], standing of each datum by the sides it stands in alone.
@@ -120,6 +120,6 @@ def label_notes(tallies: Tallies) -> list[Note]:
         side: frame[np.flatnonzero(getattr(seen, name)[0])]
         for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))
     }
-    if tallies.pixels.declared is not None:
-        pairs[LABELS] = frame.filter(pl.Series(tallies.pixels.declared))
+    if seen.whole.declared is not None:
+        pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
     return meeting.label_notes(pairs, dict.fromkeys(pairs, True))

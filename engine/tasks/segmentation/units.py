@@ -12,8 +12,8 @@ from ...ingest.frames import Frames
 from ...tally.datums import Labels
 from ...tally.pixels import Images
 from ..encoding import declared_labels
+from ..pixels.sides import Side
 from .naming import Seen
-from .sides import Side
 
 Array = np.ndarray[Any, Any]
 

@@ -100,8 +100,8 @@ def _chosen(view: PixelView, rule: str, *, declared: bool) -> Array:
         true: Array = view.truth > 0
         return true
     here = used(view)
-    if view.pixels.declared is not None and (declared or rule == DECLARED):
-        here = here | view.pixels.declared
+    if view.whole.declared is not None and (declared or rule == DECLARED):
+        here = here | view.whole.declared
     return here
 
 
@@ -119,7 +119,7 @@ def members_of(of: Ratio, view: PixelView, settings: Settings) -> Array:
     """Labels that enter the averages of a ratio, bool [group, label]."""
     inside = members(view, settings)
     if of is iou and not settings.rules.ignored_in_iou:
-        inside = inside & ~view.pixels.ignored
+        inside = inside & ~view.whole.ignored
     return inside
 
 

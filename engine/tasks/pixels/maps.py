@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
@@ -17,6 +18,9 @@ from .rasters import Map, MapRow, Resampled, Window, aligned, in_thread, quiet, 
 Array = np.ndarray[Any, Any]
 Pair = tuple[MapRow | None, MapRow | None]
 """Label maps of the ground truth and of the prediction of one datum and key; one may be missing."""
+
+Opens = Callable[[MapRow, ExitStack], Map]
+"""Opens a label map, that something closes again."""
 
 _SHOWN = 3
 
@@ -37,13 +41,16 @@ class Found(msgspec.Struct, frozen=True):
     wrong: tuple[str, ...]
 
 
-def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> tuple[Pairs, Array]:
+def count_maps(
+    pairs: list[Pair], workers: Workers, *, resample: bool, opens: Opens = Map
+) -> tuple[Pairs, Array]:
     """Joint histograms of all pairs, and which predicted maps were brought onto another grid.
 
     Args:
         pairs: the maps.
         workers: runs ranges of pairs, and of windows of large ones, side by side.
         resample: whether predicted maps may be brought onto another grid.
+        opens: opens a map.
 
     Returns:
         the counts, and int64 [m], ascending, places of pairs that were resampled.
@@ -56,7 +63,7 @@ def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> tuple[
 
     def whole(first: int, last: int) -> Found:
         with in_thread() if files else nullcontext():
-            return _count_range(pairs, first, last, resample=resample)
+            return _count_range(pairs, first, last, resample, opens)
 
     with quiet() if files else nullcontext():
         made = workers.over(offsets, whole)
@@ -64,7 +71,7 @@ def count_maps(pairs: list[Pair], workers: Workers, *, resample: bool) -> tuple[
         counted = [part.pairs for part in made]
         large = [one for part in made for one in part.large]
         if large:
-            counted += _by_windows(pairs, large, workers, resample=resample)
+            counted += _by_windows(pairs, large, workers, resample, opens)
     resampled = np.array([place for part in made for place in part.resampled], np.int64)
     return Pairs.joined(counted), resampled
 
@@ -85,26 +92,28 @@ def _refuse(wrong: list[str]) -> None:
     )
 
 
-def opened_pair(pair: Pair, stack: ExitStack, *, resample: bool) -> tuple[Map | None, Map | None]:
+def opened_pair(
+    pair: Pair, stack: ExitStack, *, resample: bool, opens: Opens = Map
+) -> tuple[Map | None, Map | None]:
     """Both label maps, the predicted one on the grid of the other.
 
     Raises:
         InputError: one that cannot be read, or grids that differ and may not be resampled.
     """
-    truth, found = (None if side is None else Map(side, stack) for side in pair)
+    truth, found = (None if side is None else opens(side, stack) for side in pair)
     if truth is not None and found is not None:
         found = aligned(truth, found, stack, resample=resample)
     return truth, found
 
 
-def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) -> Found:
+def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens: Opens) -> Found:
     counter = Counter()
     resampled: list[int] = []
     large: list[tuple[int, Window]] = []
     wrong: list[str] = []
     for place in range(first, last):
         truth, found = pairs[place]
-        if truth is not None and found is not None:
+        if opens is Map and truth is not None and found is not None:
             a, b = truth.pixels, found.pixels
             if (
                 a is not None
@@ -118,7 +127,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, *, resample: bool) ->
                 continue
         with ExitStack() as stack:
             try:
-                opened = opened_pair(pairs[place], stack, resample=resample)
+                opened = opened_pair(pairs[place], stack, resample=resample, opens=opens)
                 sides = [side for side in opened if side is not None]
                 if isinstance(opened[1], Resampled):
                     resampled.append(place)
@@ -146,7 +155,11 @@ def _add(
 
 
 def _by_windows(
-    pairs: list[Pair], large: list[tuple[int, Window]], workers: Workers, *, resample: bool
+    pairs: list[Pair],
+    large: list[tuple[int, Window]],
+    workers: Workers,
+    resample: bool,
+    opens: Opens,
 ) -> list[Pairs]:
     """Counts of pairs that are read window by window, windows side by side."""
 
@@ -158,7 +171,8 @@ def _by_windows(
             for place, window in large[begin:end]:
                 if place != now:
                     stack.close()
-                    sides, now = opened_pair(pairs[place], stack, resample=resample), place
+                    sides = opened_pair(pairs[place], stack, resample=resample, opens=opens)
+                    now = place
                 _add(counter, place, sides, window)
         return counter.taken()
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...kernels.pixel_counts import ByteCounter, count_wide
+from ...kernels.pair_counts import count_wide
+from ...kernels.pixel_counts import ByteCounter
 from ...schemas.errors import InputError
 
 Array = np.ndarray[Any, Any]
@@ -61,7 +62,7 @@ class Counter:
             truth: integers [h, w].
             found: integers [h, w], of the same shape.
         """
-        given = [_narrow(side) for side in (truth, found) if side is not None]
+        given = [narrowed(side) for side in (truth, found) if side is not None]
         first, second = given if len(given) == 2 else (given[0], np.zeros_like(given[0]))
         if truth is None:
             first, second = second, first
@@ -86,7 +87,7 @@ class Counter:
         return Pairs(place, *np.concatenate([np.empty((3, 0), np.int64), *self._parts], axis=1))
 
 
-def _narrow(side: Array) -> Array:
+def narrowed(side: Array) -> Array:
     """Indices as bytes where these hold them, else as int32.
 
     Raises:

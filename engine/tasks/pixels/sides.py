@@ -73,8 +73,11 @@ class Side(msgspec.Struct):
             return [None] * self.frame.height
         return self.frame[name].to_list()
 
-    def places(self) -> list[MapRow | None]:
+    def places(self, rows: Array | None = None) -> list[MapRow | None]:
         """Where the label map or raster of each row is; None for rows without one.
+
+        Args:
+            rows: int [m], the only ones that are looked at.
 
         Raises:
             ReadError: files that are not there, the first few named with their rows.
@@ -82,6 +85,10 @@ class Side(msgspec.Struct):
         if "raster" not in self.frame.columns:
             return [None] * self.frame.height
         values = self.frame["raster"]
+        if rows is not None and values.dtype == pl.String:
+            wanted = np.zeros(len(values), bool)
+            wanted[rows] = True
+            values = values.set(pl.Series(~wanted), None)
         bands = self.column("raster_band")
         if values.dtype == pl.String:
             paths = self._paths(values)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
 from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of, opened
-from ...geometry.packed_maps import PackedMap
 from ...geometry.silence import silenced
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
@@ -22,20 +21,36 @@ Array = np.ndarray[Any, Any]
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
 
 
+class Later(Protocol):
+    """Pixels that are made when an array is asked for."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Pixels."""
+        ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
+
+
 class MapRow(msgspec.Struct, frozen=True):
     """One row's label map.
 
     Attributes:
         row: of its table.
         teller: how messages call a row: the side, the row, the datum.
-        pixels: integers [h, w], where it is in memory; compressed perhaps.
+        pixels: integers [h, w], where it is in memory, or what becomes them when it is looked at.
         path: of the file, where it is in one.
         band: of the file, from 1; None for its only one.
     """
 
     row: int
     teller: Callable[[int], str]
-    pixels: Array | PackedMap | None = None
+    pixels: Array | Later | None = None
     path: str = ""
     band: int | None = None
 
@@ -174,12 +189,14 @@ class Map:
             return self.pixels[window.top : window.bottom, window.left : window.right]
         return self._read(self.file, self.band, window)
 
-    def _read(self, file: Any, band: int, window: Window) -> Array:
+    def _read(self, file: Any, band: int | None, window: Window | None) -> Array:
+        """Pixels of a band, or of all, within a window, or all of them."""
         import rasterio
 
-        top, bottom, left, right = window
+        top, bottom, left, right = window or self.whole
+        place = None if window is None else ((top, bottom), (left, right))
         try:
-            found: Array = file.read(band, window=((top, bottom), (left, right)))
+            found: Array = file.read(band, window=place)
         except rasterio.errors.RasterioError as error:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} breaks off within rows {top} to {bottom}:"
@@ -290,7 +307,7 @@ def windows_of(sides: list[Map]) -> list[Window]:
         sides: maps of one shape; all of a file's columns where its blocks are lines.
     """
     height, width = sides[0].shape
-    files = [side for side in sides if side.place.pixels is None]
+    files = [side for side in sides if side.file is not None]
     if not files or height * width <= tuning().window_pixels:
         return [sides[0].whole]
     down, across = (max(side.block[axis] for side in files) for axis in (0, 1))

@@ -1,0 +1,184 @@
+"""Rows of counts by datum and code, and what is summed of them by groups of datums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..kernels.sums import ExactSums
+from .datums import Labels
+from .parts import GroupsByCode, Parts
+from .ranked_view import View
+from .stats import StatsView
+
+Array = np.ndarray[Any, Any]
+Rows = Callable[[Any], tuple[Array, Array, Array]]
+"""From counts to rows: datum int32 [n], code int [n], value [n]."""
+
+
+class Crossings(msgspec.Struct, frozen=True):
+    """One row a datum and pair of labels, of one key, that share something: pixels, segments.
+
+    Attributes:
+        datum: int32 [n], datum code.
+        actual: int32 [n], label code in the ground truth, -1 for what has no label there.
+        predicted: int32 [n], the same in the prediction; never -1 on both sides.
+        count: int64 [n], of what is shared.
+    """
+
+    datum: Array
+    actual: Array
+    predicted: Array
+    count: Array
+
+
+def merged_crossings(
+    parts: Sequence[Crossings], datums: Sequence[Array], labels: Sequence[Array], whole: Labels
+) -> Crossings:
+    """Those of all parts, by datum, label key and pair.
+
+    Args:
+        parts: of disjoint sets of datums.
+        datums: new datum codes of each part.
+        labels: new label codes of each part, and behind them -1 for -1.
+        whole: the labels of all parts.
+    """
+
+    def mapped(name: str, by: Sequence[Array]) -> Array:
+        return np.concatenate(
+            [new[getattr(part, name)] for part, new in zip(parts, by, strict=True)]
+        )
+
+    datum, count = mapped("datum", datums), np.concatenate([part.count for part in parts])
+    actual, predicted = mapped("actual", labels), mapped("predicted", labels)
+    key = whole.key[np.maximum(actual, predicted)]
+    order = np.lexsort((predicted, actual, key, datum))
+    return Crossings(datum[order], actual[order], predicted[order], count[order])
+
+
+def no_rows(rows: Any) -> Any:
+    """A struct of columns, each of them cut to nothing."""
+    return type(rows)(*(getattr(rows, name)[:0] for name in rows.__struct_fields__))
+
+
+class CountParts(msgspec.Struct, frozen=True):
+    """Counts of a run, in files of tallies that have them, labels under the codes of the run.
+
+    Attributes:
+        parts: the files.
+        field: of each part's rows, which are a tally, that has the counts.
+        whole: the counts without rows, for what all datums share.
+    """
+
+    parts: Parts
+    field: str
+    whole: Any
+
+    def blocks(
+        self, group: GroupsByCode | None
+    ) -> Iterator[tuple[Any, Array | None, Array | None]]:
+        """The counts of each part, the group of each of its datums, and its key."""
+        for part in self.parts:
+            of = None if group is None else group.of(part.codes)
+            yield getattr(part.rows, self.field), of, part.keys
+
+
+class CountsView(View):
+    """Counts by groups of datums.
+
+    Args:
+        counts: a struct of rows with ``blocks``, or :class:`CountParts`.
+        labels: of the run.
+        stats: metrics of single datums, a column a metric, one parameter a label key.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(self, counts: Any, labels: Labels, stats: Any, **grouping: Any) -> None:
+        super().__init__(labels, **grouping)
+        self.counts = counts
+        self.single: Any = StatsView(stats, labels, **grouping)
+
+    @property
+    def whole(self) -> Any:
+        """The counts, for what they tell of all datums; without rows where parts have them."""
+        return self.counts.whole if isinstance(self.counts, CountParts) else self.counts
+
+    def _blocks(self) -> Iterator[tuple[Any, Array | None]]:
+        for counts, group, _ in self.counts.blocks(self.group):
+            if counts is not self.counts:
+                self.refuse_draws()
+            yield counts, group
+
+    def image_total(self, need: str) -> tuple[Array, Array]:
+        """Sums of a metric over datums, and how many have it, float64 [group, key] each."""
+        (column,) = self.single.stats.columns[need]
+        total, many = self.single.total(column)
+        return total[:, :, 0], many[:, :, 0]
+
+    def exact_total(self, of: Rows, n_codes: int) -> tuple[Array, Array]:
+        """Exact sums of numbers by group and code, leaving out undefined ones.
+
+        Args:
+            of: from counts to rows, values float64.
+            n_codes: number of codes.
+
+        Returns:
+            sums, and how many values entered each, float64 [group, code].
+        """
+        many = np.zeros((self.n_groups, n_codes))
+        total = ExactSums(many.size)
+        for counts, groups in self._blocks():
+            datum, code, value = of(counts)
+            group = np.zeros(value.size, np.int64) if groups is None else groups[datum]
+            chosen = ~np.isnan(value) & (group >= 0)
+            place = group[chosen], code[chosen]
+            times = 1 if self.weights is None else self.weights[datum[chosen]]
+            total.add(value[chosen] * times, place[0] * n_codes + place[1])
+            np.add.at(many, place, times)
+        return total.rounded().reshape(many.shape), many
+
+    def summed(self, of: Rows, n_codes: int) -> Array:
+        """Sums of whole numbers by group and code, weighted by the datums' weights.
+
+        Args:
+            of: from counts to rows, values int64 or bool.
+            n_codes: number of codes.
+
+        Returns:
+            int64 [group, code].
+        """
+        out = np.zeros((self.n_groups, n_codes), np.int64)
+        for counts, groups in self._blocks():
+            datum, code, values = of(counts)
+            group = np.zeros(datum.size, np.int64) if groups is None else groups[datum]
+            inside = group >= 0
+            values = values.astype(np.int64, copy=False)
+            if self.weights is not None:
+                values = values * self.weights[datum]
+            np.add.at(out, (group[inside], code[inside]), values[inside])
+        return out
+
+    @cached_property
+    def crossed(self) -> tuple[Array, Array, Array, Array]:
+        """Pairs of labels that share something: group, actual, predicted (-1 for none), count."""
+        n = len(self.labels) + 1
+
+        def pair(counts: Any) -> Array:
+            crossings: Crossings = counts.crossings
+            return (crossings.actual.astype(np.int64) + 1) * n + crossings.predicted + 1
+
+        pairs = np.zeros(0, np.int64)
+        for counts, _ in self._blocks():
+            pairs = np.union1d(pairs, pair(counts))
+
+        def rows(counts: Any) -> tuple[Array, Array, Array]:
+            at = np.searchsorted(pairs, pair(counts))
+            return counts.crossings.datum, at, counts.crossings.count
+
+        shared = self.summed(rows, pairs.size)
+        group, at = np.nonzero(shared)
+        return group, pairs[at] // n - 1, pairs[at] % n - 1, shared[group, at]

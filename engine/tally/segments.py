@@ -1,0 +1,144 @@
+"""Segments: what became of them by datum and label, and what panoptic quality sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .counted_draws import CountDraws
+from .counted_rows import CountsView, Crossings, merged_crossings, no_rows
+from .datums import Labels
+from .merging import joined
+
+Array = np.ndarray[Any, Any]
+
+UNKNOWN, STUFF, THING = -1, 0, 1
+"""Kinds of labels."""
+
+
+class SegmentRows(msgspec.Struct, frozen=True):
+    """One row a datum and label that has segments there.
+
+    Attributes:
+        datum: int32 [n], datum code.
+        label: int32 [n], label code.
+        tp: int64 [n], pairs of segments that match.
+        fp: int64 [n], predicted segments that match none.
+        fn: int64 [n], ground truths that match none.
+        iou: float64 [n], sum of IoU over the pairs that match.
+        touched: float64 [n], sum of IoU over all pairs of the label that share pixels.
+        truth: int64 [n], ground truths that are no crowds.
+    """
+
+    datum: Array
+    label: Array
+    tp: Array
+    fp: Array
+    fn: Array
+    iou: Array
+    touched: Array
+    truth: Array
+
+
+class Segments(msgspec.Struct, frozen=True):
+    """All counts of a panoptic run.
+
+    Attributes:
+        rows: by datum and label.
+        crossings: segments by datum and pair of labels.
+        declared: bool [n_labels], labels that were declared.
+        kind: int8 [n_labels]: ``THING``, ``STUFF`` or ``UNKNOWN``.
+    """
+
+    rows: SegmentRows
+    crossings: Crossings
+    declared: Array
+    kind: Array
+
+    def bare(self) -> Segments:
+        """What all datums share, without rows."""
+        return msgspec.structs.replace(
+            self, rows=no_rows(self.rows), crossings=no_rows(self.crossings)
+        )
+
+    def blocks(self, group: Array | None) -> Iterator[tuple[Segments, Array | None, Array | None]]:
+        """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""
+        yield self, group, None
+
+
+class SegmentView(CountsView):
+    """Segments by groups of datums; see :class:`.CountsView`."""
+
+    def _column(self, name: str) -> Any:
+        def rows(segments: Segments) -> tuple[Array, Array, Array]:
+            own = segments.rows
+            return own.datum, own.label, getattr(own, name)
+
+        return rows
+
+    def count(self, name: str) -> Array:
+        """Sums of a column of whole numbers, int64 [group, label]."""
+        return self.summed(self._column(name), len(self.labels))
+
+    def total(self, name: str) -> Array:
+        """Exact sums of a column of numbers, float64 [group, label]."""
+        return self.exact_total(self._column(name), len(self.labels))[0]
+
+    @cached_property
+    def tp(self) -> Array:
+        """Pairs that match, int64 [group, label]."""
+        return self.count("tp")
+
+    @cached_property
+    def fp(self) -> Array:
+        """Predicted segments that match none, int64 [group, label]."""
+        return self.count("fp")
+
+    @cached_property
+    def fn(self) -> Array:
+        """Ground truths that match none, int64 [group, label]."""
+        return self.count("fn")
+
+    @cached_property
+    def iou(self) -> Array:
+        """Sums of IoU over pairs that match, float64 [group, label]."""
+        return self.total("iou")
+
+
+class SegmentDraws(CountDraws, SegmentView):
+    """A view of segments whose groups are draws."""
+
+
+def merge_segments(
+    parts: Sequence[Segments], datums: Sequence[Array], codes: Sequence[Array], whole: Labels
+) -> Segments:
+    """Counts of all parts.
+
+    Args:
+        parts: counts of disjoint sets of datums.
+        datums: new datum codes of each part.
+        codes: new label codes of each part.
+        whole: the labels of all parts.
+    """
+    labels = [np.r_[code, np.int32(-1)].astype(np.int32) for code in codes]
+    rows = [
+        msgspec.structs.replace(part.rows, datum=own[part.rows.datum], label=new[part.rows.label])
+        for part, own, new in zip(parts, datums, labels, strict=True)
+    ]
+    columns = [joined(rows, name) for name in SegmentRows.__struct_fields__]
+    order = np.lexsort((columns[1], columns[0]))
+    declared, kind = np.zeros(len(whole), bool), np.full(len(whole), UNKNOWN, np.int8)
+    for part, code in zip(parts, codes, strict=True):
+        declared[code[part.declared]] = True
+        known = part.kind != UNKNOWN
+        kind[code[known]] = part.kind[known]
+    return Segments(
+        SegmentRows(*(column[order] for column in columns)),
+        merged_crossings([part.crossings for part in parts], datums, labels, whole),
+        declared,
+        kind,
+    )

@@ -1,0 +1,93 @@
+"""Tallies of counts by datum and label in parts: what a part writes, and the tally of all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..tally import stored
+from ..tally.counted_rows import CountParts
+from ..tally.datums import Datums
+from ..tally.parts import ROWS, SHOWN, Part, Place, parts_of, things_of_part
+from ..tally.stats import Stats
+from ..tally.stats_parts import Cuts, ShownDatums, StatsParts, chosen_stats, single_datums
+from .stats_parts import shown
+from .task import InParts, Merge
+
+Array = np.ndarray[Any, Any]
+
+
+def counts_in_parts(field: str, merge: Merge) -> InParts:
+    """How a tally is made and seen whose parts stay in files, of tallies with counts.
+
+    Args:
+        field: of the tally, that has the counts: a struct with ``bare()``, itself without rows.
+        merge: of tallies; they have ``datums``, ``labels``, ``stats`` and ``present`` beside.
+    """
+
+    def bare_of(tallies: Any) -> Any:
+        return msgspec.structs.replace(
+            tallies,
+            stats=chosen_stats(tallies.stats, slice(0, 0)),
+            present=tallies.present[:0],
+            **{field: getattr(tallies, field).bare()},
+        )
+
+    def things(tallies: Any, settings: Any, metrics: Any) -> dict[str, Any]:
+        n = len(tallies.datums)
+        rows = msgspec.structs.replace(tallies, datums=Datums(None, pl.DataFrame(), None, n))
+        seen = ShownDatums(tallies.datums.id, None)
+        return things_of_part(tallies, bare_of(tallies), rows) | {SHOWN: seen}
+
+    def of_parts(files: Sequence[str], place: Place, settings: Any) -> Any:
+        heads, parts, datums = parts_of(files, place)
+        bare = [head.bare for head in heads]
+        whole = merge(bare, settings)
+        known = [
+            file
+            if one.labels.frame.equals(whole.labels.frame)
+            else _relabelled(file, whole, merge, settings)
+            for file, one in zip(parts.files, bare, strict=True)
+        ]
+        parts = msgspec.structs.replace(parts, files=tuple(known))
+        return msgspec.structs.replace(
+            whole,
+            datums=datums,
+            stats=StatsParts(parts, whole.stats.columns, _stats_of),
+            **{field: CountParts(parts, field, getattr(whole, field))},
+        )
+
+    def of_few(tallies: Any, cuts: Cuts) -> Iterator[tuple[Any, Cuts]]:
+        every: Cuts = {need: {None} for need in tallies.stats.columns}
+        for datums, stats, chosen in single_datums(tallies.stats, every):
+            yield msgspec.structs.replace(tallies, datums=datums, stats=stats), chosen
+
+    return InParts(things, of_parts, shown=_shown, of_few=of_few)
+
+
+def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
+    """A part with labels under the codes of the run; only tallying finds which there are."""
+    part: Part = stored.load(file, ROWS)
+    slices = pl.DataFrame(schema=whole.datums.slices.schema)
+    nothing = msgspec.structs.replace(whole, datums=Datums(None, slices))
+    own = msgspec.structs.replace(
+        part.rows, datums=Datums(None, slices, None, part.rows.present.size)
+    )
+    made = f"{file}.labels"
+    rows = Part(merge([nothing, own], settings), part.codes, part.keys)
+    stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, made, lasting=False)
+    return made
+
+
+def _stats_of(part: Part) -> Stats:
+    found: Stats = part.rows.stats
+    return found
+
+
+def _shown(tallies: Any, cuts: Cuts) -> int:
+    """Rows of a datum in the frame of single datums, where nothing has cut-offs."""
+    return shown(tallies, {need: {None} for need in tallies.stats.columns})

@@ -1,0 +1,1 @@
+"""Panoptic segmentation: segments of things and stuff, and how many of them were found how well."""

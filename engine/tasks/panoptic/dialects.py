@@ -1,0 +1,72 @@
+"""Panoptic dialects: what void and crowds take away, and whose areas count."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...dialects.registry import Dialect
+
+
+class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the references disagree about.
+
+    Attributes:
+        annotated_areas: areas of ground truths are those of the column ``area``, where it is there;
+            else their pixels.
+        one_crowd: of several crowds of a label in an image only the last absorbs predictions.
+        crowds: whether there are crowds; else they are segments like any other.
+        void_predictions: pixels of void predictions are taken off ground truths, and ground truths
+            that are more than half void in the prediction are not missed.
+        joined_stuff: segments of one stuff label of an image are one segment.
+        unannotated: whether predictions of images that the ground truths lack are wrong; else they
+            count nowhere.
+    """
+
+    annotated_areas: bool = False
+    one_crowd: bool = False
+    crowds: bool = True
+    void_predictions: bool = False
+    joined_stuff: bool = False
+    unannotated: bool = True
+
+
+class PanopticDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Defaults of the options that were not given.
+
+    Attributes:
+        metrics: default set.
+    """
+
+    metrics: tuple[str, ...] = ("PQ", "SQ", "RQ")
+
+
+DIALECTS: dict[str, Dialect] = {
+    "standard": Dialect(
+        name="standard",
+        task="panoptic",
+        about="panoptic quality by its paper: areas counted from pixels, every crowd absorbs",
+        rules=PanopticRules(),
+        defaults=PanopticDefaults(),
+        undefined=None,
+    ),
+    "coco": Dialect(
+        name="coco",
+        task="panoptic",
+        about="panopticapi: annotated areas, one crowd a label and image, images of the ground"
+        " truths alone",
+        rules=PanopticRules(annotated_areas=True, one_crowd=True, unannotated=False),
+        defaults=PanopticDefaults(),
+        undefined=None,
+        export="panoptic",
+    ),
+    "torchmetrics": Dialect(
+        name="torchmetrics",
+        task="panoptic",
+        about="torchmetrics 1.9 PanopticQuality: void of both sides, stuff joined by label, no"
+        " crowds",
+        rules=PanopticRules(crowds=False, void_predictions=True, joined_stuff=True),
+        defaults=PanopticDefaults(),
+        undefined=None,
+    ),
+}
+"""The dialects of panoptic segmentation."""

@@ -1,0 +1,213 @@
+"""Match: which segments of both sides meet, and what becomes of the others.
+
+Source: Kirillov et al., "Panoptic Segmentation", CVPR 2019, and panopticapi's ``evaluation.py``;
+Cheng et al., "Boundary IoU", CVPR 2021, and boundary-iou-api for boundaries; torchmetrics 1.9 for
+void of both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...tally.segments import STUFF
+from ..pixels.histograms import Pairs
+from .encode import VOID, Batch, Segmented
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+THRESHOLD = 0.5
+"""IoU that a pair has to exceed to match, and share of a segment that void or crowds have to
+exceed to let it go."""
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """Pixels that segments of both sides share, and those they have at all.
+
+    Attributes:
+        truth: int64 [n], segment of the ground truth of each pair that shares pixels, ascending.
+        found: int64 [n], predicted segment.
+        pixels: int64 [n], shared ones.
+        truth_area: int64 [t], pixels of each ground truth.
+        found_area: int64 [f], of each prediction.
+        truth_void: int64 [t], those that the prediction leaves void.
+        found_void: int64 [f], those that the ground truth leaves void.
+    """
+
+    truth: Array
+    found: Array
+    pixels: Array
+    truth_area: Array
+    found_area: Array
+    truth_void: Array
+    found_void: Array
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """What became of the segments.
+
+    Attributes:
+        truth: int64 [m], ground truth of each pair that matches.
+        found: int64 [m], its prediction.
+        iou: float64 [m].
+        touching: int64 [k], ground truth of each pair of one label that shares pixels.
+        touched: float64 [k], IoU of those.
+        missed: bool [t], ground truths that are false negatives.
+        wrong: bool [f], predictions that are false positives.
+        mistaken: int64 [c, 2], ground truth and prediction of other labels with an IoU above the
+            threshold, both without a match.
+        mistaken_iou: float64 [c].
+    """
+
+    truth: Array
+    found: Array
+    iou: Array
+    touching: Array
+    touched: Array
+    missed: Array
+    wrong: Array
+    mistaken: Array
+    mistaken_iou: Array
+
+
+def shared_pixels(pairs: Pairs, truth: Segmented, found: Segmented) -> Shared:
+    """Pixels of segments from counts of pairs of ids.
+
+    Args:
+        pairs: the counts.
+        truth: ground truths.
+        found: predictions.
+    """
+    t, f = truth.of(pairs.place, pairs.truth), found.of(pairs.place, pairs.found)
+    many, count = max(1, found.id.size), pairs.count
+    both = np.flatnonzero((t >= 0) & (f >= 0))
+    key, at = np.unique(t[both] * many + f[both], return_inverse=True)
+    return Shared(
+        truth=key // many,
+        found=key % many,
+        pixels=_summed(at, count[both], key.size),
+        truth_area=_summed(t, count, truth.id.size),
+        found_area=_summed(f, count, found.id.size),
+        truth_void=_summed(np.where(pairs.found == VOID, t, -1), count, truth.id.size),
+        found_void=_summed(np.where(pairs.truth == VOID, f, -1), count, found.id.size),
+    )
+
+
+def _summed(at: Array, count: Array, size: int) -> Array:
+    out = np.zeros(size, np.int64)
+    here = at >= 0
+    np.add.at(out, at[here], count[here])
+    return out
+
+
+def joined_stuff(batch: Batch) -> Batch:
+    """The batch in which stuff of one label of an image is one segment, the first of them."""
+    sides = {}
+    pairs = {name: getattr(batch.pairs, name) for name in Pairs.__struct_fields__}
+    for name in ("truth", "found"):
+        side: Segmented = getattr(batch, name)
+        stuff = batch.kind[side.label] == STUFF
+        key = np.where(stuff, side.datum.astype(np.int64) * len(batch.labels) + side.label, -1)
+        _, first, of = np.unique(key, return_index=True, return_inverse=True)
+        to = np.where(stuff, first[of], np.arange(side.id.size))
+        segment = side.of(pairs["place"], pairs[name])
+        known = segment >= 0
+        pairs[name] = pairs[name].copy()
+        pairs[name][known] = side.id[to[segment[known]]]
+        kept = np.flatnonzero(to == np.arange(side.id.size))
+        columns = ("row", "datum", "id", "label", "crowd", "area")
+        sides[name] = msgspec.structs.replace(
+            side, **{column: getattr(side, column)[kept] for column in columns}
+        )
+    return msgspec.structs.replace(batch, pairs=Pairs(**pairs), **sides)
+
+
+def match(batch: Batch, settings: Settings) -> Matched:
+    """Segments that match, and what became of the others.
+
+    Args:
+        batch: encoded tables; of joined stuff where the dialect has that.
+        settings: the run's settings.
+    """
+    rules, truth, found = settings.rules, batch.truth, batch.found
+    shared = shared_pixels(batch.pairs, truth, found)
+    t, f = shared.truth, shared.found
+    area = shared.truth_area.astype(np.float64)
+    if rules.annotated_areas:
+        area = np.where(np.isnan(truth.area), area, truth.area)
+    iou = _ious(shared, area, void_of_both=rules.void_predictions)
+    if batch.edges is not None:
+        edges = shared_pixels(batch.edges, truth, found)
+        at = _places(edges, shared, max(1, found.id.size))
+        inside = msgspec.structs.replace(
+            edges, truth=t, found=f, pixels=np.where(at < 0, 0, edges.pixels[at])
+        )
+        narrow = _ious(inside, edges.truth_area.astype(np.float64), void_of_both=False)
+        # Without any boundary that counts, as 0 / 0, the whole segments decide.
+        iou = np.where(np.isnan(narrow), iou, np.minimum(iou, narrow))
+    crowd = truth.crowd if rules.crowds else np.zeros_like(truth.crowd)
+    same = (truth.label[t] == found.label[f]) & ~crowd[t]
+    hit = same & (iou > THRESHOLD)
+    met, used = np.zeros(truth.id.size, bool), np.zeros(found.id.size, bool)
+    met[t[hit]], used[f[hit]] = True, True
+    absorbing = _absorbing(truth, crowd) if rules.one_crowd else crowd
+    absorbed = shared.found_void.copy()
+    own = absorbing[t] & (truth.label[t] == found.label[f])
+    np.add.at(absorbed, f[own], shared.pixels[own])
+    wrong = ~used & ~(absorbed / np.maximum(shared.found_area, 1) > THRESHOLD)
+    if not rules.unannotated:
+        wrong &= truth.present[found.datum]
+    missed = ~met & ~crowd
+    if rules.void_predictions:
+        missed &= ~(shared.truth_void / np.maximum(shared.truth_area, 1) > THRESHOLD)
+    # One segment exceeds half of the union with one other alone, unless annotated areas are wrong.
+    other = np.flatnonzero(
+        (truth.label[t] != found.label[f]) & missed[t] & wrong[f] & (iou > THRESHOLD)
+    )
+    other = other[np.unique(t[other], return_index=True)[1]]
+    other = other[np.sort(np.unique(f[other], return_index=True)[1])]
+    return Matched(
+        truth=t[hit],
+        found=f[hit],
+        iou=iou[hit],
+        touching=t[same],
+        touched=np.nan_to_num(iou[same]),
+        missed=missed,
+        wrong=wrong,
+        mistaken=np.stack([t[other], f[other]], axis=1),
+        mistaken_iou=iou[other],
+    )
+
+
+def _ious(shared: Shared, area: Array, *, void_of_both: bool) -> Array:
+    """IoU of each pair, void of the other side being taken off; NaN for 0 / 0."""
+    t, f = shared.truth, shared.found
+    union = shared.found_area[f] + area[t] - shared.pixels - shared.found_void[f]
+    if void_of_both:
+        union = union - shared.truth_void[t]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out: Array = shared.pixels / union
+    return out
+
+
+def _places(edges: Shared, shared: Shared, many: int) -> Array:
+    """Where each pair of whole segments stands among those of boundaries, -1 for nowhere."""
+    there, wanted = edges.truth * many + edges.found, shared.truth * many + shared.found
+    if not there.size:
+        return np.full(wanted.size, -1, np.int64)
+    at = np.minimum(np.searchsorted(there, wanted), there.size - 1)
+    return np.where(there[at] == wanted, at, -1)
+
+
+def _absorbing(truth: Segmented, crowd: Array) -> Array:
+    """Of crowds of one label in an image the last, in the order of rows."""
+    out = np.zeros(crowd.size, bool)
+    here = np.flatnonzero(crowd)
+    order = here[np.lexsort((truth.row[here], truth.label[here], truth.datum[here]))]
+    ends = np.ones(order.size, bool)
+    ends[:-1] = (np.diff(truth.label[order]) != 0) | (np.diff(truth.datum[order]) != 0)
+    out[order[ends]] = True
+    return out

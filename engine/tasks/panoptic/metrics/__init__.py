@@ -1,0 +1,3 @@
+"""Metrics of panoptic segmentation, by family."""
+
+MODULES = ("quality", "frames")

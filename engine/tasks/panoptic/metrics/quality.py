@@ -1,0 +1,203 @@
+"""Panoptic quality: how many segments are found, how well, and both in one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.registry import Metric
+from ....tally.cells import Cells
+from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+Quality = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+"""From tp, fp, fn and the sum of IoU to numerator and denominator."""
+
+NO_SEGMENT = "no segment of this label on either side"
+NO_LABEL = "no label with segments to average over"
+KINDS = (("things", THING), ("stuff", STUFF))
+"""Averages over labels of one kind."""
+
+
+def pq(tp: Array, fp: Array, fn: Array, iou: Array) -> tuple[Array, Array]:
+    """Sum of IoU over matches / (matches + half of what is left on both sides)."""
+    return iou, tp + 0.5 * fp + 0.5 * fn
+
+
+def sq(tp: Array, fp: Array, fn: Array, iou: Array) -> tuple[Array, Array]:
+    """Mean IoU of matches; 0 of a label that has segments and no match."""
+    return iou, np.where(tp > 0, tp, np.where(fp + fn > 0, 1, 0))
+
+
+def rq(tp: Array, fp: Array, fn: Array, iou: Array) -> tuple[Array, Array]:
+    """F1 of segments."""
+    return tp, tp + 0.5 * fp + 0.5 * fn
+
+
+def _ratio(top: Array, bottom: Array) -> Array:
+    out = np.full(np.shape(bottom), np.nan)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
+
+
+def _mean(values: Array, chosen: Array) -> Array:
+    """Means over the chosen labels whose value is defined, [group].
+
+    They are added one after the other, as panopticapi does, so that labels without a value change
+    no bit.
+    """
+    here = chosen & ~np.isnan(values)
+    if not values.shape[1]:
+        return np.full(values.shape[0], np.nan)
+    return _ratio(np.cumsum(np.where(here, values, 0.0), axis=1)[:, -1], here.sum(axis=1))
+
+
+def _cells(value: Array, view: SegmentView, support: Array) -> list[Cells]:
+    """A row a label, and the means over all labels, things and stuff.
+
+    ``support`` is ground truths of a label, and labels of a mean.
+    """
+    kind = view.whole.kind
+    everything = np.ones(kind.size, bool)
+    cells = [
+        Cells(
+            axes=("group", "label"),
+            shape=value.shape,
+            keep=~np.isnan(value) | (view.tp + view.fp + view.fn > 0) | view.whole.declared,
+            columns={"value": value, "support": support},
+            reason=NO_SEGMENT,
+        )
+    ]
+    chosen: list[tuple[str | None, Array]] = [(None, everything)]
+    if (kind != UNKNOWN).any():
+        chosen += [(name, kind == code) for name, code in KINDS]
+    for name, of in chosen:
+        mean = _mean(value, of)
+        cells.append(
+            Cells(
+                axes=("group", "key"),
+                shape=(mean.size, 1),
+                columns={
+                    "value": mean[:, None],
+                    "average": name,
+                    "support": (of & ~np.isnan(value)).sum(axis=1)[:, None],
+                },
+                reason=NO_LABEL,
+            )
+        )
+    return cells
+
+
+def _quality(of: Quality, view: SegmentView, settings: Settings) -> list[Cells]:
+    counts = view.tp, view.fp, view.fn
+    return _cells(_ratio(*of(*counts, view.iou)), view, view.tp + view.fn)
+
+
+def _dagger(view: SegmentView, settings: Settings) -> list[Cells]:
+    """PQ of things; of stuff the mean IoU of its ground truths, whatever that is."""
+    truth = view.count("truth")
+    stuff = view.whole.kind == STUFF
+    things = _ratio(*pq(view.tp, view.fp, view.fn, view.iou))
+    value = np.where(stuff, _ratio(view.total("touched"), truth), things)
+    return _cells(value, view, np.where(stuff, truth, view.tp + view.fn))
+
+
+def _counts(view: SegmentView, settings: Settings) -> list[Cells]:
+    return [
+        Cells(
+            axes=("group", "label"),
+            shape=values.shape,
+            keep=(view.tp + view.fp + view.fn > 0) | view.whole.declared,
+            columns={
+                "value": values.astype(np.float64),
+                "statistic": name,
+                "support": view.tp + view.fn,
+            },
+        )
+        for name, values in (("tp", view.tp), ("fp", view.fp), ("fn", view.fn))
+    ]
+
+
+def _of_image(of: Quality, rows: SegmentRows, n_datums: int) -> Array:
+    """The mean over the labels of every datum, float64 [n_datums]."""
+    value = _ratio(*of(rows.tp, rows.fp, rows.fn, rows.iou))
+    here = ~np.isnan(value)
+    total = np.bincount(rows.datum[here], value[here], minlength=n_datums)
+    return _ratio(total, np.bincount(rows.datum[here], minlength=n_datums))
+
+
+OF_IMAGE = tuple(
+    (name, partial(_of_image, of), "no segment on either side")
+    for name, of in (("PQ", pq), ("SQ", sq), ("RQ", rq))
+)
+"""What ``per_datum`` has of every image."""
+
+_PARAMS = ("iou_type", "boundary_ratio")
+_MEANS = "; its mean over all labels with segments, things and stuff"
+_SOURCE = "Kirillov et al. 2019, Panoptic Segmentation; panopticapi"
+
+
+def _metric(name: str, definition: str, compute: Any, **more: Any) -> Metric:
+    fields: dict[str, Any] = {
+        "averages": tuple(name for name, _ in KINDS),
+        "source": _SOURCE,
+        **more,
+    }
+    return Metric(
+        name=name,
+        task="panoptic",
+        frame="metrics",
+        needs=("segments",),
+        params=_PARAMS,
+        definition=definition,
+        compute=compute,
+        **fields,
+    )
+
+
+METRICS = (
+    _metric(
+        "PQ",
+        "Panoptic quality: sum of IoU over matched segments of a label / (tp + fp / 2 + fn / 2), a"
+        f" match being an IoU above 0.5{_MEANS}.",
+        partial(_quality, pq),
+        aliases=("PanopticQuality",),
+    ),
+    _metric(
+        "SQ",
+        "Segmentation quality: mean IoU of matched segments of a label, 0 where none matches"
+        f"{_MEANS}.",
+        partial(_quality, sq),
+        aliases=("SegmentationQuality",),
+    ),
+    _metric(
+        "RQ",
+        f"Recognition quality: tp / (tp + fp / 2 + fn / 2) of segments of a label{_MEANS}.",
+        partial(_quality, rq),
+        aliases=("RecognitionQuality",),
+    ),
+    _metric(
+        "PQDagger",
+        "PQ of things; of stuff the sum of IoU over all segments of the label that share pixels /"
+        " ground truths, since stuff is not counted: its mean over all labels, things and stuff.",
+        _dagger,
+        aliases=("ModifiedPanopticQuality", "ModifiedPQ"),
+        source="Porzi et al. 2019, Seamless Scene Segmentation; torchmetrics"
+        " ModifiedPanopticQuality",
+    ),
+    _metric(
+        "Counts",
+        "Matched segments of a label (tp), predicted ones without a match (fp) and ground truths"
+        " without one (fn).",
+        _counts,
+        averages=(),
+        range=(0.0, float("inf")),
+        better="neither",
+    ),
+)

@@ -1,0 +1,59 @@
+"""Settings: the options of a panoptic run with every default filled in."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...dialects import Dialect
+from ...schemas.errors import OptionError, unknown
+from ...schemas.options import Options
+from ...schemas.wording import option
+from .dialects import PanopticDefaults, PanopticRules
+
+IOU_TYPES = ("segm", "boundary")
+_RATIO = 0.02
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a panoptic run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        boundary_ratio: width of boundaries as a share of the image's diagonal; None where whole
+            segments alone are compared.
+        k: no cut-offs; here because the planner asks every task.
+    """
+
+    rules: PanopticRules
+    boundary_ratio: float | None = None
+    k: tuple[int | None, ...] = ()
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range, or boundaries in a dialect that has none.
+    """
+    kind = options.iou_type or IOU_TYPES[0]
+    if kind not in IOU_TYPES:
+        raise OptionError(f"iou_type: {unknown('type of panoptic IoU', kind, IOU_TYPES)}")
+    rules: PanopticRules = dialect.rules
+    if kind == "boundary" and rules.joined_stuff:
+        raise OptionError(
+            f"{option('iou_type', kind)}: dialect {dialect.name!r} joins segments of stuff, whose"
+            f" boundaries no reference defines. Write {option('dialect', 'coco')} or leave it out."
+        )
+    ratio = _RATIO if options.boundary_ratio is None else options.boundary_ratio
+    if not 0 < ratio < 1:
+        raise OptionError(
+            f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
+            " below 1."
+        )
+    return Settings(rules=rules, boundary_ratio=ratio if kind == "boundary" else None)
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: PanopticDefaults = dialect.defaults
+    return defaults.metrics

@@ -1,0 +1,256 @@
+"""Tally: what became of segments, by datum and label, and what single datums are worth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.frames import Frames
+from ...schemas.results import frame_schema
+from ...tally.counted_rows import Crossings
+from ...tally.datums import Datums, Labels
+from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.segments import SegmentRows, Segments, merge_segments
+from ...tally.stats import Column, Stats
+from ..workers import Workers
+from .encode import Batch, encode_batch
+from .matching import THRESHOLD, Matched, joined_stuff, match
+from .metrics.quality import OF_IMAGE
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
+"""Standing of a datum; those of the last have no number."""
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a panoptic run leaves behind.
+
+    Attributes:
+        datums: ids and slices.
+        labels: of both sides and the declared ones.
+        segments: the counts, :class:`~evalengine.tally.segments.Segments`, or in files
+            :class:`~evalengine.tally.counted_rows.CountParts`.
+        stats: metrics of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        present: int8 [n_datums], standing of each datum by the sides it stands in alone.
+        outcomes: the ``outcomes`` frame, or None.
+        seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics.
+        weighted: whether counts are sums of weights; never.
+    """
+
+    datums: Datums
+    labels: Labels
+    segments: Any
+    stats: Any
+    present: Array
+    outcomes: pl.DataFrame | None
+    seconds: dict[str, float]
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: ``segments``, ``crossings``, ``outcomes``.
+        workers: runs ranges of datums side by side.
+
+    Raises:
+        InputError: maps that cannot be read or do not meet, or ids that say nothing.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames, settings, workers)
+    if settings.rules.joined_stuff:
+        batch = joined_stuff(batch)
+    read = time.perf_counter()
+    matched = match(batch, settings)
+    rows = _rows(batch, matched)
+    segments = Segments(rows, _crossings(batch, matched), batch.declared, batch.kind)
+    present = np.zeros(len(batch.datums), np.int8)
+    present[~batch.found.present] = 1
+    present[~batch.truth.present] = 2
+    outcomes = _outcomes(batch, matched) if "outcomes" in needs else None
+    seconds = {"match": read - begun, "measure": time.perf_counter() - read}
+    return Tallies(
+        batch.datums,
+        batch.labels,
+        segments,
+        stats_from(present, segments),
+        present,
+        outcomes,
+        seconds,
+    )
+
+
+def _rows(batch: Batch, matched: Matched) -> SegmentRows:
+    """Counts and sums by datum and label."""
+    truth, found = batch.truth, batch.found
+    many = max(1, len(batch.labels))
+
+    def place(side: Any, at: Array) -> Array:
+        code: Array = side.datum[at].astype(np.int64) * many + side.label[at]
+        return code
+
+    counted = {
+        "tp": place(truth, matched.truth),
+        "fp": place(found, np.flatnonzero(matched.wrong)),
+        "fn": place(truth, np.flatnonzero(matched.missed)),
+        "touched": place(truth, matched.touching),
+        "truth": place(truth, np.flatnonzero(~truth.crowd)),
+    }
+    code = np.unique(np.concatenate(list(counted.values())))
+
+    def summed(name: str, values: Array | int = 1) -> Array:
+        out = np.zeros(code.size, np.int64 if isinstance(values, int) else np.float64)
+        np.add.at(out, np.searchsorted(code, counted[name]), values)
+        return out
+
+    return SegmentRows(
+        datum=(code // many).astype(np.int32),
+        label=(code % many).astype(np.int32),
+        tp=summed("tp"),
+        fp=summed("fp"),
+        fn=summed("fn"),
+        iou=summed("tp", matched.iou),
+        touched=summed("touched", matched.touched),
+        truth=summed("truth"),
+    )
+
+
+def _crossings(batch: Batch, matched: Matched) -> Crossings:
+    """Segments by datum and pair of labels."""
+    truth, found = batch.truth, batch.found
+    missed, wrong = matched.missed.copy(), matched.wrong.copy()
+    t, f = matched.mistaken.T
+    missed[t], wrong[f] = False, False
+    alone, astray = np.flatnonzero(missed), np.flatnonzero(wrong)
+    none = np.full(alone.size, -1, np.int32), np.full(astray.size, -1, np.int32)
+    both = np.r_[matched.truth, t]
+    actual = np.r_[truth.label[both], truth.label[alone], none[1]]
+    predicted = np.r_[found.label[np.r_[matched.found, f]], none[0], found.label[astray]]
+    datum = np.r_[truth.datum[both], truth.datum[alone], found.datum[astray]]
+    rows, count = np.unique(
+        np.stack([datum, actual, predicted]).astype(np.int32), axis=1, return_counts=True
+    )
+    return Crossings(rows[0], rows[1], rows[2], count.astype(np.int64))
+
+
+OUTCOMES = (
+    "tp",
+    "fp_misclassified",
+    "fp_hallucination",
+    "ignored",
+    "fn_misclassified",
+    "fn_missed",
+)
+
+
+def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
+    """One row a predicted segment, and one a missed ground truth."""
+    truth, found = batch.truth, batch.found
+    code = np.where(matched.wrong, 2, 3)
+    partner, iou = np.full(found.id.size, -1, np.int64), np.full(found.id.size, np.nan)
+    t, f = matched.mistaken.T
+    code[matched.found], code[f] = 0, 1
+    partner[matched.found], iou[matched.found] = matched.truth, matched.iou
+    partner[f], iou[f] = t, matched.mistaken_iou
+    missed = np.flatnonzero(matched.missed)
+    lost = np.full(truth.id.size, 5)
+    lost[t] = 4
+    met = np.r_[partner, missed]
+    label = np.r_[found.label, truth.label[missed]]
+    table = batch.labels.frame
+    ids = np.r_[truth.id, -1][met]
+    made = {
+        "datum_id": batch.datums.id.gather(np.r_[found.datum, truth.datum[missed]]),
+        "label_key": table["label_key"].gather(label),
+        "label_value": table["label_value"].gather(label),
+        "iou_threshold": np.full(label.size, THRESHOLD),
+        "score_threshold": pl.Series([None] * label.size, dtype=pl.Float64),
+        "outcome": np.array(OUTCOMES)[np.r_[code, lost[missed]]],
+        "score": pl.Series([None] * label.size, dtype=pl.Float64),
+        "iou": pl.Series(np.r_[iou, np.full(missed.size, np.nan)], nan_to_null=True),
+        "matched_annotation_id": pl.Series(ids).set(pl.Series(met < 0), None),
+        "segment_id": pl.Series(np.r_[found.id, np.full(missed.size, -1)]).replace(-1, None),
+    }
+    schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
+    schema |= {"matched_annotation_id": pl.Int64(), "segment_id": pl.Int64()}
+    return _in_order(pl.DataFrame(made).cast(schema))  # type: ignore[arg-type]
+
+
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    keys = ["datum_id", "segment_id", "matched_annotation_id"]
+    return frame.sort(keys, nulls_last=True, maintain_order=True)
+
+
+def stats_from(present: Array, segments: Segments) -> Stats:
+    """PQ, SQ and RQ of every datum: means over its labels.
+
+    Args:
+        present: standing of each datum by the sides that it stands in.
+        segments: the counts.
+    """
+    rows = segments.rows
+    some = np.zeros(present.size, bool)
+    some[rows.datum[rows.tp + rows.fp + rows.fn > 0]] = True
+    columns: dict[str, tuple[Column, ...]] = {
+        name: (Column(metric=name, values=of(rows, present.size)[:, None, None], reason=why),)
+        for name, of, why in OF_IMAGE
+    }
+    status = np.where(some, present, np.int8(3))
+    return Stats(np.ones(present.size, bool), columns, (STATUS, status))
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels([part.labels for part in parts])
+    segments = merge_segments([part.segments for part in parts], of_datum, of_label, labels)
+    present = np.empty(len(datums), np.int8)
+    for part, code in zip(parts, of_datum, strict=True):
+        present[code] = part.present
+    outcomes = [part.outcomes for part in parts if part.outcomes is not None]
+    filled = [frame for frame in outcomes if frame.height] or outcomes[:1]
+    return Tallies(
+        datums,
+        labels,
+        segments,
+        stats_from(present, segments),
+        present,
+        _in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
+        merged_seconds(parts),
+    )
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Read all pixels without measuring: files, sizes and ids show what is wrong only then.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: as of :func:`tally`.
+        workers: runs ranges of datums side by side.
+
+    Raises:
+        InputError: maps that cannot be read or do not meet, or ids that say nothing.
+    """
+    encode_batch(frames, settings, workers)
