@@ -46,11 +46,13 @@ def _count(a: Any, b: Any) -> Any:
         int64 [m], int64 [m].
     """
     pairs, counts = np.empty(_FIRST, np.int64), np.zeros(_FIRST, np.int64)
-    used, since = 0, 0
-    for i in range(1, a.size + 1):
-        if i < a.size and a[i] == a[since] and b[i] == b[since]:
-            continue
-        pair = _pair(a[since], b[since])
+    used, since, i = 0, 0, 0
+    while i < a.size:
+        first, second = a[i], b[i]
+        i += 1
+        while i < a.size and (a[i] ^ first) | (b[i] ^ second) == 0:
+            i += 1
+        pair = _pair(first, second)
         at = _place(pair, pairs, counts)
         if counts[at] == 0:
             used += 1

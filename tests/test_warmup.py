@@ -119,4 +119,4 @@ def test_masks_are_compiled_for_tasks_that_have_them(
     monkeypatch.setattr(api.tasks, "get", lambda name: structs.replace(get(name), samples=tuple))
     ee.warmup(task)
     assert ran[0] == "inputs"
-    assert ("warm_masks" in ran) == (task in ("detection", "segmentation"))
+    assert ("warm_masks" in ran) == (task in ("detection", "segmentation", "panoptic"))

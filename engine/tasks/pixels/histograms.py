@@ -17,6 +17,7 @@ Array = np.ndarray[Any, Any]
 NOTHING = np.iinfo(np.int32).min
 """Index that stands for no label: pixels of a datum that a side does not have."""
 _INT32 = np.iinfo(np.int32)
+_BYTE, _FAR = 255, 16
 
 
 class Pairs(msgspec.Struct, frozen=True):
@@ -97,9 +98,12 @@ def narrowed(side: Array) -> Array:
         return side
     if side.dtype == np.bool_:
         return side.view(np.uint8)
-    small = side.astype(np.uint8)
-    if bool((small == side).all()):
-        return small
+    if (
+        side[::_FAR, ::_FAR].max(initial=0) <= _BYTE
+    ):  # ids of segments show at once that they are not
+        small = side.astype(np.uint8)
+        if bool((small == side).all()):
+            return small
     if side.dtype.itemsize > 4 or side.dtype == np.uint32:
         low, high = int(side.min()), int(side.max())
         if low <= _INT32.min or high > _INT32.max:
@@ -107,4 +111,4 @@ def narrowed(side: Array) -> Array:
                 f"label indices from {low} to {high}: they must lie within 32 bits with a sign."
                 " Give labels smaller indices."
             )
-    return side.astype(np.int32)
+    return side.astype(np.int32, copy=False)

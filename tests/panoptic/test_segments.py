@@ -1,0 +1,223 @@
+"""Segments in tables: forms, edges of the rules, frames, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from panoptic.test_vectors import rows_of, write_png
+
+import evalengine as ee
+from evalengine.geometry.masks import from_pixels, to_rle
+
+LABELS = pl.DataFrame({"label_value": ["car", "sky"], "isthing": [1, 0]})
+
+
+def side(*segments: tuple[int, int | None, str | None], pixels: Any, **more: Any) -> pl.DataFrame:
+    """Rows (datum, id, label) of images that all have one map."""
+    return pl.DataFrame(
+        {
+            "datum_id": [one[0] for one in segments],
+            "segment_id": pl.Series([one[1] for one in segments], dtype=pl.Int64),
+            "label_value": pl.Series([one[2] for one in segments], dtype=pl.String),
+            "raster": [np.asarray(pixels).tolist()] * len(segments),
+            **more,
+        }
+    )
+
+
+def counts(*sides: pl.DataFrame, label: str = "car", **options: Any) -> list[float | None]:
+    """tp, fp and fn of a label."""
+    options = {"task": "panoptic", "labels": LABELS, **options}
+    rows = rows_of(ee.score(*sides, metrics=["Counts"], **options))
+    return [rows["Counts", label, None, name] for name in ("tp", "fp", "fn")]
+
+
+def test_a_half_is_no_match() -> None:
+    truth = side((0, 1, "car"), pixels=[[1, 1, 1, 0]])
+    found = side((0, 1, "car"), pixels=[[1, 1, 1, 1]])
+    assert counts(found, truth) == [1, 0, 0]  # void under it is taken off: 3 / 3
+    half = side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1, 2, 2]])
+    whole = side((0, 1, "car"), pixels=[[1, 1, 1, 1]])
+    assert counts(half, whole) == [0, 2, 1]
+
+
+@pytest.mark.parametrize(("void", "wrong"), [(2, 1), (3, 0), (4, 0)])
+def test_more_than_half_void_is_ignored(void: int, wrong: int) -> None:
+    pixels = [[0] * void + [7] * (4 - void)]
+    truth = side((0, 7, "sky"), pixels=pixels)
+    found = side((0, 1, "car"), pixels=[[1, 1, 1, 1]])
+    if void < 4:
+        assert counts(found, truth) == [0, wrong, 0]
+    else:
+        none = side((0, None, None), pixels=pixels)
+        assert counts(found, none) == [0, 0, 0]
+
+
+def test_of_two_crowds_of_a_label_coco_knows_the_last() -> None:
+    found = side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1, 2, 2]])
+    crowds = side((0, 5, "car"), (0, 6, "car"), pixels=[[5, 5, 6, 6]], iscrowd=[1, 1])
+    assert counts(found, crowds) == [0, 0, 0]
+    assert counts(found, crowds, dialect="coco") == [0, 1, 0]
+    assert counts(found, crowds.reverse(), dialect="coco") == [0, 1, 0]
+    assert counts(found, crowds.with_columns(label_value=pl.lit("sky"))) == [0, 2, 0]
+
+
+def test_areas_as_annotated_and_as_counted() -> None:
+    found = side((0, 1, "car"), pixels=[[1, 1, 1, 0]])
+    truth = side((0, 1, "car"), pixels=[[1, 1, 1, 1]], area=[9.0])
+    assert counts(found, truth) == [1, 0, 0]
+    assert counts(found, truth, dialect="coco") == [0, 1, 1]
+    card = ee.score(found, truth, labels=LABELS)
+    assert any("annotated area" in note for note in card.notes)
+
+
+def test_images_of_one_side() -> None:
+    found = side((0, 1, "car"), (1, 1, "car"), pixels=[[1, 1]])
+    truth = side((0, 1, "car"), (2, 1, "car"), pixels=[[1, 1]])
+    assert counts(found, truth) == [1, 1, 1]
+    assert counts(found, truth, dialect="coco") == [1, 0, 1]
+
+
+def test_stuff_is_joined_in_torchmetrics() -> None:
+    found = side((0, 1, "sky"), (0, 2, "sky"), pixels=[[1, 1, 2, 2]])
+    truth = side((0, 1, "sky"), pixels=[[1, 1, 1, 1]])
+    assert counts(found, truth, label="sky") == [0, 2, 1]
+    assert counts(found, truth, label="sky", dialect="torchmetrics") == [1, 0, 0]
+
+
+def test_means_without_labels_of_a_kind_have_a_reason() -> None:
+    both = side((0, 1, "car"), pixels=[[1, 1]])
+    card = ee.score(both, both, labels=LABELS)
+    rows = card.metrics.filter(metric="PQ", average="stuff")
+    assert rows["value"].to_list() == [None]
+    assert rows["reason"].to_list() == ["no label with segments to average over"]
+    assert card.value("PQ") == card.value("PQ", average="things") == 1.0
+    bare = ee.score(both, both)
+    assert bare.metrics["average"].null_count() == bare.metrics.height
+    assert any("isthing" in note for note in bare.notes)
+
+
+def test_masks_are_maps(tmp_path: Path) -> None:
+    """Masks, rows of pixels and files give the same numbers, single bands and colours too."""
+    rng = np.random.default_rng(5)
+    maps = [rng.integers(0, 4, (4, 3)).repeat(3, axis=0).repeat(2, axis=1) for _ in range(4)]
+    cards = []
+    for form in ("mask", "raster", "colours", "band"):
+        sides = []
+        for name, own in (("found", maps[:2]), ("truth", maps[2:])):
+            rows: list[dict[str, Any]] = []
+            for datum, pixels in enumerate(own):
+                path = tmp_path / f"{form}-{name}-{datum}.png"
+                if form == "colours":
+                    write_png(path, pixels)
+                elif form == "band":
+                    import rasterio
+
+                    kind = {"height": 12, "width": 6, "count": 1, "dtype": "uint16"}
+                    with (
+                        pytest.warns(rasterio.errors.NotGeoreferencedWarning),
+                        rasterio.open(path, "w", driver="PNG", **kind) as file,
+                    ):
+                        file.write(pixels.astype(np.uint16), 1)
+                rows += [
+                    {"datum_id": datum, "segment_id": int(one), "label_value": int(one) % 2,
+                     "pixels": (pixels == one), "raster": pixels.tolist(), "path": str(path)}
+                    for one in np.unique(pixels) if one
+                ]  # fmt: skip
+            ids = pl.DataFrame([{key: row[key] for key in ("datum_id", "segment_id", "label_value")}
+                                for row in rows])  # fmt: skip
+            if form == "mask":
+                made = to_rle(from_pixels([row["pixels"] for row in rows])).alias("mask")
+                ids = ids.drop("segment_id")
+            else:
+                key = "raster" if form == "raster" else "path"
+                made = pl.Series("raster", [row[key] for row in rows])
+            sides.append(ids.with_columns(made))
+        cards.append(ee.score(*sides, task="panoptic", metrics=["PQ", "SQ", "RQ", "Counts"]))
+    for card in cards[1:]:
+        assert card.metrics.equals(cards[0].metrics)
+
+
+def test_confusion_and_outcomes() -> None:
+    found = side((0, 1, "car"), (0, 2, "car"), (0, 3, "sky"), pixels=[[1, 1, 2, 2, 3, 3, 3, 0]])
+    truth = side((0, 1, "car"), (0, 2, "sky"), (0, 3, "car"), pixels=[[1, 1, 2, 2, 9, 9, 3, 3]])
+    card = ee.score(found, truth, labels=LABELS, metrics=["ConfusionMatrix", "Outcomes"])
+    assert card.confusion.select("actual", "predicted", "count").rows() == [
+        (None, "sky", 1), ("car", None, 1), ("car", "car", 1), ("sky", "car", 1)
+    ]  # fmt: skip
+    assert any("1 segment in the maps and not in the table" in note for note in card.notes)
+    told = card.frame("outcomes").select("segment_id", "matched_annotation_id", "outcome", "iou")
+    assert told.rows() == [
+        (1, 1, "tp", 1.0),
+        (2, 2, "fp_misclassified", 1.0),
+        (3, None, "fp_hallucination", None),
+        (None, 2, "fn_misclassified", None),
+        (None, 3, "fn_missed", None),
+    ]
+
+
+def test_panopticapis_shape() -> None:
+    both = side((0, 1, "car"), pixels=[[1, 1]])
+    shape = ee.score(both, both, labels=LABELS, dialect="coco").to_panoptic()
+    assert shape["All"] == {"pq": 1.0, "sq": 1.0, "rq": 1.0, "n": 1}
+    assert shape["Stuff"] == {"pq": None, "sq": None, "rq": None, "n": 0}
+    assert shape["per_class"]["sky"] == {"pq": 0.0, "sq": 0.0, "rq": 0.0}
+    with pytest.raises(ee.ResultError, match="no SQ"):
+        ee.score(both, both, metrics=["PQ"]).to_panoptic()
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (side((0, 1, "car"), pixels=[[1, 4]]), "1 segment in the maps without a row in the table:"
+         " datum 0: id 4"),
+        (side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1]]), "1 segment without a pixel in the"
+         " map of the image: row 1 (datum_id=0): segment 2"),
+        (side((0, 1, "car"), pixels=[[1, 1, 1]]), "1 x 3"),
+        (side((0, 1, "car"), (0, 1, "car"), pixels=[[1, 1]]), "an image in which their id stands"
+         " more than once"),
+        (side((0, None, "car"), pixels=[[1, 1]]), "with a label and no segment_id"),
+        (side((0, 1, None), pixels=[[1, 1]]), "with a segment and no label"),
+        (side((0, 1, "car"), pixels=[[1, -1]]), "its map has the id -1"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(found: pl.DataFrame, said: str) -> None:
+    truth = side((0, 1, "car"), pixels=[[1, 1]])
+    with pytest.raises(ee.InputError) as error:
+        ee.score(found, truth, labels=LABELS)
+    assert said in str(error.value)
+
+
+def test_masks_that_overlap_are_refused() -> None:
+    masks = to_rle(from_pixels([np.ones((2, 2)), np.eye(2)])).alias("mask")
+    found = pl.DataFrame({"datum_id": [0, 0], "label_value": ["car", "car"]}).with_columns(masks)
+    with pytest.raises(ee.InputError, match=r"row 1.* shares 2 pixels with another"):
+        ee.score(found, found, task="panoptic")
+
+
+def test_pictures_that_are_not_there(tmp_path: Path) -> None:
+    segments = [{"id": 1, "category_id": 1}]
+    image = {"image_id": 1, "file_name": "a.png", "segments_info": segments}
+    whole = {"annotations": [image], "categories": [{"id": 1, "name": "car", "isthing": 1}]}
+    for name, content in (("gt", whole), ("pred", [image])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    sides = [str(tmp_path / f"{name}.json") for name in ("pred", "gt")]
+    with pytest.raises(ee.ReadError, match="lies neither in"):
+        ee.score(*sides)
+    write_png(tmp_path / "gt" / "a.png", [[1, 1]])
+    write_png(tmp_path / "pred" / "a.png", [[1, 0]])
+    card = ee.score(*sides)
+    assert (card.task, card.value("PQ")) == ("panoptic", 0.0)
+
+
+def test_boundaries_no_dialect_has() -> None:
+    both = side((0, 1, "car"), pixels=[[1, 1]])
+    with pytest.raises(ee.OptionError, match="joins segments of stuff"):
+        ee.score(both, both, dialect="torchmetrics", iou_type="boundary")
+    with pytest.raises(ee.OptionError, match="above 0 and below 1"):
+        ee.score(both, both, boundary_ratio=1.5)
