@@ -120,6 +120,8 @@ class _Painted:
         ids: of the image's masks.
     """
 
+    dtype = np.dtype(np.int64)
+
     def __init__(self, side: Side, masks: Masks, own: Array, rows: Array, ids: Array) -> None:
         self._side, self._masks, self._own, self._rows, self._ids = side, masks, own, rows, ids
         self.shape = int(masks.height[own[0]]), int(masks.width[own[0]])

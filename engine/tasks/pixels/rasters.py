@@ -34,6 +34,11 @@ class Later(Protocol):
         """Pixels."""
         ...
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the pixels."""
+        ...
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
 
 
