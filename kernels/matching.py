@@ -142,6 +142,8 @@ class Outcomes(NamedTuple):
             higher first.
         taker: int32 [t, m], the ranked prediction that hit each ground truth in the first area
             range, by threshold; or [0, 0].
+        took: int32 [variants of the word, n] filled with -1, the ground truth that each ranked
+            prediction took, regular or ignored; or [0, 0].
     """
 
     order: Array
@@ -151,6 +153,15 @@ class Outcomes(NamedTuple):
     skipped: Array
     tie: Array
     taker: Array
+    took: Array
+
+
+@inner
+def _note(took: Array, taken: Any, i: int, ground_truth: int) -> None:
+    """Write which ground truth prediction ``i`` took in the variants ``taken``, where asked for."""
+    for v in range(took.shape[0]):
+        if (taken >> np.uint64(v)) & np.uint64(1):
+            took[v, i] = ground_truth
 
 
 @inner
@@ -219,7 +230,7 @@ def match(
     pair_start, pair_gt, pair_iou = pairs
     thresholds, prefix, area_ranges, area_bits, max_rank = bits
     where, seen, matched, ious, reach, places, own, tied, room = scratch
-    order, rank, hit, ignored, skipped, tie, taker = out
+    order, rank, hit, ignored, skipped, tie, taker, took = out
 
     n_thresholds = thresholds.size
     every = prefix[n_thresholds]
@@ -312,6 +323,7 @@ def match(
                         matched[j - g0] |= free
                         wanted &= ~free
                         hits |= free
+                        _note(took, free, i, j)
                         if taker.size > 0:
                             for t in range(n_thresholds):
                                 if (free >> np.uint64(t)) & one:
@@ -324,6 +336,7 @@ def match(
                     matched[j - g0] |= free
                     wanted &= ~free
                     aside |= free
+                    _note(took, free, i, j)
             else:
                 pick: Any = np.int64(-1)
                 taken = none
@@ -359,6 +372,7 @@ def match(
                 if pick >= 0:
                     hits = taken & g_regular[pick]
                     aside = taken & ~g_regular[pick]
+                    _note(took, taken, i, pick)
                     if taker.size > 0:
                         for t in range(n_thresholds):
                             if (hits >> np.uint64(t)) & one:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,9 +91,14 @@ def _first(means: Array) -> float:
     return float(means[0, 0]) if means.size and not np.isnan(means[0, 0]) else -1.0
 
 
-def _arrays(view: RankedView, settings: Settings) -> dict[str, Array]:
-    """precision and scores [T, R, K, A, M] and recall [T, K, A, M]; -1 without ground truth."""
-    at = [view.tally.variants.threshold_index(iou) for iou in settings.iou_thresholds]
+def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Array]:
+    """precision and scores [T, R, K, A, M] and recall [T, K, A, M]; -1 without ground truth.
+
+    Args:
+        view: the whole set, of M caps.
+        iou_thresholds: T of those that were matched, in any order.
+    """
+    at = [view.tally.variants.threshold_index(iou) for iou in iou_thresholds]
     caps = [int(cap) for cap in view.caps]
     undefined = view.positives[0] == 0  # label, area
     precision: list[Array] = []
@@ -144,7 +149,7 @@ def from_view(view: RankedView, settings: Settings) -> CocoResult:
 
     def array(name: str) -> Array:
         if not arrays:
-            arrays.update(_arrays(view, settings))
+            arrays.update(arrays_of(view, settings.iou_thresholds))
         return arrays[name]
 
     summary: dict[str, float] = {}

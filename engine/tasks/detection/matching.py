@@ -75,6 +75,8 @@ class Matched(msgspec.Struct, frozen=True):
         ground_truths: ground truths by label, datum, row, as ``ranked`` has them.
         taker: int32 [thresholds, m], the ranked prediction that hit each ground truth in the
             first area range, -1 for none; or [0, 0] where it was not asked for.
+        took: int32 [areas, thresholds, n], the ground truth that each ranked prediction took,
+            regular or ignored, -1 for none; or [0, 0, 0] where it was not asked for.
     """
 
     ranked: Ranked
@@ -82,6 +84,7 @@ class Matched(msgspec.Struct, frozen=True):
     order: Array
     ground_truths: LaidOut
     taker: Array
+    took: Array
 
 
 def _lay_out(
@@ -142,6 +145,7 @@ def match(
     threads: Workers,
     *,
     taker: bool,
+    took: bool = False,
     pairs: Pairs = BY_BOXES,
 ) -> Matched:
     """Match all labels at all variants.
@@ -154,6 +158,7 @@ def match(
         cap: predictions of that rank or beyond within (datum, label) are ignored.
         threads: where the work runs.
         taker: whether to note which prediction hit each ground truth.
+        took: whether to note what each prediction took.
         pairs: IoUs of other geometry than boxes.
     """
     predictions, ground_truths = sides
@@ -178,6 +183,10 @@ def match(
     skipped = np.zeros(n if rules.matching == "pool" else 0, bool)
     tie = np.zeros(n if rules.matching == "locked" else 0, np.float64)
     takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
+    takes = [
+        np.full((word.n_areas * word.n_thresholds, n) if took else (0, 0), -1, np.int32)
+        for word in words
+    ]
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
     most = int(np.diff(ground_truths.start).max(initial=0)) + 1
     longest = int(np.diff(predictions.start).max(initial=0)) if tie.size else 0
@@ -221,6 +230,7 @@ def match(
             skipped,
             tie,
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
+            takes[w],
         )
         of_words.append((theirs._replace(regular=frozen(counted[w], np.uint64)), bits, out))
 
@@ -262,4 +272,9 @@ def match(
         cap=cap,
         single=batch.single,
     )
-    return Matched(ranked, predictions, order, ground_truths, takers)
+    grid = len(variants.areas), len(variants.thresholds), n
+    each = np.empty(grid if took else (0, 0, 0), np.int32)
+    for word, some in zip(words, takes, strict=True):
+        if took:
+            each[word.places] = some.reshape(word.n_areas, word.n_thresholds, n)
+    return Matched(ranked, predictions, order, ground_truths, takers, each)

@@ -82,14 +82,30 @@ def find_near(
     found = threads.over(start, lambda first, last: candidates(first, last, ours, theirs, lowest))
     p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
     rows, truth_rows = laid.row[p], truths.row[g]
-    iou = np.full(p.size, np.inf)
-    counts = np.ones(p.size, np.bool_)
+    iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
+    keep = iou > 0
+    return Near(p[keep], g[keep], iou[keep])
+
+
+def overlap(
+    shapes: tuple[Shapes, Shapes], rows: Array, truth_rows: Array, crowd: Array, threads: Workers
+) -> Array:
+    """IoU of pairs, float64 [k]; against a crowd region the share of the detection.
+
+    Args:
+        shapes: what is compared, by row of the tables.
+        rows: int64 [k], the detection of each pair.
+        truth_rows: int64 [k], its ground truth.
+        crowd: bool [k], whether that counts as a crowd region.
+        threads: where the work runs.
+    """
+    iou = np.full(rows.size, np.inf)
+    counts = np.ones(rows.size, np.bool_)
     for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
         shared = mine.shared(other, rows, truth_rows, threads.over)
         own = mine.area[rows]
-        union = np.where(crowd[g], own, own + other.area[truth_rows] - shared)
-        part = np.divide(shared, union, out=np.zeros(p.size), where=union > 0)
+        union = np.where(crowd, own, own + other.area[truth_rows] - shared)
+        part = np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
         np.minimum(iou, part, out=iou, where=counts)
-        counts = ~crowd[g]  # against a crowd the mask's share alone counts, not its boundary's
-    keep = iou > 0
-    return Near(p[keep], g[keep], iou[keep])
+        counts = ~crowd  # against a crowd the mask's share alone counts, not its boundary's
+    return iou

@@ -224,7 +224,7 @@ class Objects(msgspec.Struct):
         return read_masks(column, side=self.side, over=self.over, rows=rows, origin=self.origin)
 
 
-def _in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -> Any:
+def in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -> Any:
     """Parts for some rows each as one thing with a row each, in the table's order."""
     if len(parts) == 1 and (np.diff(parts[0][0]) == 1).all():
         return parts[0][1]
@@ -281,7 +281,7 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
         place = Place(objects.side, "polygon", rows, objects.origin)
         return msgspec.structs.replace(concat_polygons(some), place=place)
 
-    polygons = _in_order(parts, joined)
+    polygons = in_order(parts, joined)
     area = np.ascontiguousarray(polygons.area, np.float64)
     return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
 
@@ -341,7 +341,7 @@ def as_masks(
     ):
         if (rows := objects.rows(kind)).size:
             parts.append((rows, rasterise(made(rows), height[rows], width[rows], threads.over)))
-    masks = _in_order(parts, concat) if parts else drawn.masks
+    masks = in_order(parts, concat) if parts else drawn.masks
     masks.measure(threads.over)
     layers = [MaskLayer(masks, masks.area.astype(np.float64))]
     if settings.boundary_ratio is not None:

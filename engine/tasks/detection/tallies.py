@@ -205,6 +205,8 @@ def met(
     needs: frozenset[str],
     threads: Workers,
     lap: Callable[[str], None] = lambda step: None,
+    *,
+    took: bool = False,
 ) -> tuple[Matched, Near | None]:
     """Every prediction matched; overlaps of polygons or masks, None of boxes.
 
@@ -214,6 +216,7 @@ def met(
         needs: what the metrics need.
         threads: where the work runs.
         lap: told when a step is done.
+        took: whether to note what each prediction took.
     """
     grid = variants(settings, needs)
     spots = _spots(settings, needs)
@@ -228,6 +231,7 @@ def met(
         settings.cap,
         threads,
         taker=bool(needs & _OVERLAPPING),
+        took=took,
         pairs=BY_BOXES if near is None else _of_labels(near, sides),
     )
     lap("match")

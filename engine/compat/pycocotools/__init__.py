@@ -1,0 +1,41 @@
+"""pycocotools' modules and classes over the engine: change the import, keep the calls.
+
+``coco.COCO``, ``cocoeval.COCOeval``, ``cocoeval.Params`` and ``mask`` stand where pycocotools has
+them; :func:`init_as_pycocotools` gives them to code whose imports cannot be changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+
+from . import coco, cocoeval, mask
+from .coco import COCO
+from .cocoeval import COCOeval
+from .params import Params
+
+__all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotools", "mask"]
+
+
+def init_as_pycocotools() -> ExitStack:
+    """Make ``import pycocotools`` and its modules give what is here, from now on.
+
+    What was imported before stays what it is.
+
+    Returns:
+        what undoes it: call its ``close()``, or use it in a ``with`` statement.
+    """
+    here = sys.modules[__name__]
+    modules = {"": here, ".coco": coco, ".cocoeval": cocoeval, ".mask": mask, "._mask": mask}
+    given = {f"pycocotools{name}": module for name, module in modules.items()}
+    before = {name: sys.modules[name] for name in given if name in sys.modules}
+
+    def undo() -> None:
+        for name in given:
+            sys.modules.pop(name, None)
+        sys.modules.update(before)
+
+    sys.modules.update(given)
+    undone = ExitStack()
+    undone.callback(undo)
+    return undone

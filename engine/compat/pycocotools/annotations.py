@@ -1,0 +1,106 @@
+"""Annotations, a dict each: columns of them, and errors that name those that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ...schemas.errors import InputError
+
+Array = np.ndarray[Any, Any]
+Annotation = dict[str, Any]
+
+_SHOWN = 3
+
+
+def column(rows: Sequence[Annotation], key: str, what: str = "results") -> list[Any]:
+    """One value of each row.
+
+    Raises:
+        InputError: rows without it, or that are no dicts.
+    """
+    try:
+        return list(map(itemgetter(key), rows))
+    except (KeyError, TypeError, IndexError):
+        pass
+    refuse(rows, [not isinstance(row, Mapping) for row in rows], "that are no dicts", what)
+    refuse(rows, [key not in row for row in rows], f"without {key!r}", what)
+    return [row[key] for row in rows]
+
+
+def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: str) -> None:
+    """Raise if any row is wrong.
+
+    Args:
+        rows: n rows.
+        wrong: which of them are, [n].
+        why: after their number: ``without ...``, ``whose ...``.
+        what: what the rows are called.
+
+    Raises:
+        InputError: naming the count and the first rows.
+    """
+    at = [i for i, is_wrong in enumerate(wrong) if is_wrong]
+    if at:
+        shown = "; ".join(f"row {i}, {_short(rows[i])}" for i in at[:_SHOWN])
+        raise InputError(
+            f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}."
+        )
+
+
+def _short(row: Any) -> str:
+    told = repr(row)
+    return told if len(told) <= 100 else f"{told[:97]}..."
+
+
+def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: str) -> Array:
+    """Values as finite numbers, float64 [n].
+
+    Args:
+        rows: whose they are, for errors.
+        values: n of them.
+        key: their name, for errors.
+        what: the rows' name, for errors.
+
+    Raises:
+        InputError: rows whose value is no finite number.
+    """
+    try:
+        found = np.fromiter(values, np.float64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        found = np.array([_number(value) for value in values], np.float64)
+    wrong = ~np.isfinite(found)
+    if wrong.any():
+        refuse(rows, wrong.tolist(), f"whose {key!r} is no finite number", what)
+    return found
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def boxes(rows: Sequence[Annotation], what: str) -> Array:
+    """x, y, width and height, float64 [n, 4]."""
+    given = column(rows, "bbox", what)
+    try:
+        right = {*map(len, given)} <= {4}
+    except TypeError:
+        right = False
+    if not right:
+        wrong = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
+        refuse(rows, wrong, "whose 'bbox' is not four numbers", what)
+    try:
+        found = np.fromiter(chain.from_iterable(given), np.float64, 4 * len(given)).reshape(-1, 4)
+    except (TypeError, ValueError, OverflowError):
+        found = np.array([[_number(value) for value in box] for box in given], np.float64)
+    wrong = ~np.isfinite(found).all(axis=1)
+    if wrong.any():
+        refuse(rows, wrong.tolist(), "whose 'bbox' is not four finite numbers", what)
+    return found

@@ -1,0 +1,373 @@
+"""``COCO``: a data set, or results on it, as pycocotools' users look them up."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...schemas.errors import InputError
+from . import mask
+from .annotations import Annotation, column
+
+Array = np.ndarray[Any, Any]
+
+_INDEX = ("anns", "imgToAnns", "catToImgs")
+_SHOWN = 3
+
+
+class NotOfThisSet(InputError, AssertionError):
+    """Results on images that the data set does not have; pycocotools fails an assertion there."""
+
+
+class COCO:
+    """A data set of COCO's JSON, or results on one.
+
+    Annotations stay the dicts that they were given as. What ``loadRes`` adds to results (``id``,
+    ``area``, ``iscrowd``, a ``bbox`` or ``segmentation``) is added once they are looked at; an
+    evaluation needs none of it.
+
+    Args:
+        annotation_file: a JSON file; nothing for an empty set, whose ``dataset`` is then given,
+            followed by :meth:`createIndex`.
+
+    Attributes:
+        dataset: what the file holds: ``images``, ``annotations``, ``categories``, ``info``.
+        imgs: image id to image.
+        cats: category id to category.
+        anns: annotation id to annotation.
+        imgToAnns: image id to its annotations.
+        catToImgs: category id to the image ids of its annotations.
+
+    Raises:
+        InputError: a file that holds no JSON, or not one object.
+    """
+
+    def __init__(self, annotation_file: str | Path | None = None) -> None:
+        self._dataset: dict[str, Any] = {}
+        self._rows: list[Annotation] = []
+        self._results: str | None = None
+        self._clear()
+        if annotation_file is not None:
+            print("loading annotations into memory...")
+            began = time.time()
+            held = _decoded(annotation_file)
+            if not isinstance(held, dict):
+                raise InputError(
+                    f"{annotation_file}: annotation file format {type(held)} not supported; an"
+                    " object with images, annotations and categories is needed. A list of results"
+                    " goes to loadRes."
+                )
+            print(f"Done (t={time.time() - began:0.2f}s)")
+            self.dataset = held
+            self.createIndex()
+
+    def _clear(self) -> None:
+        self.imgs: dict[Any, dict[str, Any]] = {}
+        self.cats: dict[Any, dict[str, Any]] = {}
+        for name in _INDEX:
+            self.__dict__.pop(name, None)
+
+    @property
+    def dataset(self) -> dict[str, Any]:
+        """What the file holds."""
+        self.complete()
+        return self._dataset
+
+    @dataset.setter
+    def dataset(self, given: dict[str, Any]) -> None:
+        self._dataset, self._results = given, None
+
+    @cached_property
+    def anns(self) -> dict[Any, Annotation]:
+        """Annotation id to annotation."""
+        self.complete()
+        return {row["id"]: row for row in self._rows}
+
+    @cached_property
+    def imgToAnns(self) -> dict[Any, list[Annotation]]:
+        """Image id to its annotations, in their order."""
+        self.complete()
+        found: dict[Any, list[Annotation]] = defaultdict(list)
+        for row in self._rows:
+            found[row["image_id"]].append(row)
+        return found
+
+    @cached_property
+    def catToImgs(self) -> dict[Any, list[Any]]:
+        """Category id to the image id of each of its annotations."""
+        found: dict[Any, list[Any]] = defaultdict(list)
+        for row in self._rows if "categories" in self._dataset else ():
+            found[row["category_id"]].append(row["image_id"])
+        return found
+
+    @property
+    def results(self) -> str | None:
+        """What results were told by, ``bbox`` or ``segmentation``, whose areas nobody has looked
+        at yet: they are still to be made. None of all other annotations, which have theirs.
+        """
+        return self._results
+
+    def complete(self) -> None:
+        """Add to results what ``loadRes`` adds, where nobody has looked at them yet."""
+        kind, self._results = self._results, None
+        if kind is not None:
+            made = _COMPLETED[kind](self._rows)
+            for number, (row, more) in enumerate(zip(self._rows, made, strict=True), 1):
+                row.update(more, id=number)
+
+    def createIndex(self) -> None:
+        """Take up the images, categories and annotations of ``dataset``."""
+        print("creating index...")
+        self._clear()
+        held = self._dataset
+        self._rows = list(held.get("annotations", ()))
+        self.imgs = {image["id"]: image for image in held.get("images", ())}
+        self.cats = {category["id"]: category for category in held.get("categories", ())}
+        print("index created!")
+
+    def rows(self) -> Sequence[Annotation]:
+        """All annotations in the order of their images' index, as they would be looked up."""
+        if not {*_INDEX[:2]} & {*self.__dict__}:
+            return self._rows
+        return [self.anns[row["id"]] for rows in self.imgToAnns.values() for row in rows]
+
+    def info(self) -> None:
+        """Print what the file says of itself."""
+        for key, value in self._dataset["info"].items():
+            print(f"{key}: {value}")
+
+    def getAnnIds(
+        self,
+        imgIds: Any = (),
+        catIds: Any = (),
+        areaRng: Sequence[float] = (),
+        iscrowd: bool | None = None,
+    ) -> list[Any]:
+        """Ids of the annotations that fit all that is given.
+
+        Args:
+            imgIds: of these images, or this one.
+            catIds: of these categories, or this one.
+            areaRng: of an area between these two, neither included.
+            iscrowd: crowd regions alone, or none of them.
+        """
+        images, categories = _several(imgIds), _several(catIds)
+        rows: Iterable[Annotation]
+        if len(images):
+            rows = chain.from_iterable(self.imgToAnns[i] for i in images if i in self.imgToAnns)
+        else:
+            rows = self.dataset["annotations"]
+        if len(categories):
+            kept = _members(categories)
+            rows = (row for row in rows if row["category_id"] in kept)
+        if len(areaRng):
+            rows = (row for row in rows if areaRng[0] < row["area"] < areaRng[1])
+        if iscrowd is not None:
+            rows = (row for row in rows if row["iscrowd"] == iscrowd)
+        return [row["id"] for row in rows]
+
+    def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
+        """Ids of the categories that fit all that is given.
+
+        Args:
+            catNms: of these names, or this one.
+            supNms: of these supercategories, or this one.
+            catIds: of these ids, or this one.
+        """
+        rows = self._dataset["categories"]
+        for key, given in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
+            wanted = _several(given)
+            if len(wanted):
+                rows = [row for row in rows if row[key] in wanted]
+        return [row["id"] for row in rows]
+
+    def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
+        """Ids of the images that are among those given and have all these categories.
+
+        Args:
+            imgIds: among these, or this one.
+            catIds: with annotations of each of these categories, or this one.
+        """
+        images, categories = _several(imgIds), _several(catIds)
+        if not len(images) and not len(categories):
+            return list(self.imgs)
+        ids = set(images)
+        for i, category in enumerate(categories):
+            of_category = set(self.catToImgs.get(category, ()))
+            ids = of_category if i == 0 and not ids else ids & of_category
+        return list(ids)
+
+    def loadAnns(self, ids: Any = ()) -> list[Annotation]:
+        """The annotations of these ids, or of this one."""
+        return [self.anns[i] for i in _several(ids)]
+
+    def loadCats(self, ids: Any = ()) -> list[dict[str, Any]]:
+        """The categories of these ids, or of this one."""
+        return [self.cats[i] for i in _several(ids)]
+
+    def loadImgs(self, ids: Any = ()) -> list[dict[str, Any]]:
+        """The images of these ids, or of this one."""
+        return [self.imgs[i] for i in _several(ids)]
+
+    def loadRes(self, resFile: Any) -> COCO:
+        """Results on the images of this set.
+
+        Args:
+            resFile: a list of dicts, a JSON file of one, or an array [N, 7] of image id, x, y,
+                width, height, score and category id. Nothing was found where it is empty.
+
+        Raises:
+            InputError: a file that holds no JSON; no list of dicts; rows without what they need;
+                :class:`NotOfThisSet`, which is an ``AssertionError`` too, for other images.
+        """
+        found = COCO()
+        print("Loading and preparing results...")
+        began = time.time()
+        if isinstance(resFile, (str, Path)):
+            rows = _decoded(resFile)
+        elif isinstance(resFile, np.ndarray):
+            rows = self.loadNumpyAnnotations(resFile)
+        else:
+            rows = resFile
+        if not isinstance(rows, list):
+            raise InputError(
+                f"results in not an array of objects, but {type(rows).__name__}: a list of dicts, a"
+                " JSON file of one or an array [N, 7] is needed."
+            )
+        self._refuse_others(rows)
+        first = rows[0] if rows else {}
+        kinds = [key for key in _COMPLETED if key in first and first[key] != []]
+        found._dataset = {
+            "info": copy.deepcopy(self._dataset.get("info", {})),
+            "images": list(self._dataset.get("images", ())),
+            "annotations": rows,
+        }
+        if kinds[:1] == ["caption"]:
+            named = {row["image_id"] for row in rows}
+            found._dataset["images"] = [i for i in found._dataset["images"] if i["id"] in named]
+        elif kinds or not rows:
+            found._dataset["categories"] = copy.deepcopy(self._dataset.get("categories", []))
+        found._results = kinds[0] if kinds else None
+        print(f"DONE (t={time.time() - began:0.2f}s)")
+        found.createIndex()
+        return found
+
+    def _refuse_others(self, rows: Sequence[Annotation]) -> None:
+        """Raise where results are of images that are not there."""
+        ids = column(rows, "image_id")
+        if not {*ids} <= self.imgs.keys():
+            other = [i for i in ids if i not in self.imgs]
+            shown = ", ".join(map(repr, other[:_SHOWN]))
+            raise NotOfThisSet(
+                f"Results do not correspond to current coco set: {len(other):,} of {len(rows):,}"
+                f" have an image_id that is not among the {len(self.imgs):,} images, first {shown}."
+            )
+
+    def loadNumpyAnnotations(self, data: Array) -> list[Annotation]:
+        """Results as dicts.
+
+        Args:
+            data: [N, 7] of image id, x, y, width, height, score and category id.
+
+        Raises:
+            InputError: another shape.
+        """
+        if data.ndim != 2 or data.shape[1] != 7:
+            raise InputError(
+                f"results: an array [N, 7] is needed, this has the shape {data.shape}."
+            )
+        values = data.tolist()
+        return [
+            {"image_id": int(i), "bbox": [x, y, w, h], "score": s, "category_id": int(c)}
+            for i, x, y, w, h, s, c in values
+        ]
+
+    def annToRLE(self, ann: Annotation) -> dict[str, Any]:
+        """The mask of an annotation as a compressed code."""
+        image, region = self.imgs[ann["image_id"]], ann["segmentation"]
+        if isinstance(region, list):
+            return mask.merge(mask.frPyObjects(region, image["height"], image["width"]))
+        if isinstance(region["counts"], list):
+            one: dict[str, Any] = mask.frPyObjects(region, image["height"], image["width"])
+            return one
+        coded: dict[str, Any] = region
+        return coded
+
+    def annToMask(self, ann: Annotation) -> Array:
+        """The mask of an annotation, uint8 [height, width]."""
+        return mask.decode(self.annToRLE(ann))
+
+    def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:
+        """Not there: nothing is drawn."""
+        raise NotImplementedError("showAnns draws; nothing here does. annToMask gives the pixels.")
+
+    def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
+        """Not there: nothing is fetched."""
+        raise NotImplementedError("download fetches images; nothing here does.")
+
+
+def _of_boxes(rows: Sequence[Annotation]) -> Iterator[Annotation]:
+    for row in rows:
+        x, y, w, h = row["bbox"]
+        made = {"area": w * h, "iscrowd": 0}
+        if "segmentation" not in row:
+            made["segmentation"] = [[x, y, x, y + h, x + w, y + h, x + w, y]]
+        yield made
+
+
+def _of_masks(rows: Sequence[Annotation]) -> Iterator[Annotation]:
+    regions = column(rows, "segmentation")
+    for row, area, box in zip(rows, mask.area(regions), mask.toBbox(regions), strict=True):
+        yield {"area": area, "iscrowd": 0} | ({} if "bbox" in row else {"bbox": box})
+
+
+def _of_keypoints(rows: Sequence[Annotation]) -> Iterator[Annotation]:
+    for points in column(rows, "keypoints"):
+        x, y = points[0::3], points[1::3]
+        left, top, w, h = min(x), min(y), max(x) - min(x), max(y) - min(y)
+        yield {"area": w * h, "bbox": [left, top, w, h]}
+
+
+_COMPLETED = {
+    "caption": lambda rows: ({} for _ in rows),
+    "bbox": _of_boxes,
+    "segmentation": _of_masks,
+    "keypoints": _of_keypoints,
+}
+"""What the first result has, the first of these -> what the others of it are made of."""
+
+
+def _decoded(path: str | Path) -> Any:
+    """What a JSON file holds."""
+    text = Path(path).read_bytes()
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:  # NaN and Infinity, which Python writes
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} holds no JSON: {error}.") from None
+
+
+def _several(given: Any) -> Any:
+    """What was given, as a collection."""
+    return given if hasattr(given, "__iter__") and hasattr(given, "__len__") else [given]
+
+
+def _members(given: Any) -> Any:
+    """What membership is asked of, quickly where that may be."""
+    try:
+        return set(given)
+    except TypeError:
+        return given

@@ -1,0 +1,161 @@
+"""``mask``: run-length codes of masks, as pycocotools makes, joins and compares them.
+
+A code is a dict of ``size``, [height, width], and ``counts``, COCO's string as bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...executors import Threads
+from ...geometry.masks import Masks, from_pixels, to_pixels, to_rle, union_by
+from ...kernels.run_sets import subtract
+from ...schemas.errors import InputError
+from ...tasks.detection.near import overlap
+from .regions import masks_of, of_boxes, of_masks
+
+Array = np.ndarray[Any, Any]
+Code = dict[str, Any]
+
+__all__ = ["area", "decode", "encode", "frPyObjects", "iou", "merge", "toBbox"]
+
+
+def encode(bimask: Array) -> Any:
+    """The code of a mask [height, width], or a list of codes of masks [height, width, n].
+
+    Raises:
+        InputError: another shape.
+    """
+    if bimask.ndim == 2:
+        return _codes(from_pixels([bimask]))[0]
+    if bimask.ndim != 3:
+        raise InputError(
+            f"a mask is [height, width], several are [height, width, n]; not {bimask.shape}."
+        )
+    return _codes(from_pixels([*np.moveaxis(bimask, 2, 0)]))
+
+
+def decode(rleObjs: Any) -> Array:
+    """The pixels of a code, uint8 [height, width], or of a list of them [height, width, n].
+
+    Raises:
+        InputError: codes that cannot be read; several of different sizes.
+    """
+    masks = _read(_listed(rleObjs))
+    _refuse_sizes(masks)
+    h, w = (int(masks.height[0]), int(masks.width[0])) if len(masks) else (0, 0)
+    out = np.zeros((h, w, len(masks)), np.uint8, order="F")
+    for i in range(len(masks)):
+        out[:, :, i] = to_pixels(masks, i)
+    return out if isinstance(rleObjs, list) else out[:, :, 0]
+
+
+def area(rleObjs: Any) -> Any:
+    """Pixels that are set, of a code uint32, of a list of codes uint32 [n]."""
+    found = _read(_listed(rleObjs)).area.astype(np.uint32)
+    return found if isinstance(rleObjs, list) else found[0]
+
+
+def toBbox(rleObjs: Any) -> Array:
+    """x, y, width and height around what is set, float64 [4], of a list of codes [n, 4]."""
+    found = _read(_listed(rleObjs)).boxes.copy()
+    found[:, 2:] -= found[:, :2]
+    return found if isinstance(rleObjs, list) else found[0]
+
+
+def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
+    """One code of what any of the masks has, or with ``intersect`` of what all have.
+
+    Raises:
+        InputError: masks of different sizes.
+    """
+    masks = _read(list(rleObjs))
+    _refuse_sizes(masks)
+    if not len(masks):
+        return {"size": [0, 0], "counts": b""}
+    group = np.zeros(len(masks), np.int32)
+    if not intersect:
+        return _codes(union_by(masks, group, 1))[0]
+    both = masks.slice(0, 1).runs
+    for i in range(1, len(masks)):
+        both = subtract(both, subtract(both, masks.slice(i, i + 1).runs))
+    return _codes(Masks(*both, masks.height[:1], masks.width[:1]))[0]
+
+
+def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
+    """Codes of what may stand for a region: a list of them, or of one dict its code.
+
+    Args:
+        pyobj: flat rings, boxes x, y, width, height, or dicts of size and listed counts: a list of
+            them, an array of boxes [n, 4], or one dict.
+        h: height of the image that rings and boxes are drawn on.
+        w: its width.
+
+    Raises:
+        InputError: what is none of these.
+    """
+    several = pyobj.tolist() if isinstance(pyobj, np.ndarray) else pyobj
+    if isinstance(several, dict):
+        return frPyObjects([several], h, w)[0]
+    if not isinstance(several, list):
+        raise InputError(f"a list of rings, boxes or codes is needed, not {type(pyobj).__name__}.")
+    if several and isinstance(several[0], (int, float)):  # one ring or box
+        return frPyObjects([several], h, w)[0]
+    regions = [one if isinstance(one, dict) else [list(one)] for one in several]
+    sizes = (np.full(len(regions), size, np.int64) for size in (h, w))
+    return _codes(masks_of(regions, *sizes, "objects"))
+
+
+def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
+    """IoU of each region with each, float64 [n, m]; against a crowd region the share of the first.
+
+    Args:
+        dt: n boxes x, y, width, height, or n codes.
+        gt: m of the same.
+        pyiscrowd: whether each of the m is a crowd region.
+
+    Returns:
+        float64 [n, m]; an empty list where one side is empty.
+
+    Raises:
+        InputError: masks of different sizes, sides of different kinds.
+    """
+    if not len(dt) or not len(gt):
+        return []
+    crowd = np.asarray(pyiscrowd, np.int64).astype(np.bool_)
+    if crowd.size != len(gt):
+        raise InputError(f"iscrowd has {crowd.size:,} values, and there are {len(gt):,} of gt.")
+    coded = {isinstance(one, dict) for one in (*dt, *gt)}
+    if len(coded) > 1:
+        raise InputError("iou: one side holds boxes, the other codes of masks.")
+    ours, theirs = (
+        of_masks(_read([*side])) if True in coded else of_boxes(side) for side in (dt, gt)
+    )
+    rows, others = (at.ravel() for at in np.indices((len(dt), len(gt))))
+    found = overlap((ours, theirs), rows, others, crowd[others], Threads(1))
+    return found.reshape(len(dt), len(gt))
+
+
+def _listed(rleObjs: Any) -> list[Any]:
+    return rleObjs if isinstance(rleObjs, list) else [rleObjs]
+
+
+def _read(codes: list[Any]) -> Masks:
+    none = np.zeros(len(codes), np.int64)
+    return masks_of(codes, none, none, "codes")
+
+
+def _codes(masks: Masks) -> list[Code]:
+    return [
+        {"size": code["size"], "counts": code["counts"].encode("ascii")}
+        for code in to_rle(masks).to_list()
+    ]
+
+
+def _refuse_sizes(masks: Masks) -> None:
+    sizes = sorted({*zip(masks.height.tolist(), masks.width.tolist(), strict=True)})
+    if len(sizes) > 1:
+        raise InputError(f"masks of different size (height x width): {sizes[0]} and {sizes[1]}.")

@@ -1,0 +1,122 @@
+"""Segmentations as pycocotools takes them, polygons and codes of either form, as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from ...geometry.masks import Masks, concat, read_masks
+from ...geometry.polygons import rasterise, read_polygons
+from ...geometry.ranges import Over, offsets_of
+from ...tasks.detection.shapes import BoxLayer, MaskLayer, Shapes, in_order
+
+Array = np.ndarray[Any, Any]
+
+
+def of_boxes(boxes: Any) -> Shapes:
+    """Boxes as what is compared, by the corners that ``kernels.boxes`` makes of them.
+
+    Args:
+        boxes: float64 [n, 4], x, y, width and height.
+    """
+    boxes = np.asarray(boxes, np.float64).reshape(-1, 4)
+    corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
+    return Shapes((BoxLayer(corners, boxes[:, 2] * boxes[:, 3]),), corners)
+
+
+def of_masks(masks: Masks) -> Shapes:
+    """Masks as what is compared."""
+    return Shapes((MaskLayer(masks, masks.area.astype(np.float64)),), masks.boxes)
+
+
+def masks_of(
+    regions: Sequence[Any], height: Array, width: Array, what: str, over: Over | None = None
+) -> Masks:
+    """Masks of polygons, run-length codes and counts.
+
+    Args:
+        regions: n of them: lists of flat rings, or dicts of ``size`` and ``counts``, a string or a
+            list. A ring of four numbers is a box: x, y, width, height.
+        height: int64 [n], of each one's image, which polygons are drawn on.
+        width: int64 [n].
+        what: what the rows are called in errors.
+        over: runs ranges side by side.
+
+    Raises:
+        InputError: a region that is none of these, or not to be read.
+    """
+    listed = np.fromiter(map(_is_list, regions), np.bool_, len(regions))
+    counted = np.fromiter(map(_is_counted, regions), np.bool_, len(regions))
+    parts = []
+    for kind, read in (
+        (listed, _drawn),
+        (counted, _counted),
+        (~listed & ~counted, _coded),
+    ):
+        rows = np.flatnonzero(kind)
+        if rows.size:
+            some = [regions[i] for i in rows.tolist()]
+            parts.append((rows, read(some, rows, height[rows], width[rows], what, over)))
+    return in_order(parts, concat) if parts else concat([])
+
+
+def _is_list(region: Any) -> bool:
+    return isinstance(region, list)
+
+
+def _is_counted(region: Any) -> bool:
+    return not isinstance(region, list) and isinstance(region["counts"], list)
+
+
+def _drawn(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    rings = [_cornered(ring) for ring in chain.from_iterable(regions)]
+    flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
+    column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
+    column = pa.LargeListArray.from_arrays(offsets_of(_lengths(regions)), column)
+    polygons = read_polygons(pl.Series("segmentation", pl.from_arrow(column)), side=what, rows=rows)
+    return rasterise(polygons, height, width, over)
+
+
+def _cornered(ring: Any) -> Any:
+    """A flat ring; of a box its corners."""
+    if len(ring) != 4:
+        return ring
+    x, y, w, h = ring
+    return [x, y, x, y + h, x + w, y + h, x + w, y]
+
+
+def _coded(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    codes = [
+        code.encode("ascii", "replace") if isinstance(code, str) else code
+        for code in (region["counts"] for region in regions)
+    ]
+    return _read(regions, pl.Series("counts", codes, dtype=pl.Binary), rows, what, over)
+
+
+def _counted(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    counts = [region["counts"] for region in regions]
+    return _read(regions, pl.Series("counts", counts, dtype=pl.List(pl.Int64)), rows, what, over)
+
+
+def _read(
+    regions: list[Any], counts: pl.Series, rows: Array, what: str, over: Over | None
+) -> Masks:
+    sizes = [[*region["size"]] for region in regions]
+    size = pl.Series("size", sizes, dtype=pl.List(pl.Int64))
+    column = pl.DataFrame([size, counts]).to_struct("segmentation")
+    return read_masks(column, side=what, over=over, rows=rows)
+
+
+def _lengths(lists: Sequence[Any]) -> Array:
+    return np.fromiter(map(len, lists), np.int64, len(lists))

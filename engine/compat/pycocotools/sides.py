@@ -1,0 +1,256 @@
+"""Both sides of an evaluation as detection works on them, and what they were made of."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.masks import Masks
+from ...kernels.boxes import Piece
+from ...tally.datums import Datums, Labels
+from ...tasks.detection.encode import Batch, Side
+from ...tasks.detection.shapes import Shapes
+from ...tasks.workers import Workers
+from .annotations import Annotation, boxes, column, numbers, refuse
+from .regions import masks_of, of_boxes, of_masks
+
+if TYPE_CHECKING:
+    from .coco import COCO
+
+Array = np.ndarray[Any, Any]
+
+RESULTS, TRUTHS = "results", "ground truths"
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """The rows of one side that an evaluation looks at.
+
+    Attributes:
+        rows: they, in the order in which equal scores stand.
+        ids: their ids, [n].
+        datum: int32 [n], place of each one's image among the images.
+        label: int32 [n], place of its category; 0 where categories do not count.
+        score: the scores as they were given, [n], of results.
+    """
+
+    rows: Sequence[Annotation]
+    ids: list[Any]
+    datum: Array
+    label: Array
+    score: list[Any]
+
+
+class Met(msgspec.Struct, frozen=True):
+    """An evaluation's rows, and what of them is compared.
+
+    Attributes:
+        results: rows of the results.
+        truths: rows of the ground truths.
+        batch: both, encoded.
+        shapes: what is compared, by row.
+    """
+
+    results: Chosen
+    truths: Chosen
+    batch: Batch
+    shapes: tuple[Shapes, Shapes]
+
+
+def choose(
+    coco: COCO, images: Mapping[Any, int], categories: Mapping[Any, int], what: str, *, apart: bool
+) -> Chosen:
+    """The rows of some images and categories.
+
+    Args:
+        coco: of which set.
+        images: image id to place.
+        categories: category id to place.
+        what: what the rows are called in errors.
+        apart: whether categories are told apart; otherwise rows go by category, then row.
+    """
+    rows, ids = _rows(coco, what)
+    datum, label = (
+        np.fromiter(map(places.get, column(rows, key, what), repeat(-1)), np.int32, len(rows))
+        for key, places in (("image_id", images), ("category_id", categories))
+    )
+    number = np.flatnonzero((datum >= 0) & (label >= 0))
+    if not apart:
+        number = number[np.argsort(label[number], kind="stable")]
+    if number.size < len(rows) or not apart:
+        rows, ids = ([values[i] for i in number.tolist()] for values in (rows, ids))
+        datum, label = datum[number], label[number]
+    if not apart:
+        label = np.zeros_like(label)
+    return Chosen(rows, ids, datum, label, column(rows, "score", what) if what == RESULTS else [])
+
+
+def _rows(coco: COCO, what: str) -> tuple[Sequence[Annotation], list[Any]]:
+    """All rows and their ids; of rows with one id the last counts, as often as the id is there."""
+    rows = coco.rows()
+    if coco.results:  # nobody has looked at them: their ids are still to be written
+        return rows, [*range(1, len(rows) + 1)]
+    ids = column(rows, "id", what)
+    several = len(ids) - len({*ids})
+    if several:
+        warnings.warn(
+            f"{what}: {several:,} of {len(ids):,} have the id of another one; the last of each id"
+            " counts in their place, as in pycocotools. Number them anew to change that.",
+            stacklevel=2,
+        )
+        rows = [coco.anns[i] for i in ids]
+    return rows, ids
+
+
+def meet(
+    sets: tuple[COCO, COCO],
+    images: Sequence[Any],
+    categories: Sequence[Any],
+    kind: str,
+    *,
+    apart: bool,
+    threads: Workers,
+) -> Met:
+    """Results and ground truths of some images and categories.
+
+    Args:
+        sets: results and ground truths.
+        images: ids, one after the other.
+        categories: likewise.
+        kind: what is compared, a key of :data:`KINDS`.
+        apart: whether categories are told apart.
+        threads: where the work runs.
+
+    Raises:
+        InputError: rows that lack what is needed, or hold what cannot be compared.
+    """
+    places = ({one: i for i, one in enumerate(ids)} for ids in (images, categories))
+    by_image, by_category = places
+    ours, theirs = (
+        choose(coco, by_image, by_category, what, apart=apart)
+        for coco, what in zip(sets, (RESULTS, TRUTHS), strict=True)
+    )
+    ours_shown, theirs_shown = KINDS[kind](sets, (ours, theirs), threads)
+    plain = ours_shown.extent is not None and ours_shown.shapes.told_area is None
+    score = numbers(ours.rows, ours.score, "score", RESULTS)
+    n_labels = len(categories) if apart else 1
+    batch = Batch(
+        datums=Datums(None, pl.DataFrame(), rows=len(images)),
+        labels=labels_of(n_labels),
+        predictions=_side(ours, ours_shown, score, plain=plain),
+        ground_truths=_side(theirs, theirs_shown, np.zeros(0), plain=plain),
+        single=False,
+        crowd=np.array([bool(row.get("iscrowd")) for row in theirs.rows], np.bool_),
+        ignore=np.zeros(len(theirs.rows), np.bool_),
+        area=_areas(theirs.rows, TRUTHS),
+    )
+    return Met(ours, theirs, batch, (ours_shown.shapes, theirs_shown.shapes))
+
+
+def labels_of(n: int) -> Labels:
+    """Categories by their places."""
+    frame = pl.DataFrame({"label_key": ["category"] * n, "label_value": [*range(n)]})
+    return Labels(frame, np.zeros(n, np.int32), ("category",))
+
+
+class Shown(NamedTuple):
+    """One side's regions.
+
+    Attributes:
+        shapes: what is compared.
+        extent: widths and heights, float64 [n] each, of boxes; None of masks.
+    """
+
+    shapes: Shapes
+    extent: tuple[Array, Array] | None = None
+
+
+def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
+    """Rows for matching, which compares boxes by itself where nothing else is to be looked at."""
+    corners: Any = tuple(np.ascontiguousarray(shown.shapes.boxes.T))
+    piece = Piece(corners, shown.extent if plain else None, score)
+    shapes = None if plain else shown.shapes
+    return Side(chosen.datum, chosen.label, (piece,), shapes, pl.DataFrame())
+
+
+def _areas(rows: Sequence[Annotation], what: str) -> Array:
+    """What area ranges go by, float64 [n]."""
+    return numbers(rows, column(rows, "area", what), "area", what)
+
+
+def _told(shapes: Shapes, coco: COCO, rows: Sequence[Annotation], kind: str) -> Shapes:
+    """Results with the areas they have of their own, where those are not what is compared has."""
+    if coco.results == kind:
+        return shapes  # what loadRes would write into them
+    coco.complete()
+    areas = _areas(rows, RESULTS)
+    same = np.array_equal(areas, shapes.area)
+    return shapes if same else msgspec.structs.replace(shapes, told_area=areas)
+
+
+def _boxes(
+    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], threads: Workers
+) -> tuple[Shown, Shown]:
+    """Boxes as they are given."""
+    if sets[0].results != "bbox":
+        sets[0].complete()
+    made = []
+    for side, what in zip(chosen, (RESULTS, TRUTHS), strict=True):
+        found = boxes(side.rows, what)
+        made.append(Shown(of_boxes(found), (found[:, 2].copy(), found[:, 3].copy())))
+    ours = _told(made[0].shapes, sets[0], chosen[0].rows, "bbox")
+    return made[0]._replace(shapes=ours), made[1]
+
+
+def _masks(
+    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], threads: Workers
+) -> tuple[Shown, Shown]:
+    """Masks, polygons being drawn on their images."""
+    if sets[0].results != "segmentation":
+        sets[0].complete()
+    made = []
+    for coco, side, what in zip(sets, chosen, (RESULTS, TRUTHS), strict=True):
+        regions = column(side.rows, "segmentation", what)
+        height, width = _sizes(coco, side)
+        masks = masks_of(regions, height, width, what, threads.over)
+        masks.measure(threads.over)
+        made.append((of_masks(masks), masks, side))
+    _refuse_sizes([(masks, side) for _, masks, side in made])
+    ours = _told(made[0][0], sets[0], chosen[0].rows, "segmentation")
+    return Shown(ours), Shown(made[1][0])
+
+
+def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
+    """Height and width of each row's image, int64 [n]; 0 where nobody says."""
+    found = np.zeros((2, len(side.rows)), np.int64)
+    for i, row in enumerate(side.rows):
+        image = coco.imgs.get(row["image_id"], {})
+        found[:, i] = image.get("height", 0), image.get("width", 0)
+    return found[0], found[1]
+
+
+def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
+    """Raise where masks of one image differ in size: they have no pixels in common."""
+    size = np.concatenate([(m.height << np.int64(32)) | m.width for m, _ in sides])
+    datum = np.concatenate([side.datum for _, side in sides])
+    first = np.zeros(int(datum.max(initial=-1)) + 1, np.int64)
+    first[datum] = size
+    wrong = size != first[datum]
+    for (masks, side), what in zip(sides, (RESULTS, TRUTHS), strict=True):
+        mine, wrong = wrong[: len(masks)], wrong[len(masks) :]
+        if mine.any():
+            refuse(
+                side.rows,
+                mine.tolist(),
+                "whose mask is not of the size of others on its image",
+                what,
+            )
+
+
+KINDS = {"bbox": _boxes, "segm": _masks}
+"""``iouType`` -> what of the rows is compared."""
