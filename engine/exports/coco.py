@@ -99,27 +99,22 @@ def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Ar
         iou_thresholds: T of those that were matched, in any order.
     """
     at = [view.tally.variants.threshold_index(iou) for iou in iou_thresholds]
+    every = [*range(len(view.tally.variants.thresholds))]
     caps = [int(cap) for cap in view.caps]
-    undefined = view.positives[0] == 0  # label, area
-    precision: list[Array] = []
-    scores: list[Array] = []
-    recall: list[Array] = []
-    for cap in caps:
+    defined = view.positives[0] > 0  # label, area
+    k, a = defined.shape
+    shape = len(at), view.levels.size, k, a, len(caps)
+    made = {"precision": np.full(shape, -1.0), "scores": np.full(shape, -1.0)}
+    made["recall"] = np.full((shape[0], *shape[2:]), -1.0)
+    for m, cap in enumerate(caps):
         q, s, true = (array[0] for array in view.sampled_with_scores(cap))
+        np.nan_to_num(s, copy=False)  # pycocotools has 0 where a level is not reached
         with np.errstate(invalid="ignore", divide="ignore"):
             r = true[:, 0] / view.positives[0][..., None]
-        s = np.nan_to_num(s)  # pycocotools has 0 where a level is not reached
-        for array, target in ((q, precision), (s, scores), (r, recall)):
-            target.append(
-                np.where(undefined.reshape(*undefined.shape, *[1] * (array.ndim - 2)), -1.0, array)[
-                    :, :, at
-                ]
-            )
-    return {
-        "precision": np.stack(precision, axis=-1).transpose(2, 3, 0, 1, 4),
-        "scores": np.stack(scores, axis=-1).transpose(2, 3, 0, 1, 4),
-        "recall": np.stack(recall, axis=-1).transpose(2, 0, 1, 3),
-    }
+        for name, array in (("precision", q), ("scores", s), ("recall", r)):
+            ordered = np.moveaxis(array if at == every else array[:, :, at], (0, 1), (-2, -1))
+            np.copyto(made[name][..., m], ordered, where=defined)
+    return made
 
 
 def _params(view: RankedView, settings: Settings) -> dict[str, Any]:

@@ -100,7 +100,8 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
         found = np.fromiter(chain.from_iterable(given), np.float64, 4 * len(given)).reshape(-1, 4)
     except (TypeError, ValueError, OverflowError):
         found = np.array([[_number(value) for value in box] for box in given], np.float64)
-    wrong = ~np.isfinite(found).all(axis=1)
-    if wrong.any():
-        refuse(rows, wrong.tolist(), "whose 'bbox' is not four finite numbers", what)
+    finite = np.isfinite(found)
+    if not finite.all():
+        wrong = (~finite).any(axis=1).tolist()
+        refuse(rows, wrong, "whose 'bbox' is not four finite numbers", what)
     return found

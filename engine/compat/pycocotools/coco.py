@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import time
 from collections import defaultdict
@@ -56,6 +57,7 @@ class COCO:
         self._dataset: dict[str, Any] = {}
         self._rows: list[Annotation] = []
         self._results: str | None = None
+        self._images: list[Any] | None = None
         self._clear()
         if annotation_file is not None:
             print("loading annotations into memory...")
@@ -130,7 +132,7 @@ class COCO:
         print("creating index...")
         self._clear()
         held = self._dataset
-        self._rows = list(held.get("annotations", ()))
+        self._rows, self._images = list(held.get("annotations", ())), None
         self.imgs = {image["id"]: image for image in held.get("images", ())}
         self.cats = {category["id"]: category for category in held.get("categories", ())}
         print("index created!")
@@ -139,7 +141,12 @@ class COCO:
         """All annotations in the order of their images' index, as they would be looked up."""
         if not {*_INDEX[:2]} & {*self.__dict__}:
             return self._rows
+        self._images = None
         return [self.anns[row["id"]] for rows in self.imgToAnns.values() for row in rows]
+
+    def image_ids(self, rows: Sequence[Annotation], what: str) -> list[Any]:
+        """The image id of each of :meth:`rows`."""
+        return column(rows, "image_id", what) if self._images is None else self._images
 
     def info(self) -> None:
         """Print what the file says of itself."""
@@ -244,7 +251,7 @@ class COCO:
                 f"results in not an array of objects, but {type(rows).__name__}: a list of dicts, a"
                 " JSON file of one or an array [N, 7] is needed."
             )
-        self._refuse_others(rows)
+        images = self._refuse_others(rows)
         first = rows[0] if rows else {}
         kinds = [key for key in _COMPLETED if key in first and first[key] != []]
         found._dataset = {
@@ -260,10 +267,11 @@ class COCO:
         found._results = kinds[0] if kinds else None
         print(f"DONE (t={time.time() - began:0.2f}s)")
         found.createIndex()
+        found._images = images
         return found
 
-    def _refuse_others(self, rows: Sequence[Annotation]) -> None:
-        """Raise where results are of images that are not there."""
+    def _refuse_others(self, rows: Sequence[Annotation]) -> list[Any]:
+        """The images of results; an error where some are not there."""
         ids = column(rows, "image_id")
         if not {*ids} <= self.imgs.keys():
             other = [i for i in ids if i not in self.imgs]
@@ -272,6 +280,7 @@ class COCO:
                 f"Results do not correspond to current coco set: {len(other):,} of {len(rows):,}"
                 f" have an image_id that is not among the {len(self.imgs):,} images, first {shown}."
             )
+        return ids
 
     def loadNumpyAnnotations(self, data: Array) -> list[Annotation]:
         """Results as dicts.
@@ -350,10 +359,15 @@ _COMPLETED = {
 def _decoded(path: str | Path) -> Any:
     """What a JSON file holds."""
     text = Path(path).read_bytes()
+    collecting = gc.isenabled()
+    gc.disable()  # nothing of what is made here is garbage, and looking for some takes as long
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         pass
+    finally:
+        if collecting:
+            gc.enable()
     try:  # NaN and Infinity, which Python writes
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -106,6 +106,8 @@ class Tally(msgspec.Struct, frozen=True):
                 ("scores", sizes),
             )
         }
+        whole = all(to == [*range(len(to))] == there for to, there in (categories, areas, wanted))
+        whole = whole and np.array_equal(of_level, np.arange(of_level.size))
         if not (grid.images and categories[0] and areas[0] and caps):
             return out
         kept = set(params.imgIds)
@@ -127,7 +129,12 @@ class Tally(msgspec.Struct, frozen=True):
             for ranked in self.ranked
         ]
         for name, target in out.items():
-            found = np.concatenate([part[name] for part in parts], axis=-2)
+            found = parts[0][name]
+            if len(parts) > 1:
+                found = np.concatenate([part[name] for part in parts], axis=-2)
+            if found.shape == target.shape and whole:
+                out[name] = found
+                continue
             if name != "recall":
                 found = found[:, of_level]
             (to_k, k), (to_a, a), (to_m, m) = categories, areas, wanted

@@ -86,25 +86,25 @@ def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
 
 
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
-    """Codes of what may stand for a region: a list of them, or of one dict its code.
+    """Codes of what may stand for regions, a list of them; of one dict its code.
 
     Args:
-        pyobj: flat rings, boxes x, y, width, height, or dicts of size and listed counts: a list of
-            them, an array of boxes [n, 4], or one dict.
+        pyobj: flat rings x, y, x, y, ... or dicts of size and listed counts, a list of them; boxes
+            x, y, width, height, an array [n, 4]; or one dict.
         h: height of the image that rings and boxes are drawn on.
         w: its width.
 
     Raises:
         InputError: what is none of these.
     """
-    several = pyobj.tolist() if isinstance(pyobj, np.ndarray) else pyobj
-    if isinstance(several, dict):
-        return frPyObjects([several], h, w)[0]
-    if not isinstance(several, list):
-        raise InputError(f"a list of rings, boxes or codes is needed, not {type(pyobj).__name__}.")
-    if several and isinstance(several[0], (int, float)):  # one ring or box
-        return frPyObjects([several], h, w)[0]
-    regions = [one if isinstance(one, dict) else [list(one)] for one in several]
+    if isinstance(pyobj, dict):
+        return frPyObjects([pyobj], h, w)[0]
+    if isinstance(pyobj, np.ndarray):
+        x, y, far, low = of_boxes(pyobj).boxes.T
+        pyobj = np.stack([x, y, x, low, far, low, far, y], axis=1).tolist()
+    if not isinstance(pyobj, list) or not all(isinstance(one, (list, dict)) for one in pyobj):
+        raise InputError("frPyObjects: a list of rings or codes or an array of boxes is needed.")
+    regions = [one if isinstance(one, dict) else [one] for one in pyobj]
     sizes = (np.full(len(regions), size, np.int64) for size in (h, w))
     return _codes(masks_of(regions, *sizes, "objects"))
 

@@ -41,7 +41,7 @@ def masks_of(
 
     Args:
         regions: n of them: lists of flat rings, or dicts of ``size`` and ``counts``, a string or a
-            list. A ring of four numbers is a box: x, y, width, height.
+            list.
         height: int64 [n], of each one's image, which polygons are drawn on.
         width: int64 [n].
         what: what the rows are called in errors.
@@ -76,20 +76,12 @@ def _is_counted(region: Any) -> bool:
 def _drawn(
     regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
 ) -> Masks:
-    rings = [_cornered(ring) for ring in chain.from_iterable(regions)]
+    rings = [*chain.from_iterable(regions)]
     flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
     column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
     column = pa.LargeListArray.from_arrays(offsets_of(_lengths(regions)), column)
     polygons = read_polygons(pl.Series("segmentation", pl.from_arrow(column)), side=what, rows=rows)
     return rasterise(polygons, height, width, over)
-
-
-def _cornered(ring: Any) -> Any:
-    """A flat ring; of a box its corners."""
-    if len(ring) != 4:
-        return ring
-    x, y, w, h = ring
-    return [x, y, x, y + h, x + w, y + h, x + w, y]
 
 
 def _coded(
