@@ -7,7 +7,7 @@ import gc
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -137,16 +137,21 @@ class COCO:
         self.cats = {category["id"]: category for category in held.get("categories", ())}
         print("index created!")
 
-    def rows(self) -> Sequence[Annotation]:
-        """All annotations in the order of their images' index, as they would be looked up."""
-        if not {*_INDEX[:2]} & {*self.__dict__}:
-            return self._rows
-        self._images = None
-        return [self.anns[row["id"]] for rows in self.imgToAnns.values() for row in rows]
+    def rows(self, images: Collection[Any], what: str) -> tuple[Sequence[Annotation], list[Any]]:
+        """Annotations, and the image id of each, as they would be looked up.
 
-    def image_ids(self, rows: Sequence[Annotation], what: str) -> list[Any]:
-        """The image id of each of :meth:`rows`."""
-        return column(rows, "image_id", what) if self._images is None else self._images
+        Args:
+            images: image ids of which none may be missing; other images' are there, too, unless
+                these are few.
+            what: what the annotations are called in errors.
+        """
+        few = self._results is None and 4 * len(images) < len(self.imgs)
+        if not few and not {*_INDEX[:2]} & {*self.__dict__}:
+            ids = column(self._rows, "image_id", what) if self._images is None else self._images
+            return self._rows, ids
+        chosen = [i for i in images if i in self.imgToAnns] if few else self.imgToAnns
+        found = [self.anns[row["id"]] for i in chosen for row in self.imgToAnns[i]]
+        return found, column(found, "image_id", what)
 
     def info(self) -> None:
         """Print what the file says of itself."""

@@ -58,18 +58,16 @@ class Tally(msgspec.Struct, frozen=True):
     Attributes:
         grid: what cells there are.
         ranked: tallies whose area ranges, one after the other, are the grid's.
-        threads: where the work runs.
     """
 
     grid: Grid
     ranked: Sequence[Ranked]
-    threads: Threads
 
     @staticmethod
     def of_cells(cells: Sequence[Any], grid: Grid) -> Tally:
         """From ``evalImgs`` as somebody gathered them."""
         ranked = [ranked_of(cells, grid, area) for area in range(len(grid.ranges))]
-        return Tally(grid, ranked, Threads())
+        return Tally(grid, ranked)
 
     def accumulated(self, params: Params) -> dict[str, Array]:
         """The arrays of ``eval``.
@@ -122,7 +120,7 @@ class Tally(msgspec.Struct, frozen=True):
                     integer_grid=_SETTINGS.rules.integer_grid,
                     epsilon=_SETTINGS.rules.epsilon,
                     group=group if group.any() else None,
-                    over=self.threads.over,
+                    over=Threads().over,
                 ),
                 ious,
             )
@@ -163,14 +161,13 @@ class Evaluation:
 
     def __init__(self, sets: tuple[COCO, COCO], params: Params) -> None:
         self.grid = grid_of(params)
-        self._threads = Threads()
         self.met = meet(
             sets,
             self.grid.images,
             list(params.catIds),
             params.iouType,
             apart=bool(params.useCats),
-            threads=self._threads,
+            threads=Threads(),
         )
         self._settings = msgspec.structs.replace(
             _SETTINGS,
@@ -178,10 +175,10 @@ class Evaluation:
             max_detections=(self.grid.cap,),
             areas=tuple((str(i), float(r[0]), float(r[1])) for i, r in enumerate(self.grid.ranges)),
         )
-        self.tally = Tally(self.grid, [self._matched(took=False).ranked], self._threads)
+        self.tally = Tally(self.grid, [self._matched(took=False).ranked])
 
     def _matched(self, *, took: bool) -> Matched:
-        return met(self.met.batch, self._settings, _NEEDS, self._threads, took=took)[0]
+        return met(self.met.batch, self._settings, _NEEDS, Threads(), took=took)[0]
 
     @cached_property
     def cells(self) -> list[Cell | None]:
@@ -238,5 +235,5 @@ class Evaluation:
             return []
         each, other = np.repeat(rows, truths.size), np.tile(truths, rows.size)
         crowd = self.met.batch.crowd[other]
-        found = overlap(self.met.shapes, each, other, crowd, self._threads)
+        found = overlap(self.met.shapes, each, other, crowd, Threads())
         return found.reshape(rows.size, truths.size)

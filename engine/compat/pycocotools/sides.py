@@ -82,11 +82,11 @@ def choose(
         what: what the rows are called in errors.
         apart: whether categories are told apart; otherwise rows go by category, then row.
     """
-    rows, ids = _rows(coco, what)
+    rows, image_ids, ids = _rows(coco, images, what)
     datum, label = (
         _coded(values, places)
         for values, places in (
-            (coco.image_ids(rows, what), images),
+            (image_ids, images),
             (column(rows, "category_id", what), categories),
         )
     )
@@ -117,11 +117,13 @@ def _coded(values: Sequence[Any], places: Mapping[Any, int]) -> Array:
     return table[found - low]
 
 
-def _rows(coco: COCO, what: str) -> tuple[Sequence[Annotation], Sequence[Any]]:
-    """All rows and their ids; of rows with one id the last counts, as often as the id is there."""
-    rows = coco.rows()
+def _rows(
+    coco: COCO, images: Mapping[Any, int], what: str
+) -> tuple[Sequence[Annotation], Sequence[Any], Sequence[Any]]:
+    """Rows, their images and their ids; of those with one id the last counts for each."""
+    rows, image_ids = coco.rows(images, what)
     if coco.results:  # nobody has looked at them: their ids are still to be written
-        return rows, range(1, len(rows) + 1)
+        return rows, image_ids, range(1, len(rows) + 1)
     ids = column(rows, "id", what)
     several = len(ids) - len({*ids})
     if several:
@@ -131,7 +133,8 @@ def _rows(coco: COCO, what: str) -> tuple[Sequence[Annotation], Sequence[Any]]:
             stacklevel=2,
         )
         rows = [coco.anns[i] for i in ids]
-    return rows, ids
+        image_ids = column(rows, "image_id", what)
+    return rows, image_ids, ids
 
 
 def meet(
