@@ -73,9 +73,9 @@ def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: s
         found = np.fromiter(values, np.float64, len(values))
     except (TypeError, ValueError, OverflowError):
         found = np.array([_number(value) for value in values], np.float64)
-    wrong = ~np.isfinite(found)
-    if wrong.any():
-        refuse(rows, wrong.tolist(), f"whose {key!r} is no finite number", what)
+    wrong: list[bool] = (~np.isfinite(found)).tolist()
+    if any(wrong):
+        refuse(rows, wrong, f"whose {key!r} is no finite number", what)
     return found
 
 
@@ -90,18 +90,19 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
     """x, y, width and height, float64 [n, 4]."""
     given = column(rows, "bbox", what)
     try:
-        right = {*map(len, given)} <= {4}
+        fours = {*map(len, given)} <= {4}
     except TypeError:
-        right = False
-    if not right:
-        wrong = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
-        refuse(rows, wrong, "whose 'bbox' is not four numbers", what)
+        fours = False
+    if not fours:
+        short = [not hasattr(box, "__len__") or len(box) != 4 for box in given]
+        refuse(rows, short, "whose 'bbox' is not four numbers", what)
     try:
-        found = np.fromiter(chain.from_iterable(given), np.float64, 4 * len(given)).reshape(-1, 4)
+        found = np.fromiter(chain.from_iterable(given), np.float64, 4 * len(given))
     except (TypeError, ValueError, OverflowError):
-        found = np.array([[_number(value) for value in box] for box in given], np.float64)
+        found = np.array([_number(value) for box in given for value in box], np.float64)
+    found = found.reshape(-1, 4)
     finite = np.isfinite(found)
     if not finite.all():
-        wrong = (~finite).any(axis=1).tolist()
-        refuse(rows, wrong, "whose 'bbox' is not four finite numbers", what)
+        odd: list[bool] = (~finite).any(axis=1).tolist()
+        refuse(rows, odd, "whose 'bbox' is not four finite numbers", what)
     return found

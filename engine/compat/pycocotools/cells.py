@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -156,11 +157,11 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
         for i in range(n_images)
         if (cell := cells[(k * n_ranges + area) * n_images + i]) is not None
     ]
-    T = len(distinct)
-    score = _joined([np.asarray(cell["dtScores"], np.float64) for *_, cell in found])
-    hit = _joined([_hits(cell)[at] for *_, cell in found], (T,))
-    ignored = _joined([np.asarray(cell["dtIgnore"], np.bool_)[at] for *_, cell in found], (T,))
-    aside = _joined([np.asarray(cell["gtIgnore"], np.bool_) for *_, cell in found]).astype(bool)
+    n_thresholds = len(distinct)
+    score = _flat(found, "dtScores")
+    hit = _joined(found, "dtMatches", len(grid.thresholds)) != 0
+    ignored = _joined(found, "dtIgnore", len(grid.thresholds)) != 0
+    aside = _flat(found, "gtIgnore") != 0
     n, m = ([len(cell[key]) for *_, cell in found] for key in ("dtScores", "gtIgnore"))
     label, datum = (np.array([place[j] for place in found], np.int32) for j in (0, 1))
     p_label, p_datum = np.repeat(label, n), np.repeat(datum, n)
@@ -168,8 +169,9 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     order = np.lexsort((-score, p_label))
     ends = np.arange(len(grid.categories) + 1)
     g_label = np.repeat(label, m)
-    hit, ignored = hit.astype(bool)[:, order], ignored.astype(bool)[:, order]
-    counted = np.repeat(~aside[None, None], T, axis=1)
+    _find_zeros(hit, found, n)
+    hit, ignored = hit[at][:, order], ignored[at][:, order]
+    counted = np.repeat(~aside[None, None], n_thresholds, axis=1)
     return Ranked(
         variants=variants,
         start=np.searchsorted(p_label[order], ends).astype(np.int64),
@@ -190,17 +192,30 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     )
 
 
-def _hits(cell: Any) -> Array:
-    """Which results took a ground truth, bool [thresholds, n].
+def _find_zeros(hit: Array, found: Sequence[tuple[int, int, Any]], n: Sequence[int]) -> None:
+    """Mark the results that took a ground truth of id 0, which is told by what it was taken by.
 
-    A ground truth of id 0 is told by what it was taken by.
+    Args:
+        hit: bool [thresholds, results], written.
+        found: the cells.
+        n: how many results each has.
     """
-    hit = np.asarray(cell["dtMatches"]) != 0
-    for g in np.flatnonzero(np.asarray(cell["gtIds"]) == 0):
-        by = np.asarray(cell["gtMatches"])[:, g, None]
-        hit = hit | ((by != 0) & (by == np.asarray(cell["dtIds"])))
-    return hit
+    lengths = [len(cell["gtIds"]) for *_, cell in found]
+    of_cell = np.repeat(np.arange(len(found)), lengths)
+    for c in np.unique(of_cell[_flat(found, "gtIds") == 0]).tolist():
+        cell = found[c][2]
+        ids = np.asarray(cell["dtIds"])
+        here = hit[:, sum(n[:c]) :][:, : ids.size]
+        for g in np.flatnonzero(np.asarray(cell["gtIds"]) == 0):
+            by = np.asarray(cell["gtMatches"])[:, g, None]
+            here |= (by != 0) & (by == ids)
 
 
-def _joined(parts: Sequence[Array], before: tuple[int, ...] = ()) -> Array:
-    return np.concatenate([np.zeros((*before, 0)), *parts], axis=-1)
+def _flat(found: Sequence[tuple[int, int, Any]], key: str) -> Array:
+    """Values of all cells one after the other, float64."""
+    return np.fromiter(chain.from_iterable(cell[key] for *_, cell in found), np.float64)
+
+
+def _joined(found: Sequence[tuple[int, int, Any]], key: str, n_thresholds: int) -> Array:
+    """Values by threshold of all cells side by side, [thresholds, n]."""
+    return np.concatenate([np.zeros((n_thresholds, 0)), *(c[key] for *_, c in found)], axis=1)

@@ -89,25 +89,6 @@ class Tally(msgspec.Struct, frozen=True):
         areas = _places([tuple(r) for r in params.areaRng], [tuple(r) for r in grid.ranges])
         caps = sorted({*params.maxDets} & {*grid.caps})
         wanted = _places(params.maxDets, caps)
-        sizes = (
-            len(ious),
-            len(of_level),
-            len(params.catIds),
-            len(params.areaRng),
-            len(params.maxDets),
-        )
-        out = {
-            name: np.full(shape, -1.0)
-            for name, shape in (
-                ("precision", sizes),
-                ("recall", (sizes[0], *sizes[2:])),
-                ("scores", sizes),
-            )
-        }
-        whole = all(to == [*range(len(to))] == there for to, there in (categories, areas, wanted))
-        whole = whole and np.array_equal(of_level, np.arange(of_level.size))
-        if not (grid.images and categories[0] and areas[0] and caps):
-            return out
         kept = set(params.imgIds)
         group = np.array([0 if image in kept else -1 for image in grid.images], np.int32)
         parts = [
@@ -124,19 +105,26 @@ class Tally(msgspec.Struct, frozen=True):
                 ),
                 ious,
             )
-            for ranked in self.ranked
+            for ranked in (self.ranked if grid.images and caps else ())
         ]
-        for name, target in out.items():
-            found = parts[0][name]
-            if len(parts) > 1:
-                found = np.concatenate([part[name] for part in parts], axis=-2)
-            if found.shape == target.shape and whole:
-                out[name] = found
+        made = [categories, areas, wanted]
+        whole = all(to == [*range(len(to))] == there for to, there in made)
+        ascending = np.array_equal(of_level, np.arange(of_level.size))
+        if whole and ascending and len(parts) == 1:
+            return parts[0]
+        k, a, m = (np.array(there, np.int64) for _, there in made)
+        to_k, to_a, to_m = (np.array(to, np.int64) for to, _ in made)
+        shape = len(params.catIds), len(params.areaRng), len(params.maxDets)
+        out = {}
+        for name in ("precision", "recall", "scores"):
+            levelled = () if name == "recall" else (of_level.size,)
+            out[name] = np.full((len(ious), *levelled, *shape), -1.0)
+            if not parts:
                 continue
-            if name != "recall":
-                found = found[:, of_level]
-            (to_k, k), (to_a, a), (to_m, m) = categories, areas, wanted
-            target[(..., *np.ix_(to_k, to_a, to_m))] = found[(..., *np.ix_(k, a, m))]
+            found = np.concatenate([part[name] for part in parts], axis=-2)
+            found = found[:, of_level] if levelled else found
+            at = to_k[:, None, None], to_a[:, None], to_m
+            out[name][..., *at] = found[..., k[:, None, None], a[:, None], m]
         return out
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...executors import Threads
-from ...geometry.masks import Masks, from_pixels, to_pixels, to_rle, union_by
+from ...geometry.masks import Masks, concat, from_pixels, to_pixels, to_rle, union_by
 from ...kernels.run_sets import subtract
 from ...schemas.errors import InputError
 from ...tasks.detection.near import overlap
@@ -105,8 +105,8 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
     if not isinstance(pyobj, list) or not all(isinstance(one, (list, dict)) for one in pyobj):
         raise InputError("frPyObjects: a list of rings or codes or an array of boxes is needed.")
     regions = [one if isinstance(one, dict) else [one] for one in pyobj]
-    sizes = (np.full(len(regions), size, np.int64) for size in (h, w))
-    return _codes(masks_of(regions, *sizes, "objects"))
+    height, width = (np.full(len(regions), size, np.int64) for size in (h, w))
+    return _codes(masks_of(regions, height, width, "objects"))
 
 
 def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
@@ -131,9 +131,12 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
     coded = {isinstance(one, dict) for one in (*dt, *gt)}
     if len(coded) > 1:
         raise InputError("iou: one side holds boxes, the other codes of masks.")
-    ours, theirs = (
-        of_masks(_read([*side])) if True in coded else of_boxes(side) for side in (dt, gt)
-    )
+    if True in coded:
+        masks = [_read([*side]) for side in (dt, gt)]
+        _refuse_sizes(concat(masks))
+        ours, theirs = map(of_masks, masks)
+    else:
+        ours, theirs = map(of_boxes, (dt, gt))
     rows, others = (at.ravel() for at in np.indices((len(dt), len(gt))))
     found = overlap((ours, theirs), rows, others, crowd[others], Threads(1))
     return found.reshape(len(dt), len(gt))

@@ -159,8 +159,7 @@ def meet(
     Raises:
         InputError: rows that lack what is needed, or hold what cannot be compared.
     """
-    places = ({one: i for i, one in enumerate(ids)} for ids in (images, categories))
-    by_image, by_category = places
+    by_image, by_category = ({one: i for i, one in enumerate(ids)} for ids in (images, categories))
     ours, theirs = (
         choose(coco, by_image, by_category, what, apart=apart)
         for coco, what in zip(sets, (RESULTS, TRUTHS), strict=True)
@@ -295,13 +294,11 @@ def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
     for (masks, side), what in zip(sides, (RESULTS, TRUTHS), strict=True):
         mine, wrong = wrong[: len(masks)], wrong[len(masks) :]
         if mine.any():
-            refuse(
-                side.rows,
-                mine.tolist(),
-                "whose mask is not of the size of others on its image",
-                what,
-            )
+            why = "whose mask is not of the size of others on its image"
+            refuse(side.rows, mine.tolist(), why, what)
 
 
-KINDS = {"bbox": _boxes, "segm": _masks}
+Kind = Callable[[tuple["COCO", "COCO"], tuple[Chosen, Chosen], Workers], tuple[Shown, Shown]]
+
+KINDS: dict[str, Kind] = {"bbox": _boxes, "segm": _masks}
 """``iouType`` -> what of the rows is compared."""

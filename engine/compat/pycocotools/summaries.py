@@ -61,7 +61,7 @@ def number(line: Line, found: Mapping[str, Any], params: Params) -> tuple[float,
     caps = [i for i, one in enumerate(params.maxDets) if one == cap]
     values = values[..., areas, caps]
     defined = values[values > -1]
-    mean = np.mean(defined) if defined.size else -1
+    mean: Any = np.mean(defined) if defined.size else -1
     iou = f"{line.iou:0.2f}" if line.iou is not None else _span(params)
     title, short = _TITLES[line.of]
     said = f"IoU={iou:<9} | area={line.area:>6s} | maxDets={cap:>3d} ] = {mean:0.3f}"

@@ -1,0 +1,275 @@
+"""compat.pycocotools against pycocotools on odd sets, to the bit: every array, entry and letter."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from coco_files import annotation, result, truths
+from odd_coco import OURS, Odd, coco_mask, evaluated, loaded, odd, reference, same
+
+import evalengine as ee
+from evalengine.compat.pycocotools import init_as_pycocotools
+
+
+def agree(case: Odd) -> None:
+    theirs, text = evaluated(reference(), case)
+    for look in (False, True):  # numbers of the match, and of what evalImgs say
+        mine, own_text = evaluated(OURS, case, look=look)
+        assert own_text == text
+        same(np.asarray(mine.stats), np.asarray(theirs.stats), "stats")
+        for key in ("precision", "recall", "scores", "counts"):
+            same(mine.eval[key], theirs.eval[key], key)
+    same(mine.evalImgs, theirs.evalImgs, "evalImgs")
+    assert list(mine.ious) == list(theirs.ious)
+    for cell, found in theirs.ious.items():
+        same(np.asarray(mine.ious[cell]), np.asarray(found), f"ious{cell}")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_odd_sets(seed: int) -> None:
+    agree(odd(seed))
+
+
+ONE = truths(annotation(), annotation(2, iscrowd=1))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Odd(truths(), [], "bbox", {}),
+        Odd(ONE, [], "bbox", {}),
+        Odd(truths(), [result()], "bbox", {}),
+        Odd(truths(categories=[]), [], "bbox", {}),
+        Odd(ONE, [result() for _ in range(4)], "bbox", {"maxDets": [1, 2, 3]}),
+        Odd(ONE, [result(bbox=[5, 5, -3, -4]), result(bbox=[5, 5, -3, 4])], "bbox", {}),
+    ],
+    ids=["nothing", "no results", "no truths", "no categories", "ties", "inverted"],
+)
+def test_edges(case: Odd) -> None:
+    agree(case)
+
+
+def test_no_images() -> None:
+    mine, _ = evaluated(OURS, Odd(truths(images=[]), [], "bbox", {}))
+    assert (mine.stats == -1).all()
+    assert mine.evalImgs == []
+
+
+def test_a_polygon_of_several_rings_and_a_short_one() -> None:
+    """A ring of two points after the first surrounds nothing."""
+    ring = [0.0, 0.0, 9.0, 0.0, 9.0, 9.0]
+    truth = truths(annotation(segmentation=[ring, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]]))
+    code = coco_mask.encode(np.ones((480, 640), np.uint8, order="F"))
+    agree(Odd(truth, [result(segmentation=code)], "segm", {}))
+
+
+def test_parts_of_what_was_evaluated() -> None:
+    """``accumulate`` of fewer ranges and other caps; what was not evaluated is -1."""
+    case = odd(11)._replace(params={})
+    params = {"maxDets": [10, 7, 100], "areaRng": [[0**2, 1e5**2], [0, 3]]}
+    found = []
+    for lib in (OURS, reference()):
+        evaluation, _ = evaluated(lib, case)
+        for name, value in params.items():
+            setattr(evaluation.params, name, value)
+        with contextlib.redirect_stdout(io.StringIO()):
+            evaluation.accumulate()
+        found.append(evaluation.eval["precision"])
+    mine, theirs = found
+    assert mine.shape == theirs.shape
+    same(mine[..., :1, 0], theirs[..., :1, 0], "cap 10 of all sizes")
+    same(
+        mine[..., :1, 2], theirs[..., :1, 1], "cap 100, which pycocotools puts one place too early"
+    )
+    assert (mine[..., 1] == -1).all()
+    assert (mine[..., 1, :] == -1).all()
+
+
+def test_fewer_categories_and_images_are_those_asked_for() -> None:
+    """pycocotools reads the first categories and images instead, whichever were asked for."""
+    case = odd(13)._replace(params={})
+    whole, _ = evaluated(OURS, case)
+    last = whole.params.catIds[-1:]
+    for params in ({"catIds": last}, {"imgIds": whole.params.imgIds[1:]}):
+        alone, _ = evaluated(reference(), case._replace(params=params))
+        mine, _ = evaluated(OURS, case)
+        for name, value in params.items():
+            setattr(mine.params, name, value)
+        with contextlib.redirect_stdout(io.StringIO()):
+            mine.accumulate()
+        same(mine.eval["precision"], alone.eval["precision"])
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_a_ground_truth_of_id_0_counts(look: bool) -> None:
+    """pycocotools takes it for none, so that what finds it is a false positive there."""
+    case = Odd(truths(annotation(0)), [result(bbox=[0.1, 0.2, 3, 4.5])], "bbox", {})
+    mine, _ = evaluated(OURS, case, look=look)
+    theirs, _ = evaluated(reference(), case)
+    renumbered, _ = evaluated(reference(), case._replace(truths=truths(annotation(1))))
+    same(mine.stats, renumbered.stats)
+    assert theirs.stats[0] == 0
+    assert mine.stats[0] > 0.99
+
+
+def test_results_on_a_dataset_of_ones_own() -> None:
+    """Results need not come from loadRes; their areas are what they say."""
+    found = []
+    for lib in (OURS, reference()):
+        truth, _ = loaded(lib, ONE, [])
+        results = lib.COCO()
+        row = {**result(), "id": 5, "area": 5000.0, "iscrowd": 0}
+        results.dataset = {"images": ONE["images"], "categories": ONE["categories"],
+                           "annotations": [row, {**row, "id": 6, "area": 1.0}]}  # fmt: skip
+        with contextlib.redirect_stdout(io.StringIO()):
+            results.createIndex()
+            evaluation = lib.COCOeval(truth, results, "bbox")
+            evaluation.evaluate()
+            evaluation.accumulate()
+        found.append(evaluation)
+    same(found[0].evalImgs, found[1].evalImgs)
+    same(found[0].eval["precision"], found[1].eval["precision"])
+
+
+def test_rows_changed_after_they_were_indexed() -> None:
+    """Categories, areas and flags are read when they are evaluated, as error analyses expect."""
+    case = odd(21)._replace(params={}, kind="bbox")
+    found = []
+    for lib in (OURS, reference()):
+        truth, results = loaded(lib, case.truths, case.results)
+        truth, results = copy.deepcopy(truth), copy.deepcopy(results)
+        for row in truth.dataset["annotations"]:
+            row["iscrowd"], row["category_id"] = 1, truth.getCatIds()[0]
+        with contextlib.redirect_stdout(io.StringIO()):
+            evaluation = lib.COCOeval(truth, results, "bbox")
+            evaluation.evaluate()
+        found.append(evaluation.evalImgs)
+    same(*found)
+
+
+def test_rows_of_one_id() -> None:
+    """The last counts for each of them, as in pycocotools, and this is told."""
+    moved = annotation(bbox=[50, 50, 9, 9], category_id=3)
+    case = Odd(truths(annotation(), moved, annotation(2)), [result()], "bbox", {})
+    theirs, _ = evaluated(reference(), case)
+    with pytest.warns(UserWarning, match="1 of 3 have the id of another one"):
+        mine, _ = evaluated(OURS, case)
+    same(mine.evalImgs, theirs.evalImgs)
+
+
+def test_evaluations_are_copied_and_pickled() -> None:
+    mine, _ = evaluated(OURS, odd(5))
+    for other in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        same(other.evalImgs, mine.evalImgs)
+        same(other.stats, mine.stats)
+
+
+def test_the_dialect_gives_the_same() -> None:
+    case = odd(8)._replace(params={}, kind="bbox")
+    mine, _ = evaluated(OURS, case)
+    truth, results = loaded(OURS, case.truths, case.results)
+    card = ee.score(results.dataset["annotations"], truth, dialect="coco", iou_type="bbox")
+    same(np.array(card.to_coco()["stats"]), mine.stats)
+
+
+def test_init_as_pycocotools() -> None:
+    from pycocotools.coco import COCO as theirs
+
+    with init_as_pycocotools():
+        from pycocotools import mask
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval, Params
+
+        assert (COCO, COCOeval, mask) == (OURS.COCO, OURS.COCOeval, OURS.mask)
+        assert Params(iouType="bbox").maxDets == [1, 10, 100]
+    from pycocotools.coco import COCO as again
+
+    assert again is theirs
+    undo = init_as_pycocotools()
+    undo.close()
+    from pycocotools.coco import COCO as once_more
+
+    assert once_more is theirs
+
+
+def refused(truth: Any, results: list[Any], kind: str = "bbox", **params: Any) -> str:
+    with pytest.raises((ee.InputError, ee.OptionError)) as error:
+        evaluated(OURS, Odd(truth, results, kind, params))
+    return str(error.value)
+
+
+SQUARE = {"size": [480, 640], "counts": [0, 480 * 640]}
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ((ONE, [result(), result(score=float("nan"))]),
+         "results: 1 of 2 whose 'score' is no finite number, first (rows count from 0): row 1"),
+        ((ONE, [result(bbox=[1, 2, 3])]), "whose 'bbox' is not four numbers"),
+        ((ONE, [result(bbox=[1, 2, 3, None])]), "whose 'bbox' is not four finite numbers"),
+        ((ONE, [{k: v for k, v in result().items() if k != "score"}]), "1 of 1 without 'score'"),
+        ((truths({k: v for k, v in annotation().items() if k != "area"}), [result()]),
+         "ground truths: 1 of 1 without 'area'"),
+        ((ONE, [result(3)]), "3 of"),
+        ((ONE, [3]), "1 of 1 that are no dicts"),
+        ((truths(annotation(segmentation=SQUARE)),
+          [result(segmentation={"size": [2, 2], "counts": "04"})], "segm"),
+         "results: 1 of 1 whose mask is not of the size of others on its image"),
+        ((truths(annotation(segmentation=[[1, 2, 3, 4]])), [result()], "segm"), "segmentation"),
+    ],
+    ids=["nan", "three", "none", "score", "area", "image", "dicts", "sizes", "ring"],
+)  # fmt: skip
+def test_refused_rows(case: tuple[Any, ...], said: str) -> None:
+    if said == "3 of":
+        with pytest.raises(AssertionError, match="1 of 1 have an image_id that is not among the"):
+            loaded(OURS, *case)
+        return
+    assert said in refused(*case)
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"iouThrs": [0.0, 0.5]}, "thresholds lie above 0"),
+        ({"iouThrs": []}, "thresholds lie above 0"),
+        ({"maxDets": [0, 1, 2]}, "caps are 1 or more"),
+        ({"areaRng": [[5, 1]]}, "no range"),
+    ],
+)
+def test_refused_params(params: dict[str, Any], said: str) -> None:
+    assert said in refused(ONE, [result()], **params)
+
+
+def test_refused_calls(tmp_path: Any) -> None:
+    mine, _ = evaluated(OURS, odd(3)._replace(params={}))
+    mine.params.iouThrs = [0.123]
+    with pytest.raises(ee.OptionError, match="were not evaluated"):
+        mine.accumulate()
+    with pytest.raises(ee.OptionError, match="is not among the"):
+        mine.computeIoU(-5, mine.params.catIds[0])
+    mine.evalImgs = mine.evalImgs[1:]
+    mine.params.iouThrs = np.linspace(0.5, 0.95, 10)
+    with pytest.raises(ee.InputError, match="evalImgs holds"):
+        mine.accumulate()
+    fresh = OURS.COCOeval(mine.cocoGt, mine.cocoDt, "bbox")
+    with pytest.raises(ee.ResultError, match=r"run accumulate\(\) first"):
+        fresh.summarize()
+    with pytest.raises(ee.ResultError, match=r"run evaluate\(\) first"):
+        fresh.accumulate()
+    with pytest.raises(ee.OptionError, match="iouType not supported"):
+        OURS.COCOeval(mine.cocoGt, mine.cocoDt, "masks")
+    path = tmp_path / "broken.json"
+    path.write_text("[1, 2")
+    with pytest.raises(ee.InputError, match=r"broken\.json holds no JSON"):
+        OURS.COCO(path)
+    path.write_text(json.dumps([result()]))
+    with pytest.raises(ee.InputError, match="goes to loadRes"):
+        OURS.COCO(path)

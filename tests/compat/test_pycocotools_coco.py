@@ -1,0 +1,173 @@
+"""compat.pycocotools' COCO and mask against pycocotools', on odd sets and masks."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from coco_files import annotation, result, truths
+from odd_coco import OURS, coco_mask, counts_of, loaded, odd, reference, same
+
+import evalengine as ee
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")  # pycocotools' decode
+
+
+def quietly(call: Any, *arguments: Any, **named: Any) -> tuple[Any, str]:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        return call(*arguments, **named), printed.getvalue()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_look_ups(seed: int) -> None:
+    case = odd(seed)
+    sets = [loaded(lib, case.truths, case.results) for lib in (OURS, reference())]
+    for mine, theirs in zip(*sets, strict=True):
+        if not theirs.dataset:
+            continue
+        same(mine.dataset, theirs.dataset)
+        for name in ("anns", "imgs", "cats", "imgToAnns", "catToImgs"):
+            same(getattr(mine, name), getattr(theirs, name), name)
+        images, categories = theirs.getImgIds(), theirs.getCatIds()
+        for of_images, of_categories, more in product(
+            ([], images[:1], images, images[0]),
+            ([], categories[:1], categories[0]),
+            ({}, {"iscrowd": False}, {"iscrowd": True}, {"areaRng": [5, 1024]}),
+        ):
+            wanted = {"imgIds": of_images, "catIds": of_categories, **more}
+            ids = theirs.getAnnIds(**wanted)
+            assert mine.getAnnIds(**wanted) == ids, wanted
+            same(mine.loadAnns(ids), theirs.loadAnns(ids))
+        for wanted in (
+            {},
+            {"catIds": categories[:1]},
+            {"catIds": categories},
+            {"imgIds": images[:1]},
+        ):
+            assert mine.getImgIds(**wanted) == theirs.getImgIds(**wanted)
+        for wanted in ({"catNms": ["c0", "c7"]}, {"supNms": "s1"}, {"catIds": categories[0]}):
+            assert mine.getCatIds(**wanted) == theirs.getCatIds(**wanted)
+        same(mine.loadImgs(images[0]), theirs.loadImgs(images[0]))
+        same(mine.loadCats(categories), theirs.loadCats(categories))
+        for row in theirs.anns.values():
+            same(mine.annToRLE(row), theirs.annToRLE(row))
+            same(mine.annToMask(row), theirs.annToMask(row))
+
+
+def test_files_lists_and_arrays_of_results(tmp_path: Any) -> None:
+    """Each form, and what it prints; seconds aside."""
+    path, found = tmp_path / "truths.json", tmp_path / "results.json"
+    path.write_text(json.dumps(truths(annotation())))
+    rows = [result(score=0.25), result(2, score=1.0)]
+    found.write_text(json.dumps(rows))
+    array = np.array([[1, 1, 2.5, 3, 4, 0.25, 7], [2, 1, 2.5, 3, 4, 1.0, 7]])
+    made = []
+    for lib in (OURS, reference()):
+        truth, printed = quietly(lib.COCO, str(path))
+        assert printed.splitlines()[0] == "loading annotations into memory..."
+        assert printed.splitlines()[-2:] == ["creating index...", "index created!"]
+        _, info = quietly(truth.info)
+        sets = [
+            quietly(truth.loadRes, form)[0] for form in (str(found), copy.deepcopy(rows), array)
+        ]
+        made.append([info, truth.dataset, *(one.dataset for one in sets)])
+    same(made[0][:-1], made[1][:-1])
+    assert made[0][-1] == made[1][-1]  # NumPy's floats in pycocotools
+
+
+def test_a_file_with_numbers_that_are_no_json(tmp_path: Any) -> None:
+    path = tmp_path / "truths.json"
+    path.write_text(json.dumps(truths(annotation(area=float("nan")))))
+    mine, _ = quietly(OURS.COCO, path)
+    assert np.isnan(mine.anns[1]["area"])
+
+
+def test_results_stay_as_they_are_until_they_are_looked_at() -> None:
+    rows = [result()]
+    truth, _ = loaded(OURS, truths(annotation()), [])
+    found, _ = quietly(truth.loadRes, rows)
+    evaluation = OURS.COCOeval(truth, found, "bbox")
+    quietly(evaluation.evaluate)
+    assert rows == [result()]
+    assert found.anns[1] is rows[0]
+    assert rows[0]["area"] == 12
+
+
+def test_nothing_found() -> None:
+    """pycocotools fails on an empty list."""
+    truth, _ = loaded(OURS, truths(annotation()), [])
+    found, _ = quietly(truth.loadRes, [])
+    assert found.getAnnIds() == []
+    assert found.getCatIds() == truth.getCatIds()
+
+
+def test_what_is_not_there() -> None:
+    truth, _ = loaded(OURS, truths(annotation()), [])
+    with pytest.raises(NotImplementedError, match="annToMask gives the pixels"):
+        truth.showAnns([])
+    with pytest.raises(NotImplementedError, match="fetches images"):
+        truth.download()
+    with pytest.raises(ee.InputError, match="results in not an array of objects, but dict"):
+        quietly(truth.loadRes, {})
+    with pytest.raises(ee.InputError, match=r"an array \[N, 7\] is needed"):
+        quietly(truth.loadRes, np.zeros((3, 6)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_masks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h, w, n = rng.integers(1, 30, 3)
+    pixels = np.asfortranarray(rng.random((h, w, n)) < rng.choice([0, 0.1, 0.5, 1])).astype(
+        np.uint8
+    )
+    mine, theirs = OURS.mask, coco_mask
+    codes = theirs.encode(pixels)
+    same(mine.encode(pixels), codes)
+    same(mine.encode(pixels[:, :, 0]), codes[0])
+    for name, given in product(("decode", "area", "toBbox"), (codes, codes[:1], codes[0])):
+        same(getattr(mine, name)(given), getattr(theirs, name)(given), name)
+    for intersect in (False, True):
+        same(mine.merge(codes, intersect), theirs.merge(codes, intersect))
+    crowd = rng.integers(0, 2, n).tolist()
+    same(mine.iou(codes, codes, crowd), theirs.iou(codes, codes, crowd))
+    boxes = (rng.random((n, 4)) * 30).round(int(rng.integers(3)))
+    for form in (boxes, boxes.tolist()):
+        same(mine.iou(form, form[::-1], crowd), theirs.iou(boxes, boxes[::-1].copy(), crowd))
+    same(mine.frPyObjects(boxes, 40, 40), theirs.frPyObjects(boxes, 40, 40))
+    rings = [(rng.random(2 * rng.integers(3, 8)) * 40).tolist() for _ in range(3)]
+    same(mine.frPyObjects(rings, 40, 40), theirs.frPyObjects(rings, 40, 40))
+    counts = {"size": [int(h), int(w)], "counts": counts_of(pixels[:, :, 0])}
+    for given in (counts, [counts, counts]):
+        same(mine.frPyObjects(given, h, w), theirs.frPyObjects(given, h, w))
+
+
+def test_no_masks() -> None:
+    for name, given in (("area", []), ("toBbox", []), ("merge", []), ("iou", ([], [], []))):
+        found = [getattr(m, name)(*(given or ([],))) for m in (OURS.mask, coco_mask)]
+        same(*found, name)
+
+
+def test_refused_masks() -> None:
+    mask = OURS.mask
+    one, other = (mask.encode(np.ones(shape, np.uint8)) for shape in ((2, 3), (3, 2)))
+    with pytest.raises(ee.InputError, match="different size"):
+        mask.merge([one, other])
+    with pytest.raises(ee.InputError, match="different size"):
+        mask.decode([one, other])
+    with pytest.raises(ee.InputError, match="of different size"):
+        mask.iou([one], [other], [0])
+    with pytest.raises(ee.InputError, match="one side holds boxes"):
+        mask.iou([one], [[1, 2, 3, 4]], [0])
+    with pytest.raises(ee.InputError, match="iscrowd has 2 values"):
+        mask.iou([one], [one], [0, 1])
+    with pytest.raises(ee.InputError, match="a list of rings"):
+        mask.frPyObjects("ring", 2, 2)
+    with pytest.raises(ee.InputError, match="a mask is"):
+        mask.encode(np.ones(3, np.uint8))
