@@ -103,6 +103,6 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
     found = found.reshape(-1, 4)
     finite = np.isfinite(found)
     if not finite.all():
-        odd: list[bool] = (~finite).any(axis=1).tolist()
+        odd = [not all(four) for four in finite.tolist()]
         refuse(rows, odd, "whose 'bbox' is not four finite numbers", what)
     return found
