@@ -323,7 +323,7 @@ class Collector:
             for one in found.values():
                 if names is not None:
                     one.frame = _by_id(one.frame, names)
-                one.notes += notes
+            next(iter(found.values())).notes += notes
             return {**found}
         sources: dict[str, Any] = {}
         for role, form in self._forms.items():

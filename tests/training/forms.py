@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ class Run(NamedTuple):
     cut: Callable[[Any, int, int], Any]
     n: int
     options: dict[str, Any]
-    given: dict[str, Any] = {}
+    given: Mapping[str, Any] = MappingProxyType({})
     own: bool = False
 
 

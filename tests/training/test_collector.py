@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_batches_are_one_run(form: str, case: int) -> None:
     parts = [ee.Collector(**run.options, **run.given) for _ in range(2)]
     ids = rng.permutation(100)[: run.n]
     named = ee.Collector(**run.options, **run.given)
-    for place, (first, last) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for place, (first, last) in enumerate(itertools.pairwise(cuts)):
         batch = cut(run, first, last)
         collector.add(*batch)
         parts[2 * place >= len(cuts) - 1].add(*batch)
@@ -95,7 +96,7 @@ class TestIds:
             collector.add(self.found, self.truth, ids=["a", "b", "c"])
             collector.add(self.found[:1], [1], ids=["a"])
             if repeated == "refuse":
-                with pytest.raises(ee.InputError, match="1 of 3 datums.*'a'.*repeated='first'"):
+                with pytest.raises(ee.InputError, match=r"1 of 3 datums.*'a'.*repeated='first'"):
                     collector.score()
                 continue
             card = collector.score()
@@ -164,14 +165,14 @@ class TestForms:
         with pytest.raises(ee.InputError, match="ground truths: these rows lack 'iscrowd'"):
             collector.add([{**one, "scores": [0.5]}], [one])
         assert len(collector) == 1
-        with pytest.raises(ee.InputError, match="is predictions .memory.*same form"):
+        with pytest.raises(ee.InputError, match=r"is predictions .memory.*same form"):
             collector.add(pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}))
         with pytest.raises(ee.InputError, match="list of 2 images"):
             collector.add([one, one], [one])
         other = ee.Collector("detection", dialect="coco")
         with pytest.raises(ee.InputError, match="other options"):
             collector.merge(other)
-        with pytest.raises(ee.OptionError, match="box_format='xywh'.*where the collector is made"):
+        with pytest.raises(ee.OptionError, match=r"box_format='xywh'.*where the collector is made"):
             collector.score(box_format="xywh")
         with pytest.raises(ee.OptionError, match="dialect"):
             ee.Collector("detection", dialct="coco")

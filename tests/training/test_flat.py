@@ -13,6 +13,7 @@ import pytest
 import evalengine as ee
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+RETRIEVAL = EXAMPLES / "retrieval"
 CLASSES = pl.DataFrame({"actual": ["a b", "a_b", "a/b", "ü", "", "a b"],
                         "predicted": ["a b", "a_b", "ü", "ü", "", "a_b"],
                         "site": ["x y", "x_y", "x y", "x_y", "x y", "x_y"]})  # fmt: skip
@@ -29,7 +30,7 @@ CARDS = {
     "coco": lambda: detection(dialect="coco", by="weather"),
     "standard": lambda: detection(by="weather", metrics=["mAP", "AP", "Counts", "mAR", "F1"]),
     "classes": lambda: ee.score(CLASSES, by="site", metrics=["F1", "Accuracy", "Recall"]),
-    "retrieval": lambda: ee.score(*(EXAMPLES / "retrieval" / f"{n}.parquet" for n in ("run", "qrels"))),
+    "retrieval": lambda: ee.score(*(RETRIEVAL / f"{name}.parquet" for name in ("run", "qrels"))),
     "ter": lambda: ee.score(["a cat", "on"], ["a cat sat", "on it"], task="text"),
 }  # fmt: skip
 

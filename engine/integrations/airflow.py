@@ -1,0 +1,81 @@
+"""Airflow 3: an operator that runs a job file, and knows which failures may pass."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.exceptions import AirflowException, AirflowFailException
+from airflow.sdk import BaseOperator
+
+_STAYS = (1, 2)
+"""Exit statuses that trying again does not change: a gate failed, or wrong input."""
+
+
+class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Airflow is not there
+    """Runs a job, see docs/jobs.md, in a process of its own: Airflow's workers are forks.
+
+    What trying again may mend (another run at work, a full disk, an endpoint that does not
+    answer) fails the try; a gate that failed and wrong input fail the task.
+
+    Args:
+        job: path of the job file; a template, as ``variables`` are.
+        variables: values of its ``[variables]``.
+        wait: seconds to wait for another run of the same folder.
+        **kwargs: of every operator.
+
+    Returns:
+        of ``execute``, kept as XCom: ``folder`` of the result and its ``gates``.
+    """
+
+    template_fields: Sequence[str] = ("job", "variables")
+
+    def __init__(
+        self,
+        *,
+        job: str,
+        variables: Mapping[str, str] | None = None,
+        wait: float = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job, self.variables, self.wait = job, dict(variables or {}), wait
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Run the job.
+
+        Raises:
+            AirflowFailException: a gate failed, or job and inputs are not what they should be.
+            AirflowException: anything that may pass.
+        """
+        changes = [f"--set={name}={value}" for name, value in self.variables.items()]
+        command = [sys.executable, "-m", "evalengine", "run", self.job, *changes,
+                   "--wait", str(self.wait), "--log-format", "json"]  # fmt: skip
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            assert process.stdout is not None
+            said = {}
+            for line in process.stdout:
+                self.log.info(line.rstrip())
+                said |= _told(line)
+        status = process.returncode
+        if status in _STAYS:
+            raise AirflowFailException(f"evalengine ended with {status}: see the log")
+        if status:
+            raise AirflowException(f"evalengine ended with {status}: see the log")
+        return said
+
+
+def _told(line: str) -> dict[str, Any]:
+    """What a line of the log says of folder and gates."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return {
+        key: found[key] for key in ("folder", "gates") if isinstance(found, dict) and key in found
+    }

@@ -1,0 +1,64 @@
+"""Dagster: a job file as an asset, its gates as asset checks, its numbers as metadata."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+
+import evalengine as ee
+from evalengine.jobs.lock import LockedError
+from evalengine.schemas.errors import PASSING
+
+# Annotations are not texts here: Dagster looks at those of the asset's function.
+
+
+def evaluation_asset(
+    name: str,
+    job: str | os.PathLike[str],
+    *,
+    variables: Callable[[Any], Mapping[str, str]] | None = None,
+    wait: float = 600,
+    flat: Mapping[str, Any] | None = None,
+    **asset: Any,
+) -> Any:
+    """An asset that runs a job, see docs/jobs.md.
+
+    Args:
+        name: of the asset.
+        job: path of the job file.
+        variables: what the job's ``[variables]`` are, by the run's context; ``date`` is the
+            partition unless given.
+        wait: seconds to wait for another run of the same folder.
+        flat: which numbers are metadata: arguments of :meth:`evalengine.Scorecard.to_dict`.
+        **asset: of ``dagster.asset``, such as ``partitions_def`` and ``deps``.
+
+    Returns:
+        the asset, with one check, ``gates``, that passes where all of them did.
+    """
+    of_run = variables or _date
+
+    @dg.asset(
+        name=name,
+        check_specs=[dg.AssetCheckSpec("gates", asset=name)],
+        **{"retry_policy": dg.RetryPolicy(max_retries=3, delay=600), **asset},
+    )
+    def evaluation(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        try:
+            result = ee.run_job(job, variables=of_run(context), wait=wait)
+        except ee.EvalengineError as error:
+            again = isinstance(error, (LockedError, *PASSING))
+            raise dg.Failure(str(error), allow_retries=again) from error
+        failing = [one.gate for one in result.verdicts if one.status == "failed"]
+        numbers = result.card.to_dict(**(flat or {}))
+        told = {"folder": str(result.plan.folder), "run_id": result.plan.run_id, **numbers}
+        check = dg.AssetCheckResult(
+            check_name="gates", passed=not result.gate_failed, metadata={"failed": failing}
+        )
+        return dg.MaterializeResult(metadata=told, check_results=[check])
+
+    return evaluation
+
+
+def _date(context: Any) -> Mapping[str, str]:
+    return {"date": context.partition_key} if context.has_partition_key else {}

@@ -1,0 +1,135 @@
+"""Lightning: a callback that collects what validation and test steps return, and logs numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+try:
+    from lightning.pytorch.callbacks import Callback
+except ImportError:
+    from pytorch_lightning.callbacks import Callback
+
+from evalengine.collector import Collector
+from evalengine.schemas.errors import InputError
+from evalengine.scorecard.card import Scorecard
+
+PREDICTIONS, TARGETS, IDS = "preds", "target", "ids"
+
+
+class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is not installed
+    """Scores all batches of a validation or test epoch together, on all processes.
+
+    A step returns a dict with ``preds`` and ``target``, whatever :class:`evalengine.Collector`
+    takes, and perhaps ``ids``. Samplers of several processes repeat datums to fill their last
+    batches; with ``ids`` these count once.
+
+    Args:
+        task: of the collector.
+        prefix: before the names of numbers, one each for validation and test.
+        flat: how numbers are named and which are logged: arguments of
+            :meth:`evalengine.Scorecard.to_dict`.
+        **options: of the collector.
+
+    Attributes:
+        cards: the last epoch's scorecards, by the number of their data loader; what is logged is
+            rounded to float32 by Lightning, these are not.
+
+    Example:
+        >>> trainer = Trainer(callbacks=[Evaluate("detection", dialect="coco")])
+    """
+
+    def __init__(
+        self,
+        task: str | None = None,
+        *,
+        prefix: tuple[str, str] = ("val/", "test/"),
+        flat: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self._new = partial(Collector, task, **{"repeated": "first", **options})
+        self._new()  # wrong options are told before training begins
+        self.prefix, self.flat = prefix, dict(flat or {})
+        self._collectors: dict[int, Collector] = {}
+        self.cards: dict[int, Scorecard] = {}
+
+    def _add(self, outputs: Any, loader: int) -> None:
+        if not isinstance(outputs, Mapping) or not {PREDICTIONS, TARGETS} <= outputs.keys():
+            told = ", ".join(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
+            raise InputError(
+                f"the step returned {told or 'an empty dict'}: return a dict with {PREDICTIONS!r}"
+                f" and {TARGETS!r}, and {IDS!r} where datums have ids."
+            )
+        collector = self._collectors.setdefault(loader, self._new())
+        collector.add(outputs[PREDICTIONS], outputs[TARGETS], ids=outputs.get(IDS))
+
+    def _log(self, trainer: Any, module: Any, prefix: str) -> None:
+        whole = gathered(self._collectors, trainer.world_size)
+        self._collectors = {}
+        if not whole:  # the sanity check
+            return
+        self.cards = {loader: one.score() for loader, one in sorted(whole.items())}
+        numbers = {
+            name if len(whole) == 1 else f"{name}/dataloader_idx_{loader}": value
+            for loader, card in self.cards.items()
+            for name, value in card.to_dict(prefix, **self.flat).items()
+        }
+        # Every process has the same numbers: nothing is to be brought together.
+        module.log_dict(numbers, sync_dist=False)
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin anew: an epoch may have been cut off."""
+        self._collectors = {}
+
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Keep a batch; those of the sanity check are no results."""
+        if not trainer.sanity_checking:
+            self._add(outputs, dataloader_idx)
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score and log."""
+        self._log(trainer, pl_module, self.prefix[0])
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin anew."""
+        self._collectors = {}
+
+    def on_test_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Keep a batch."""
+        self._add(outputs, dataloader_idx)
+
+    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score and log."""
+        self._log(trainer, pl_module, self.prefix[1])
+
+
+def gathered(own: dict[int, Collector], processes: int) -> dict[int, Collector]:
+    """What the collectors of all processes of ``torch.distributed`` hold, in the order of ranks."""
+    if processes == 1:
+        return own
+    import torch.distributed as distributed
+
+    parts: list[Any] = [None] * processes
+    distributed.all_gather_object(parts, own)
+    whole: dict[int, Collector] = {}
+    for part in parts:
+        for loader, one in part.items():
+            whole[loader] = whole[loader].merge(one) if loader in whole else one
+    return whole
