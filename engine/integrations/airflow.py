@@ -58,7 +58,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Air
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:
             assert process.stdout is not None
-            said = {}
+            said: dict[str, Any] = {}
             for line in process.stdout:
                 self.log.info(line.rstrip())
                 said |= _told(line)

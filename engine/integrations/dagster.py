@@ -1,7 +1,7 @@
 """Dagster: a job file as an asset, its gates as asset checks, its numbers as metadata."""
 
-import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -15,7 +15,7 @@ from evalengine.schemas.errors import PASSING
 
 def evaluation_asset(
     name: str,
-    job: str | os.PathLike[str],
+    job: str | Path,
     *,
     variables: Callable[[Any], Mapping[str, str]] | None = None,
     wait: float = 600,
@@ -38,12 +38,14 @@ def evaluation_asset(
     """
     of_run = variables or _date
 
-    @dg.asset(
+    @dg.asset(  # type: ignore[untyped-decorator,unused-ignore]
         name=name,
         check_specs=[dg.AssetCheckSpec("gates", asset=name)],
         **{"retry_policy": dg.RetryPolicy(max_retries=3, delay=600), **asset},
     )
-    def evaluation(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def evaluation(
+        context: dg.AssetExecutionContext,
+    ) -> dg.MaterializeResult:
         try:
             result = ee.run_job(job, variables=of_run(context), wait=wait)
         except ee.EvalengineError as error:
