@@ -173,9 +173,31 @@ def test_two_detectors_compared(module, tmp_path):
     assert found[0] < 0
 
 
+@pytest.mark.parametrize("section", ["objects", "files"])
+def test_contenders_by_pycocotools_calls_agree(module, tmp_path, section):
+    data: ModuleType = module("pycocotools_calls_data")
+    module("making").make(data.SECTIONS["objects"], tmp_path, 0.004, seed=1)
+    prepare = module("pycocotools_calls_contenders").prepare
+    found = []
+    for name in ("evalengine-2", "pycocotools"):
+        run, version = prepare(f"{section}/{name}")
+        assert version()
+        found.append(run(tmp_path, lambda step, times=1: None))
+    assert found[0] == found[1]
+    assert found[0][0] > 0
+
+
 @pytest.mark.parametrize(
     "name",
-    ["classification", "intervals_detection", "masks", "retrieval", "segmentation", "text"],
+    [
+        "classification",
+        "intervals_detection",
+        "masks",
+        "pycocotools_calls",
+        "retrieval",
+        "segmentation",
+        "text",
+    ],
 )
 def test_every_section_has_its_place_and_its_set(module, name):
     benchmark = module(name).BENCHMARK
