@@ -64,7 +64,35 @@ FREQUENCY = Column(
     "frequency", "text", "How common the label is (LVIS: r, c, f).", (), nullable=True
 )
 
-DATUM_TABLE = Table("all", DATUMS, (DATUM_ROW,), (DATASET, FILE_NAME, WIDTH, HEIGHT))
+_LISTS = "Give one list of labels a row, an empty one for none."
+POSITIVE_LABELS = Column(
+    "positive_labels",
+    "items",
+    "Labels that the datum is known to show, with or without a row of their own.",
+    ("pos_category_ids", "positive_category_ids"),
+    way_out=_LISTS,
+)
+NEGATIVE_LABELS = Column(
+    "negative_labels",
+    "items",
+    "Labels that the datum is known not to show.",
+    ("neg_category_ids", "negative_category_ids"),
+    way_out=_LISTS,
+)
+PARTIAL_LABELS = Column(
+    "partial_labels",
+    "items",
+    "Labels of which not every object of the datum is annotated.",
+    ("not_exhaustive_category_ids", "not_exhaustive_labels"),
+    way_out=_LISTS,
+)
+
+DATUM_TABLE = Table(
+    "all",
+    DATUMS,
+    (DATUM_ROW,),
+    (DATASET, FILE_NAME, WIDTH, HEIGHT, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS),
+)
 LABEL_TABLE = Table(
     "all",
     LABELS,

@@ -189,6 +189,10 @@ def test_detection(case: str, area: str) -> None:
         holds = {
             "no ground truth that counts": not truth,
             "no label with ground truth that counts": not counted,
+            **{  # no label is said to be of any
+                f"no label of frequency '{one}' with ground truth that counts": True
+                for one in "rcf"
+            },
             "no prediction that counts at this threshold": not answer,
             "neither ground truth nor prediction that counts at this threshold": (
                 not truth and not answer

@@ -25,6 +25,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
         own_names: names of the reference, in small letters -> the metric they mean under this
             dialect, where by themselves they mean another.
+        heeds: kinds of warnings of files that its rules settle, which are not told then.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     export: str | None = None
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
+    heeds: frozenset[str] = frozenset()
 
     def meant(self, metric: str) -> str:
         """A metric's name as the registry knows it; ``ContextRecall`` itself is no other's."""

@@ -38,6 +38,13 @@ REGISTRY: dict[str, Export] = {
         needs=frozenset({"iou_thresholds"}),
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
+    "lvis": Export(
+        "lvis:from_frames",
+        ("detection",),
+        ("lvis", "lvis-fixed"),
+        live="lvis:from_view",
+        needs=frozenset({"iou_thresholds"}),
+    ),
     "panoptic": Export("panoptic:to_panoptic", ("panoptic",)),
     "phoenix": Export("phoenix:to_phoenix", ("classification",)),
     "ragas": Export("ragas:to_ragas", ("retrieval", "text", "judged")),

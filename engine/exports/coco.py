@@ -70,7 +70,7 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
     precisions = mean_precision(view, settings, several)
 
     def precision(name: str, ious: tuple[float, ...]) -> float:
-        return _first(precisions[..., areas[name], several.index(ious)]) if ious else -1.0
+        return first(precisions[..., areas[name], several.index(ious)]) if ious else -1.0
 
     out: dict[str, float] = {}
     if "all" in areas:
@@ -81,12 +81,12 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
     out.update({f"AP{name}": precision(name, every) for name in others})
     if "all" in areas:
         for m, cap in enumerate(caps or ("",)):
-            out[f"AR{cap}"] = _first(recall[:, :, m, areas["all"]])
-    out.update({f"AR{name}": _first(recall[:, :, -1, areas[name]]) for name in others})
+            out[f"AR{cap}"] = first(recall[:, :, m, areas["all"]])
+    out.update({f"AR{name}": first(recall[:, :, -1, areas[name]]) for name in others})
     return out
 
 
-def _first(means: Array) -> float:
+def first(means: Array) -> float:
     """The one group's and key's number, -1 where there is none or it is undefined."""
     return float(means[0, 0]) if means.size and not np.isnan(means[0, 0]) else -1.0
 

@@ -227,7 +227,7 @@ def run(
     asked, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:
-        plan, fit_notes = _fitted(plan, ready)
+        plan, notes = _fitted(plan, ready, notes)
     with scratch_folder(options.scratch, found.sizes.scratch) as folder:
         tell(f"shuffling rows to {n} buckets")
         whole = split(ready, found.heights, folder, n, pool, ahead)
@@ -376,12 +376,14 @@ def _told(options: Options, plan: planner.Plan) -> Options:
     return msgspec.structs.replace(options, metrics=tuple(names) if names else None)
 
 
-def _fitted(plan: planner.Plan, ready: Prepared) -> tuple[planner.Plan, list[Note]]:
-    """The plan for the tables' columns."""
+def _fitted(
+    plan: planner.Plan, ready: Prepared, notes: list[Note]
+) -> tuple[planner.Plan, list[Note]]:
+    """The plan for the tables' columns, and the notes with those of what it leaves out."""
     sides = {role: head for role, head in heads_of(ready).items() if role != DATUMS}
     wide = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     labels = None if wide is None else pl.Series("score_labels", [str(one) for one in wide])
-    frames = Frames(sides=sides, score_labels=labels)
+    frames = Frames(sides=sides, score_labels=labels, notes=notes)
     return planner.fitted(plan, frames), frames.notes
 
 

@@ -8,7 +8,7 @@ from ..tally import stored
 from ..tally.parts import ROWS
 from ..tally.ranked_groups import merge_groups, of_labels, with_datums
 from .numbering import codes_of
-from .score_ranges import ScoreRange, ranges_of, within
+from .score_ranges import ScoreRange, place, ranges_of, within
 from .stages import group_file, part_file
 
 
@@ -27,12 +27,14 @@ def merge_rows(
     target = group_file(folder, group, 0 if span is None else span.number)
     if target.exists():
         return
-    rows = []
+    rows, before = [], 0
     for bucket in parts:
         few = of_labels(stored.mapped(part_file(folder, bucket), ROWS), *labels)
         codes = codes_of(folder, bucket)
+        if span is not None and span.first is not None:
+            before += place(few, codes, span.first)
         rows.append(with_datums(few, codes) if span is None else within(few, codes, span))
-    stored.save(merge_groups(rows), target, lasting=False)
+    stored.save(merge_groups(rows, before), target, lasting=False)
 
 
 def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:

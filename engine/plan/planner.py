@@ -142,7 +142,8 @@ def _fingerprint(plan: Plan) -> str:
 def fitted(plan: Plan, frames: Frames) -> Plan:
     """The plan for the tables at hand, without metrics that they cannot carry.
 
-    What is left out of the default set is told among the frames' notes.
+    What is left out of the default set is told among the frames' notes, and what the dialect's
+    rules heed no longer.
 
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
@@ -151,6 +152,7 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
+    frames.notes[:] = [note for note in frames.notes if note.kind not in plan.dialect.heeds]
     frames.notes += notes + _idle(plan) + _unread(fit, notes)
     return _with_needs(fit, fit.needs | _needs_of_page(fit, frames)) if plan.paged else fit
 

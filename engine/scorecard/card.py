@@ -347,6 +347,10 @@ class Scorecard:
         """pycocotools' names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("coco")
 
+    def to_lvis(self) -> Any:
+        """lvis-api's names, stats and arrays; see ``evalengine.exports.lvis``."""
+        return self._export("lvis")
+
     def to_trec(self) -> str:
         """What ``trec_eval -q`` prints: lines of measure, query or ``all``, and value."""
         exported: str = self._export("trec")

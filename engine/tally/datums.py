@@ -127,12 +127,14 @@ class Labels(msgspec.Struct, frozen=True):
         key_names: names of the keys, ascending.
         bare: whether no row has a label, so that declared ones stand under the default key for
             want of another.
+        frequency: how common each label is said to be (String, null where unknown), or None.
     """
 
     frame: pl.DataFrame
     key: Array
     key_names: tuple[str, ...]
     bare: bool = False
+    frequency: pl.Series | None = None
 
     def __len__(self) -> int:
         return self.frame.height
@@ -144,11 +146,26 @@ class Labels(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(frame: pl.DataFrame, *, bare: bool = False) -> Labels:
-        """From a frame of label_key, label_value, label_name, sorted and unique."""
+        """From a frame of label_key, label_value, label_name, and perhaps frequency."""
+        frequency = None
+        if "frequency" in frame.columns:
+            frequency = frame["frequency"]
+            frame = frame.drop("frequency")
         names = tuple(frame["label_key"].unique().sort().to_list())
         where = {name: i for i, name in enumerate(names)}
         key = np.array([where[k] for k in frame["label_key"].to_list()], np.int32)
-        return Labels(frame, key, names, bare)
+        return Labels(frame, key, names, bare, frequency)
+
+    def some(self, first: int, last: int) -> Labels:
+        """Consecutive labels, whose keys keep their codes."""
+        few = slice(first, last)
+        of = self.frequency
+        return Labels(
+            self.frame[few],
+            self.key[few],
+            self.key_names,
+            frequency=None if of is None else of[few],
+        )
 
 
 def keys_as_labels(labels: Labels) -> Labels:

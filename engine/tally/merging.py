@@ -131,19 +131,20 @@ def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
 def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     """All labels, and the new code of each old one, int32 a part."""
     if all(
-        part.frame.equals(parts[0].frame) and part.key_names == parts[0].key_names
+        _told(part).equals(_told(parts[0])) and part.key_names == parts[0].key_names
         for part in parts[1:]
     ):
         same = np.arange(len(parts[0]), dtype=np.int32)
         return parts[0], [same] * len(parts)
     key = ["label_key", "label_value"]
     value = _one_dtype([part.frame["label_value"] for part in parts], "labels")
-    frames = [part.frame.with_columns(part.frame["label_value"].cast(value.dtype))
-              if len(part) else part.frame.clear().cast({"label_value": value.dtype})
+    frames = [_told(part).with_columns(part.frame["label_value"].cast(value.dtype))
+              if len(part) else _told(part).clear().cast({"label_value": value.dtype})
               for part in parts]  # fmt: skip
     # Parts without a labelled row know declared labels alone, and no key but the default one.
     told = [frame for frame, part in zip(frames, parts, strict=True) if not part.bare] or frames
-    table = pl.concat(told).group_by(key).agg(pl.col("label_name").drop_nulls().first()).sort(key)
+    every_one = pl.concat(told, how="diagonal")
+    table = every_one.group_by(key).agg(pl.exclude(key).drop_nulls().first()).sort(key)
     coded = table.select(key).with_row_index("code")
     by_value = coded.unique("label_value", keep="first", maintain_order=True)
     every = len(told) == len(frames)
@@ -155,6 +156,12 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
         codes.append(found["code"].cast(pl.Int32).to_numpy())
     whole = Labels.of(table, bare=all(part.bare for part in parts))
     return _with_keys(whole, parts), codes
+
+
+def _told(labels: Labels) -> pl.DataFrame:
+    """All that is known of labels, in one table."""
+    of = labels.frequency
+    return labels.frame if of is None else labels.frame.with_columns(of.alias("frequency"))
 
 
 def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
@@ -169,7 +176,7 @@ def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
     code = {name: i for i, name in enumerate(names)}
     moved = np.array([code[name] for name in labels.key_names], np.int32)
     key = moved[labels.key] if moved.size else labels.key
-    return Labels(labels.frame, key, names, labels.bare)
+    return Labels(labels.frame, key, names, labels.bare, labels.frequency)
 
 
 def joined(parts: Sequence[Any], name: str) -> Array:
@@ -205,6 +212,7 @@ def merge_ranked(
     datums: Sequence[Array] | None,
     labels: Sequence[Array],
     n_labels: int,
+    before: int = 0,
 ) -> Ranked:
     """One ranked tally of all parts.
 
@@ -214,6 +222,7 @@ def merge_ranked(
             have the codes of the whole.
         labels: new label codes of each part, as :func:`merge_labels` gives them.
         n_labels: labels of the whole.
+        before: rows of the one label that stand before these, in other tallies.
 
     Raises:
         InputError: the parts were matched differently, or their scores differ in precision.
@@ -247,7 +256,8 @@ def merge_ranked(
         gt_counted=joined(parts, "gt_counted")[:, gt_order],
         cap=parts[0].cap,
         single=single,
-    )
+        most=parts[0].most,
+    ).limited(before)
 
 
 def _starts(begin: Array, end: Array) -> Array:

@@ -103,6 +103,8 @@ class Ranked(msgspec.Struct, frozen=True):
         cap: rows of that rank or beyond are ignored everywhere; None for no cap.
         single: whether scores came in single precision; thresholds are then rounded to it, so
             that a score written as 0.3 reaches the threshold 0.3.
+        most: rows of a label that count, the best; those beyond are ignored everywhere. 0 for no
+            limit.
     """
 
     variants: Variants
@@ -121,6 +123,26 @@ class Ranked(msgspec.Struct, frozen=True):
     gt_counted: Array
     cap: int | None
     single: bool
+    most: int = 0
+
+    def limited(self, before: int = 0) -> Ranked:
+        """The same, with what is beyond the most of a label ignored.
+
+        Args:
+            before: rows of the one label that stand before these, in other tallies.
+        """
+        if not self.most or self.score.size + before <= self.most:
+            return self
+        place = (
+            before + np.arange(self.score.size) - np.repeat(self.start[:-1], np.diff(self.start))
+        )
+        beyond = place >= self.most
+        none, every = np.uint64(0), ~np.uint64(0)
+        return msgspec.structs.replace(
+            self,
+            hit=np.where(beyond, none, self.hit),
+            ignored=np.where(beyond, every, self.ignored),
+        )
 
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""

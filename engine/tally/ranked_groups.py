@@ -106,11 +106,7 @@ def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
         **more: what the view is made with beside what the question brings.
     """
     labels = asked.labels
-    few = Labels(
-        labels.frame.slice(group.first, group.last - group.first),
-        labels.key[group.first : group.last],
-        labels.key_names,
-    )
+    few = labels.some(group.first, group.last)
     rest = {**asked.rest, **more}
     view: AnyView
     if len(group.files) == 1:
@@ -275,18 +271,19 @@ def without_rows(ranked: Ranked) -> Ranked:
     return msgspec.structs.replace(none, start=zeros, gt_start=zeros)
 
 
-def merge_groups(parts: list[Ranked]) -> Ranked:
+def merge_groups(parts: list[Ranked], before: int = 0) -> Ranked:
     """One group of labels of all parts, whose labels have the same codes; rows have no numbers.
 
     Args:
         parts: rows of the same labels, of disjoint sets of datums; datums have the codes of the
             whole (:func:`with_datums`).
+        before: rows of the one label that stand before these, in other groups.
     """
     from .merging import merge_ranked
 
     n_labels = parts[0].n_labels
     labels = [np.arange(n_labels, dtype=np.int32)] * len(parts)
-    return merge_ranked(parts, None, labels, n_labels)
+    return merge_ranked(parts, None, labels, n_labels, before)
 
 
 def with_datums(ranked: Ranked, codes: Array) -> Ranked:

@@ -125,7 +125,7 @@ def _tabled(
     if frames.known is not None:
         known = frames.known.cast({"label_value": pairs.schema["label_value"]})
         every = pl.concat([mapped.select(key), _mapped(known, frames.label_map).select(key)])
-    declared = declared_labels(frames, every)
+    declared = declared_labels(frames, every, "frequency")
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
     joined = mapped.join(code_of, on=key, how="left", maintain_order="left")

@@ -17,7 +17,7 @@ from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_datums
 
-from .strategies import crowded_tables
+from .strategies import crowded_tables, more_tables
 
 METRICS = (
     "AP",
@@ -31,7 +31,11 @@ METRICS = (
 
 
 def tallied(plan: planner.Plan, predictions: pl.DataFrame, truths: pl.DataFrame) -> Any:
-    frames = load_frames(predictions, truths, options=plan.options)
+    ids, labels = (
+        pl.concat([predictions[name], truths[name]]) for name in ("datum_id", "label_value")
+    )
+    more = more_tables(plan.dialect.name, ids, labels)
+    frames = load_frames(predictions, truths, options=plan.options, **more)
     return planner.run(plan, frames, Threads(1))
 
 

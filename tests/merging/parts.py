@@ -155,6 +155,11 @@ def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
     return pl.DataFrame({"datum_id": ids, "weather": words})
 
 
+DETECTION_DIALECTS = (
+    "standard", "coco", "valor", "valor-docs", "valor-lite", "lvis", "lvis-fixed",
+)  # fmt: skip
+
+
 def detection(seed: int) -> Case:
     """Boxes on a small grid, with ties, crowds, labels of one side and datums without rows."""
     rng = np.random.default_rng(seed)
@@ -176,7 +181,7 @@ def detection(seed: int) -> Case:
     truths = side(30)
     if rng.random() < 0.5:
         truths = truths.with_columns(annotation_id=pl.Series(rng.permutation(30) + 5))
-    dialect = str(rng.choice(["standard", "coco", "valor", "valor-docs", "valor-lite"]))
+    dialect = str(rng.choice(DETECTION_DIALECTS))
     options = {
         "dialect": dialect,
         "metrics": metrics.names("detection"),
@@ -185,9 +190,21 @@ def detection(seed: int) -> Case:
         "pr_curve_max_examples": int(rng.integers(0, 3)),
         "by": ["weather"],
     }
-    if dialect == "coco":
+    if dialect in ("coco", "lvis", "lvis-fixed"):
         options["area_ranges"] = {"all": (0.0, 1e10), "small": (0.0, 5.0)}
-    return Case((predictions, truths), options, tables={"datums": _slices(ids, rng)})
+    tables = {"datums": _slices(ids, rng)}
+    if dialect == "lvis":
+        options["max_detections"] = [4]
+    if dialect.startswith("lvis"):
+        tables = {
+            "datums": tables["datums"].with_columns(
+                pl.Series(name, [[one for one in labels if rng.random() < 0.4] for _ in ids],
+                          dtype=pl.List(pl.String))
+                for name in ("negative_labels", "partial_labels")
+            ),
+            "labels": pl.DataFrame({"label_value": labels, "frequency": ["r", "c", "f"]}),
+        }  # fmt: skip
+    return Case((predictions, truths), options, tables=tables)
 
 
 def classification(seed: int) -> Case:

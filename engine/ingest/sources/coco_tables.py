@@ -13,6 +13,7 @@ from evalengine.schemas.errors import InputError, ReadError
 
 from .json_rows import misfit
 
+_LISTS = ("pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids")
 _SHOWN_BITS = 128  # of a number that messages write out
 
 
@@ -47,10 +48,30 @@ def read_images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
     columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, "image")}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
         values = [row.get(field) for row in rows]
-        if field in ("id", "datum_id") or not _plain(values):
-            continue
-        columns[field] = pl.Series(values, strict=False)
+        if field in _LISTS:
+            columns[field] = _lists(values, field, name)
+        elif field not in ("id", "datum_id") and _plain(values):
+            columns[field] = pl.Series(values, strict=False)
     return pl.DataFrame(columns)
+
+
+def _lists(values: list[Any], field: str, name: str) -> pl.Series:
+    """Lists of categories, as LVIS has them; null where an image has none.
+
+    Raises:
+        ReadError: something else.
+    """
+    try:
+        kinds = {type(one) for value in values if value is not None for one in value}
+        if not kinds <= {int} and not kinds <= {str}:
+            raise TypeError
+        return pl.Series(values, dtype=pl.List(pl.String if kinds == {str} else pl.Int64))
+    except (TypeError, pl.exceptions.PolarsError, OverflowError):
+        at = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, list)), 0)
+        raise ReadError(
+            f"{name}: image {at:,} (counted from 0), field {field!r}: lists of category ids are"
+            f" needed, all integers or all strings, not {values[at]!r}."
+        ) from None
 
 
 def _uniform(values: list[Any], name: str, what: str) -> pl.Series:

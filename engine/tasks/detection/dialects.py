@@ -38,6 +38,13 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             have no box of their own, as in pycocotools; otherwise by the box around it.
         hulls: masks that become polygons become the convex hull of their pixels' upper-left
             corners, as in Valor's service; otherwise their outline.
+        federated: predictions count only in datums in which their label was looked for: it is
+            among the datum's ``positive_labels`` or ``negative_labels``, or has a ground truth
+            there; and those that hit nothing are ignored where it is among ``partial_labels``.
+        needs_area: rows of no area, or an infinite one, are left out.
+        cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
+            those beyond it take no part; otherwise it is of a datum and label.
+        most_of_label: predictions of a label that count, the best of all datums; 0 for no limit.
     """
 
     matching: str = "greedy"
@@ -54,6 +61,10 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     box_areas: bool = False
     region_areas: bool = False
     hulls: bool = False
+    federated: bool = False
+    needs_area: bool = False
+    cap_of_datum: bool = False
+    most_of_label: int = 0
 
 
 class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +95,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
 _COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
 _ROUND_IOUS = tuple(x / 100 for x in range(50, 100, 5))
 _AVERAGES = ("mAPAveragedOverIOUs", "mAP", "mAR", "APAveragedOverIOUs", "AP", "AR")
+_FEDERATED = frozenset({"federated"})
 _EPSILON = 2.0**-52  # numpy.spacing(1)
 
 _COCO_RULES = DetectionRules(
@@ -94,6 +106,29 @@ _COCO_RULES = DetectionRules(
     epsilon=_EPSILON,
     mean_over_cells=True,
     region_areas=True,
+)
+_COCO_AREAS = {
+    "all": (0.0, 1e5**2),
+    "small": (0.0, 32.0**2),
+    "medium": (32.0**2, 96.0**2),
+    "large": (96.0**2, 1e5**2),
+}
+_LVIS_RULES = msgspec.structs.replace(
+    _COCO_RULES,
+    crowd=False,
+    ignore=True,
+    declared_only=True,
+    masks_first=True,
+    box_areas=True,
+    federated=True,
+    needs_area=True,
+    cap_of_datum=True,
+)
+_LVIS_DEFAULTS = DetectionDefaults(
+    metrics=(*_AVERAGES, "APr", "APc", "APf"),
+    iou_thresholds=_COCO_IOUS,
+    max_detections=(300,),
+    area_ranges=_COCO_AREAS,
 )
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(
@@ -125,15 +160,30 @@ DIALECTS = {
                 metrics=_AVERAGES,
                 iou_thresholds=_COCO_IOUS,
                 max_detections=(1, 10, 100),
-                area_ranges={
-                    "all": (0.0, 1e5**2),
-                    "small": (0.0, 32.0**2),
-                    "medium": (32.0**2, 96.0**2),
-                    "large": (96.0**2, 1e5**2),
-                },
+                area_ranges=_COCO_AREAS,
             ),
             undefined=-1.0,
             export="coco",
+        ),
+        Dialect(
+            name="lvis",
+            task="detection",
+            about="lvis-api's LVISEval, to the bit: federated annotation, 300 detections an image.",
+            rules=_LVIS_RULES,
+            defaults=_LVIS_DEFAULTS,
+            undefined=-1.0,
+            export="lvis",
+            heeds=_FEDERATED,
+        ),
+        Dialect(
+            name="lvis-fixed",
+            task="detection",
+            about="As lvis, with 10,000 detections a class instead of 300 an image (Dave et al.).",
+            rules=msgspec.structs.replace(_LVIS_RULES, cap_of_datum=False, most_of_label=10_000),
+            defaults=msgspec.structs.replace(_LVIS_DEFAULTS, max_detections=()),
+            undefined=-1.0,
+            export="lvis",
+            heeds=_FEDERATED,
         ),
         Dialect(
             name="valor",

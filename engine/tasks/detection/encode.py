@@ -22,6 +22,7 @@ from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
+from .listed import Listed, beyond_cap, listed
 from .repeats import doubled
 from .settings import Settings
 from .shapes import Shapes
@@ -82,6 +83,7 @@ class Batch(msgspec.Struct, frozen=True):
         crowd: bool [m].
         ignore: bool [m].
         area: float64 [m], annotated area, or None to use that of what is compared.
+        listed: labels that datums are said to have or to lack, where the dialect asks for them.
     """
 
     datums: Datums
@@ -92,6 +94,7 @@ class Batch(msgspec.Struct, frozen=True):
     crowd: Array
     ignore: Array
     area: Array | None
+    listed: Listed | None = None
 
 
 def _floats(frame: pl.DataFrame, name: str) -> Array:
@@ -134,29 +137,40 @@ def _side(
     return Side(datum, label, tuple(pieces), None, frame, rows)
 
 
-def _declared_rows(frames: Frames) -> None:
-    """Leave out rows of undeclared datums and labels, and say so."""
-    for column, table in (("datum_id", frames.datums), ("label_value", frames.labels)):
-        if table is None or column not in table.columns:
-            continue
-        known = table[column].implode()
-        for side in ("predictions", "ground_truths"):
-            frame = getattr(frames, side)
-            there = frame.select(pl.col(column).is_in(known)).to_series()
-            left_out = frame.height - int(there.sum())
-            if left_out:
-                setattr(frames, side, frame.filter(there))
-                frames.marks.pop(side, None)
-                frames.kept.setdefault(side, Kept()).only(there)
-                what = "datums" if column == "datum_id" else "labels"
-                frames.notes.append(
-                    note_of(
-                        "undeclared_left_out",
-                        left_out,
-                        ("row", "rows", f"of undeclared {what} left out, as COCO does"),
-                        before=f"{side.replace('_', ' ')}: ",
-                    )
-                )
+def _declared_rows(frames: Frames, settings: Settings) -> None:
+    """Leave out rows of undeclared datums, rows beyond a datum's cap, and undeclared labels."""
+    _declared(frames, "datum_id", frames.datums)
+    if settings.rules.cap_of_datum and settings.cap is not None:
+        within = beyond_cap(frames.predictions, settings.cap)
+        if within is not None:
+            words = ("row", "rows", f"beyond the {settings.cap} of a datum left out")
+            _keep(frames, "predictions", within, "beyond_cap", words)
+    _declared(frames, "label_value", frames.labels)
+
+
+def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
+    """Leave out rows whose value of a column is not declared."""
+    if table is None or column not in table.columns:
+        return
+    known = table[column].implode()
+    for side in ("predictions", "ground_truths"):
+        there = getattr(frames, side).select(pl.col(column).is_in(known)).to_series()
+        what = "datums" if column == "datum_id" else "labels"
+        words = ("row", "rows", f"of undeclared {what} left out, as COCO does")
+        _keep(frames, side, there, "undeclared_left_out", words)
+
+
+def _keep(
+    frames: Frames, side: str, there: pl.Series, kind: str, words: tuple[str, str, str]
+) -> None:
+    """Keep the rows of a side that are said to be there, and tell of the others."""
+    frame = getattr(frames, side)
+    n = frame.height - int(there.sum())
+    if n:
+        setattr(frames, side, frame.filter(there))
+        frames.marks.pop(side, None)
+        frames.kept.setdefault(side, Kept()).only(there)
+        frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 
 def _note_scores(frames: Frames, score: pl.Series) -> None:
@@ -187,7 +201,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         InputError: polygons or masks that cannot be read, or not be compared.
     """
     if settings.rules.declared_only:
-        _declared_rows(frames)
+        _declared_rows(frames, settings)
     sides = [frames.predictions, frames.ground_truths]
     values = [taken(side, "label_value") for side in sides]
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
@@ -226,4 +240,5 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         crowd=crowd,
         ignore=ignore,
         area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
+        listed=listed(frames, datums, labels, settings.rules),
     )

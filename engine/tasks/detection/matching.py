@@ -37,7 +37,6 @@ class LaidOut(msgspec.Struct, frozen=True):
 
     Attributes:
         start: int64 [labels + 1].
-        position: int32 [n], place of each row of the table.
         boxes: float64 [n, 4].
         area: float64 [n], width * height, or the area of the polygon or mask: what area ranges go
             by where no area was annotated.
@@ -47,7 +46,6 @@ class LaidOut(msgspec.Struct, frozen=True):
     """
 
     start: Array
-    position: Array
     boxes: Array
     area: Array
     datum: Array
@@ -56,11 +54,29 @@ class LaidOut(msgspec.Struct, frozen=True):
 
     def laid(self, column: Array) -> Array:
         """A column of the table in this layout."""
-        out = np.empty_like(column)
-        out[self.position] = column
-        return out
+        return column[self.row]
+
+    def where(self, kept: Array) -> LaidOut:
+        """Some of the rows.
+
+        Args:
+            kept: bool [n].
+        """
+        if kept.all():
+            return self
+        upto = np.zeros(kept.size + 1, np.int64)
+        np.cumsum(kept, out=upto[1:])
+        return LaidOut(
+            upto[self.start],
+            self.boxes[kept],
+            self.area[kept],
+            self.datum[kept],
+            self.row[kept],
+            self.score[kept] if self.score.size else self.score,
+        )
 
 
+_NOBODY = np.zeros(0, np.bool_)
 BY_BOXES = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64))
 """No pairs: matching computes the IoU of boxes on the way."""
 
@@ -77,6 +93,7 @@ class Matched(msgspec.Struct, frozen=True):
             first area range, -1 for none; or [0, 0] where it was not asked for.
         took: int32 [areas, thresholds, n], the ground truth that each ranked prediction took,
             regular or ignored, -1 for none; or [0, 0, 0] where it was not asked for.
+        left: rows of the predictions and of the ground truths that do not count at all.
     """
 
     ranked: Ranked
@@ -85,6 +102,7 @@ class Matched(msgspec.Struct, frozen=True):
     ground_truths: LaidOut
     taker: Array
     took: Array
+    left: tuple[int, int] = (0, 0)
 
 
 def _lay_out(
@@ -96,11 +114,11 @@ def _lay_out(
     if side.shapes is not None:
         told = side.shapes.told_area
         boxes, area = side.shapes.boxes[row], (side.shapes.area if told is None else told)[row]
-    return LaidOut(start, position, boxes, area, datum, row, score)
+    return LaidOut(start, boxes, area, datum, row, score)
 
 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
-    """Predictions and ground truths by label, then datum, then row."""
+    """Predictions and ground truths by label, then datum, then row, before any is left out."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
     sides = (batch.predictions, batch.ground_truths)
     placed = threads.each(
@@ -111,6 +129,11 @@ def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, 
         for side, places in zip(sides, placed, strict=True)
     )
     return predictions, ground_truths
+
+
+def annotated_areas(batch: Batch, ground_truths: LaidOut) -> Array:
+    """What area ranges go by of the ground truths as laid out, float64 [m]."""
+    return ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
 
 
 def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> Array:
@@ -147,6 +170,7 @@ def match(
     taker: bool,
     took: bool = False,
     pairs: Pairs = BY_BOXES,
+    lenient: Array = _NOBODY,
 ) -> Matched:
     """Match all labels at all variants.
 
@@ -160,16 +184,18 @@ def match(
         taker: whether to note which prediction hit each ground truth.
         took: whether to note what each prediction took.
         pairs: IoUs of other geometry than boxes.
+        lenient: bool [n], predictions as laid out that are ignored where they hit nothing; [0]
+            where there are none such.
     """
     predictions, ground_truths = sides
     n_datums = len(batch.datums)
-    n, m = predictions.row.size, batch.crowd.size
+    n, m = predictions.row.size, ground_truths.row.size
     words = variants.words
     counted = np.empty((len(words), m), np.uint64)
 
     crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
     set_aside = (crowd | ground_truths.laid(batch.ignore)) if rules.ignore else crowd
-    annotated = ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
+    annotated = annotated_areas(batch, ground_truths)
     score = predictions.score
     order = np.empty(n, np.int32)
     of_ranked: tuple[Array, Array, Array] = (
@@ -254,6 +280,10 @@ def match(
             made[here] = laid[order[here]]
 
     threads.over(predictions.start, run)
+    if lenient.size:
+        at = np.flatnonzero(lenient[order])
+        for w, word in enumerate(words):
+            ignored[w, at] |= _prefix(word)[-1] & ~hit[w, at]
     ranked = Ranked(
         variants=variants,
         start=predictions.start,
@@ -271,6 +301,7 @@ def match(
         gt_counted=counted,
         cap=cap,
         single=batch.single,
+        most=rules.most_of_label,
     )
     grid = len(variants.areas), len(variants.thresholds), n
     each = np.empty(grid if took else (0, 0, 0), np.int32)

@@ -25,7 +25,14 @@ def samples() -> Iterator[Sample]:
                 "dialect": dialect,
                 "metrics": metrics.names("detection"),
                 "by": "slice",
-                "datums": pl.DataFrame({"datum_id": [1], "slice": ["one"]}),
+                "datums": pl.DataFrame(
+                    {
+                        "datum_id": [1],
+                        "slice": ["one"],
+                        "negative_labels": [["b"]],
+                        "partial_labels": [["a"]],
+                    }
+                ),
             },
         )
     yield predicted, truth, {"intervals": 0.95, "draws": 20}

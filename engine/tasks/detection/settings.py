@@ -198,6 +198,11 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             raise OptionError(f"area_ranges: {name!r} runs from {low} to {high}; low comes first.")
         if low < 0:
             raise OptionError(f"area_ranges: {name!r} starts at {low}; an area is 0 or more.")
+    if dialect.rules.cap_of_datum and len(set(caps)) > 1:
+        raise OptionError(
+            f"max_detections {sorted(set(caps))}: dialect {dialect.name} has one cap, on all"
+            " predictions of a datum."
+        )
     limit = options.recall_score_threshold
     if limit is not None and not math.isfinite(limit):
         raise OptionError(f"recall_score_threshold={limit}: write a finite number.")

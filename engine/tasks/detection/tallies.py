@@ -22,6 +22,7 @@ from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
 from .examples import Examples, merge_examples
+from .federated import left_out, taking_part
 from .matching import BY_BOXES, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
@@ -105,7 +106,7 @@ def _near(
         return None
     rules = settings.rules
     labels = label_of(sides[0].start), label_of(sides[1].start)
-    crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(batch.crowd.size, bool)
+    crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
     # Greedy matching looks at IoUs from the lowest threshold on; the others at all that overlap.
     reaching = min(lowest, rules.iou_ceiling) if rules.matching == "greedy" else 0.0
     keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
@@ -161,6 +162,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             " 'all': (0, 1e10)."
         )
     matched, near = met(batch, settings, needs, threads, lap)
+    left_out(frames, matched.left)
     crossed = examples = outcomes = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
@@ -189,7 +191,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     return Tallies(
         batch.datums,
         batch.labels,
-        _in_the_input(matched.ranked, sides_of),
+        _in_the_input(matched.ranked.limited(), sides_of),
         crossed,
         examples,
         outcomes,
@@ -221,6 +223,7 @@ def met(
     grid = variants(settings, needs)
     spots = _spots(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
+    sides, lenient, left = taking_part(batch, sides, settings.rules)
     near = _near(batch, sides, settings, min((*spots, *grid.thresholds)), threads, bool(spots))
     lap("near")
     matched = match(
@@ -233,9 +236,10 @@ def met(
         taker=bool(needs & _OVERLAPPING),
         took=took,
         pairs=BY_BOXES if near is None else _of_labels(near, sides),
+        lenient=lenient,
     )
     lap("match")
-    return matched, near
+    return msgspec.structs.replace(matched, left=left), near
 
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:

@@ -125,7 +125,7 @@ def with_keys(labels: Labels, units: Units) -> Labels:
     code = {name: i for i, name in enumerate(names)}
     moved = np.array([code[name] for name in labels.key_names], np.int32)
     key = moved[labels.key] if moved.size else labels.key
-    return Labels(labels.frame, key, names, labels.bare)
+    return Labels(labels.frame, key, names, labels.bare, labels.frequency)
 
 
 def images_of(

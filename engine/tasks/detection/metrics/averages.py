@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 Array = np.ndarray[Any, Any]
+
+FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
+"""LVIS's: of fewer than 10, of 10 to 99, and of 100 or more images of its training set."""
 
 NO_TRUTH = "no ground truth that counts"
 NO_LABEL = "no label with ground truth that counts"
@@ -93,15 +97,26 @@ def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...
 
 
 def mean_precision(
-    view: RankedView, settings: Settings, several: Sequence[tuple[float, ...]]
+    view: RankedView,
+    settings: Settings,
+    several: Sequence[tuple[float, ...]],
+    chosen: Array | None = None,
 ) -> Array:
     """Means over labels, recall levels and each of several sets of IoU thresholds.
+
+    Args:
+        view: what to compute them from.
+        settings: of the run.
+        several: the sets.
+        chosen: bool [label], labels that count; None for all.
 
     Returns:
         [group, key, area, set].
     """
     each = [_at_ious(view, ious) for ious in several]
     keys = key_members(view)
+    if chosen is not None:
+        keys = [key[chosen[key]] for key in keys]
     out = np.full((view.n_groups, len(keys), len(settings.areas), len(each)), np.nan)
     for k, a in np.ndindex(*out.shape[1:3]):
         for groups, labels in _members(view, settings, a, keys[k]):
@@ -162,6 +177,7 @@ def _cells(
     value: Array,
     support: Array,
     ious: tuple[float, ...] = (),
+    reason: str | None = None,
     **columns: Any,
 ) -> list[Cells]:
     """Rows per label or per key, whichever the second axis is; ``support`` lacks later axes."""
@@ -173,7 +189,7 @@ def _cells(
         shape=value.shape,
         keep=keep.reshape(*keep.shape, *[1] * (value.ndim - 2)),
         columns={"value": value, "support": support, **columns},
-        reason=NO_TRUTH if per_label else NO_LABEL,
+        reason=reason or (NO_TRUTH if per_label else NO_LABEL),
     )
     return [cells]
 
@@ -219,6 +235,27 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
     return _cells(view, settings, axes, value, support, **_over_ious(settings))
+
+
+def of_frequency(view: RankedView, settings: Settings, frequency: str) -> tuple[Array, Array]:
+    """Mean precision over the labels of one frequency and all IoU thresholds, and positives.
+
+    Returns:
+        [group, key, area] each.
+    """
+    told = view.labels.frequency
+    chosen = np.zeros(len(view.labels), bool)
+    if told is not None:
+        chosen = (told == frequency).fill_null(value=False).to_numpy()
+    value = mean_precision(view, settings, [settings.iou_thresholds], chosen)[..., 0]
+    return value, sum_by_key(view, view.positives * chosen[:, None])
+
+
+def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[Cells]:
+    value, support = of_frequency(view, settings, frequency)
+    reason = f"{NO_LABEL[:8]} of frequency {frequency!r} with ground truth that counts"
+    axes = ("group", "key", "area")
+    return _cells(view, settings, axes, value, support, reason=reason, **_over_ious(settings))
 
 
 def _recall_parameters(settings: Settings) -> str:
@@ -336,6 +373,16 @@ METRICS = (
         _mar,
         _SCORED,
         "percentile",
+    ),
+    *(
+        _average(
+            f"AP{frequency}",
+            f"Mean of mAPAveragedOverIOUs' cells over the labels whose frequency is"
+            f" {frequency!r}: LVIS's AP of {word} labels.",
+            "lvis-api LVISEval.summarize",
+            partial(_by_frequency, frequency=frequency),
+        )
+        for frequency, word in FREQUENCIES.items()
     ),
     Metric(
         name="InterpolatedPrecisionRecallCurve",

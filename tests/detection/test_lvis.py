@@ -1,0 +1,155 @@
+"""The dialects ``lvis`` and ``lvis-fixed`` are lvis-api's LVISEval to the bit.
+
+``known_answers/detection/lvis.json`` holds its thirteen numbers of :func:`lvis_case`, made with
+lvis 0.5.3 on NumPy 1.23 (``numpy.float`` put back): ``LVISEval(gt, LVISResults(gt, results,
+max_dets), "bbox")`` with ``max_dets`` 300, and -1 for ``lvis-fixed``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.tasks.detection import dialects
+
+from .lvis_files import lvis_case
+
+KNOWN = json.loads(
+    (Path(__file__).parents[1] / "known_answers" / "detection" / "lvis.json").read_text()
+)
+
+
+def files(seed: int, folder: Path) -> tuple[str, str]:
+    truths, found = lvis_case(seed)
+    paths = str(folder / "results.json"), str(folder / "truths.json")
+    for path, content in zip(paths, (found, truths), strict=True):
+        Path(path).write_text(json.dumps(content))
+    return paths
+
+
+def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.DataFrame]]:
+    """The same as tables: lists and frequencies in those of datums and labels."""
+    truths, found = lvis_case(seed)
+    boxes = pl.col("bbox").list.to_struct(fields=["x", "y", "box_width", "box_height"])
+    xy = [pl.col("x").alias("xmin"), pl.col("y").alias("ymin"),
+          (pl.col("x") + pl.col("box_width")).alias("xmax"),
+          (pl.col("y") + pl.col("box_height")).alias("ymax")]  # fmt: skip
+    sides = []
+    for rows in (found, truths["annotations"]):
+        side = pl.DataFrame(rows, infer_schema_length=None)
+        side = side.with_columns(boxes.alias("b")).unnest("b").with_columns(xy)
+        sides.append(side.drop("bbox", "x", "y", *(["id"] if "id" in side.columns else [])))
+    if "ignore" in sides[1].columns:
+        sides[1] = sides[1].with_columns(pl.col("ignore").fill_null(0))
+    if "iscrowd" in sides[1].columns:
+        sides[1] = sides[1].drop("iscrowd")
+    names = {"neg_category_ids": "negative_labels", "not_exhaustive_category_ids": "partial_labels"}
+    lists = dict.fromkeys(names, pl.List(pl.Int64))
+    datums = pl.DataFrame(truths["images"], schema_overrides=lists).rename(names)
+    return sides[0], sides[1], {"datums": datums, "labels": pl.DataFrame(truths["categories"])}
+
+
+@pytest.mark.parametrize("dialect", ["lvis", "lvis-fixed"])
+def test_the_thirteen_numbers(dialect: str, tmp_path: Path) -> None:
+    for seed, known in enumerate(KNOWN[dialect]):
+        card = ee.score(*files(seed, tmp_path), dialect=dialect, metrics=["mAP"])
+        made = card.to_lvis()
+        assert made["names"] == KNOWN["names"]
+        assert [value.hex() for value in made["stats"]] == known, seed
+
+
+def test_tables_give_what_files_give(tmp_path: Path) -> None:
+    for seed in (2, 3, 5, 25):
+        found, truths, more = tables(seed)
+        card = ee.score(found, truths, dialect="lvis", **more)
+        assert [value.hex() for value in card.to_lvis()["stats"]] == KNOWN["lvis"][seed]
+        assert not card.warnings
+
+
+def test_frames_and_stored_cards_have_the_numbers(tmp_path: Path) -> None:
+    card = ee.score(*files(25, tmp_path), dialect="lvis")
+    live = card.to_lvis()
+    kept = ee.load(card.save(tmp_path / "run")).to_lvis()
+    assert (kept["names"], kept["stats"]) == (live["names"], live["stats"])
+    with pytest.raises(ee.ResultError, match="score again"):
+        kept["precision"]
+    numbers = dict(zip(live["names"], live["stats"], strict=True))
+    for name in ("APr", "APc", "APf"):
+        value = card.value(name, area="all")
+        assert numbers[name] == (-1.0 if value is None else value)
+    assert live["precision"].shape == (10, 101, len(card.labels), 4)
+    assert live["recall"].shape == (10, len(card.labels), 4)
+
+
+BOX = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+APART = {"xmin": 50.0, "ymin": 0.0, "xmax": 59.0, "ymax": 9.0}
+
+
+def judged(found: list[dict[str, Any]], **lists: list[str]) -> float | None:
+    """AP at 0.5 of one datum with one object of label a."""
+    datums = pl.DataFrame(
+        {"datum_id": [1], "negative_labels": [[]], "partial_labels": [[]]}
+        | {name: [value] for name, value in lists.items()},
+        schema_overrides=dict.fromkeys(("negative_labels", "partial_labels"), pl.List(pl.String)),
+    )
+    truth = pl.DataFrame([{"datum_id": 1, "label_value": "a", **BOX}])
+    rows = pl.DataFrame([{"datum_id": 1, **one} for one in found])
+    card = ee.score(rows, truth, dialect="lvis", datums=datums, metrics=["mAP"])
+    return card.value("mAP", iou_threshold=0.5, area="all")
+
+
+def test_labels_that_nobody_looked_for_do_not_count() -> None:
+    right = {"label_value": "a", "score": 0.5, **BOX}
+    wrong = {"label_value": "a", "score": 0.9, **APART}
+    assert judged([right]) == pytest.approx(1.0)
+    assert judged([right, wrong]) == pytest.approx(0.5)
+    assert judged([right, wrong], partial_labels=["a"]) == pytest.approx(1.0)
+    flat = {"label_value": "a", "score": 0.9, **APART, "xmax": 50.0}
+    assert judged([right, flat]) == pytest.approx(1.0)
+
+
+def test_what_is_left_out_is_told() -> None:
+    found, truths, more = tables(25)
+    notes = ee.score(found, truths, dialect="lvis", **more).notes
+    assert any("beyond the 300 of a datum left out" in note for note in notes)
+    assert any("nobody looked for" in note for note in notes)
+
+
+def test_lists_are_asked_for() -> None:
+    found, truths, more = tables(2)
+    with pytest.raises(ee.InputError, match=r"'negative_labels' and 'partial_labels' missing"):
+        ee.score(found, truths, dialect="lvis")
+    words = more["datums"].with_columns(
+        pl.Series("negative_labels", [["x"]] * more["datums"].height)
+    )
+    with pytest.raises(ee.InputError, match="'negative_labels' holds lists of String"):
+        ee.score(found, truths, dialect="lvis", datums=words, labels=more["labels"])
+
+
+def test_one_cap_of_a_datum() -> None:
+    found, truths, more = tables(2)
+    with pytest.raises(ee.OptionError, match="one cap"):
+        ee.score(found, truths, dialect="lvis", max_detections=[10, 300], **more)
+
+
+@pytest.mark.parametrize("most", [1, 3, 7])
+def test_most_of_a_label(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if only the best so many of each label had been given, whatever the lists say."""
+    own = dialects.DIALECTS["lvis-fixed"]
+    rules = msgspec.structs.replace(own.rules, most_of_label=most)
+    monkeypatch.setitem(dialects.DIALECTS, "lvis-fixed", msgspec.structs.replace(own, rules=rules))
+    for seed in range(12):
+        found, truths, more = tables(seed)
+        found = found.with_columns(
+            pl.Series("score", found["score"] + 1e-6 * pl.arange(found.height, eager=True))
+        )  # no ties, of which each tool has its own order
+        best = found.sort("score", descending=True).group_by("category_id").head(most)
+        cut = ee.score(found, truths, dialect="lvis-fixed", metrics=["mAP"], **more)
+        want = ee.score(best, truths, dialect="lvis", metrics=["mAP"], **more)
+        assert cut.to_lvis()["stats"] == want.to_lvis()["stats"], seed
