@@ -23,7 +23,7 @@ _MOST = 300
 
 def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> dict[str, float]:
     """LVIS's names in LVIS's order, from COCO's: APsmall is APs, the last AR is AR@300."""
-    out = {}
+    out: dict[str, float] = {}
     for name, value in coco_names.items():
         kind, rest = name[:2], name[2:]
         if kind == "AR" and (not rest or rest.isdecimal()):
