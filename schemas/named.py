@@ -30,6 +30,7 @@ class Named(TypedDict, total=False):
     area_ranges: Mapping[str, Sequence[float]] | None
     convert_to: str | None
     invalid_polygons: str | None
+    background_iou: float | None
     boundary_ratio: float | None
     ignore_index: int | None
     background: int | None

@@ -114,6 +114,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta("Self-crossing or empty polygons: refuse or repair; refuse unless given.", "repair"),
     ] = None
+    background_iou: Annotated[
+        float | None,
+        _meta("IoU up to which a wrong detection lies on the background, of TIDE; 0.1.", "0.2"),
+    ] = None
     boundary_ratio: Annotated[
         float | None,
         _meta("Width of the boundary in boundary IoU, as a share of the diagonal; 0.02.", "0.02"),
@@ -436,6 +440,7 @@ TASKS_OF: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_PIXELS, ("segmentation",)),
     **dict.fromkeys(_RASTERS, ("detection", "segmentation", "panoptic")),
     **dict.fromkeys(("iou_type", "boundary_ratio"), ("detection", "panoptic")),
+    "background_iou": ("detection",),
     "convert_to": ("detection",),
     **dict.fromkeys(_VERDICTS, ("judged",)),
     "beta": ("classification", "judged"),

@@ -109,6 +109,26 @@ OUTCOMES: Schema = {
 }
 """One row per prediction or missed ground truth."""
 
+ERRORS: Schema = {
+    "datum_id": None,
+    "label_key": pl.String,
+    "label_value": None,
+    "iou_threshold": pl.Float64,
+    "error": pl.String,
+    "score": pl.Float64,
+    "iou": pl.Float64,
+    "prediction_row": pl.Int64,
+    "annotation_id": None,
+    "annotation_label": None,
+    "mended": pl.Boolean,
+}
+"""One row per wrong prediction (Cls, Loc, Both, Dupe, Bkg) or ground truth that was missed (Miss).
+
+``label_value`` is the prediction's, or that of what was missed; ``annotation_id`` and
+``annotation_label`` tell the ground truth that it is held against, ``mended`` whether the
+prediction would be the one to hit it.
+"""
+
 PER_DATUM: Schema = {
     "datum_id": None,
     "metric": pl.String,
@@ -125,6 +145,7 @@ FRAMES: dict[str, Schema] = {
     "examples": EXAMPLES,
     "confusion": CONFUSION,
     "outcomes": OUTCOMES,
+    "errors": ERRORS,
     "per_datum": PER_DATUM,
 }
 
@@ -162,6 +183,7 @@ def frame_schema(
         "label_value": label,
         "actual": label,
         "predicted": label,
+        "annotation_label": label,
         "datum_id": datum,
     }
     schema: dict[str, pl.DataType] = {}

@@ -35,7 +35,7 @@ DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _FORMATS = ("table", "json", "csv", "parquet", "markdown", "github")
 _EXPORTS = ("coco", "continuous-eval", "panoptic", "phoenix", "ragas", "remem", "trec", "valor")
-_FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
+_FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum")
 _LISTINGS = ("text", "json", "csv", "markdown")
 
 

@@ -239,6 +239,11 @@ class Scorecard:
         return self.asked_frame("outcomes")
 
     @property
+    def errors(self) -> pl.DataFrame:
+        """What is wrong with single predictions, and what was missed."""
+        return self.asked_frame("errors")
+
+    @property
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
         return self.asked_frame("per_datum")

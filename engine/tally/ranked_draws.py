@@ -33,6 +33,11 @@ class RankedDraws:
         self.n_groups = view.n_groups * len(draws)
         self._last_level = view.levels.size - 1
 
+    def beside(self, name: str) -> RankedDraws | None:
+        """The draws of another tally; see :meth:`RankedView.beside`."""
+        other = self._view.beside(name)
+        return None if other is None else RankedDraws(other, self._draws)
+
     @property
     def _n_segments(self) -> int:
         return self._view.n_groups * len(self.labels)

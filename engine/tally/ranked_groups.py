@@ -88,6 +88,9 @@ def _counts(view: AnyView, score_thresholds: tuple[float, ...]) -> tuple[Array, 
     return view.counts(score_thresholds)
 
 
+_WHOLE = ("crossed", "tallies", "over")
+"""What a view of all labels is made with alone; threads are each process's own."""
+
 ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
     "counted": _counted,
     "sampled": _sampled,
@@ -171,8 +174,7 @@ class GroupedView(RankedView):
     def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
         """What an answer makes of every group, joined along the axis of labels."""
         groups = self._groups
-        # Crossed events are counted of all labels together, and threads are each process's own.
-        rest = {key: value for key, value in self._rest.items() if key not in ("crossed", "over")}
+        rest = {key: value for key, value in self._rest.items() if key not in _WHOLE}
         asked = Asked(name, given, groups.head, self.labels, rest, self._draws)
         each = [
             Group(files, first, last)

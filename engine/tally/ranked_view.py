@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,21 @@ from .ranked import Ranked
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 """Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
+
+
+class Beside(NamedTuple):
+    """Another ranked tally of the same datums and labels, and how its view is made.
+
+    Attributes:
+        ranked: the tally.
+        levels: see :class:`RankedView`.
+        epsilon: see there.
+    """
+
+    ranked: Ranked
+    levels: Array
+    epsilon: float
+
 
 LeaveOut = Callable[[Ranked], Array]
 """Which rows of a tally do not count, bool [n]; [0] where all do."""
@@ -88,6 +103,7 @@ class RankedView(View):
         integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
         epsilon: see there.
         crossed: confusion events, where they were asked for.
+        tallies: others of the same rows, by name.
         **grouping: see :class:`View`.
     """
 
@@ -101,6 +117,7 @@ class RankedView(View):
         integer_grid: bool,
         epsilon: float,
         crossed: Counts | None = None,
+        tallies: Mapping[str, Beside] | None = None,
         **grouping: Any,
     ) -> None:
         super().__init__(labels, **grouping)
@@ -110,6 +127,8 @@ class RankedView(View):
         self.integer_grid = integer_grid
         self.epsilon = epsilon
         self.crossed = crossed
+        self._tallies = dict(tallies or {})
+        self._beside: dict[str, RankedView] = {}
         self._counts: dict[tuple[float, ...], tuple[Array, Array]] = {}
 
     @property
@@ -117,6 +136,24 @@ class RankedView(View):
         """Groups, labels, area ranges, IoU thresholds."""
         variants = self.tally.variants
         return self.n_groups, len(self.labels), len(variants.areas), len(variants.thresholds)
+
+    def beside(self, name: str) -> RankedView | None:
+        """The view of another tally by the same groups and weights; None where there is none."""
+        if name in self._tallies and name not in self._beside:
+            other = self._tallies[name]
+            self._beside[name] = RankedView(
+                other.ranked,
+                self.labels,
+                levels=other.levels,
+                caps=np.array([np.iinfo(np.int32).max]),
+                integer_grid=False,
+                epsilon=other.epsilon,
+                group=self.group,
+                n_groups=self.n_groups,
+                weights=self.weights,
+                over=self.over,
+            )
+        return self._beside.get(name)
 
     def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
         """Views of parts of the rows, the best scores first, or last: here all rows at once."""

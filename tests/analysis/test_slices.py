@@ -144,7 +144,7 @@ def test_a_planted_slice_is_named_first_and_its_parts_are_not_padded():
 
 
 def test_every_where_gives_the_slice_it_stands_for():
-    table, answers = planted(seed=1)
+    table, _ = planted(seed=1)
     table = table.with_columns(
         pl.when(pl.col("speed") < 5).then(None).otherwise("speed").alias('odd "name"'),
         day=pl.date(2026, 1, 1) + pl.duration(days=pl.col("hour") * 9),

@@ -36,6 +36,9 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             pycocotools; otherwise by what is compared.
         region_areas: where boxes are compared, area ranges go by the polygon or mask of rows that
             have no box of their own, as in pycocotools; otherwise by the box around it.
+        first_best: errors are told as tidecv does: by a match of its own, of this many predictions
+            of a datum over all its labels, the first of equal overlaps winning; with its
+            arithmetic of AP, in percent. None where they rest on the dialect's own match.
         hulls: masks that become polygons become the convex hull of their pixels' upper-left
             corners, as in Valor's service; otherwise their outline.
         federated: predictions count only in datums in which their label was looked for: it is
@@ -65,6 +68,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     needs_area: bool = False
     cap_of_datum: bool = False
     most_of_label: int = 0
+    first_best: int | None = None
 
 
 class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,6 +188,17 @@ DIALECTS = {
             undefined=-1.0,
             export="lvis",
             heeds=_FEDERATED,
+        ),
+        Dialect(
+            name="tidecv",
+            task="detection",
+            about="tidecv 1.0.1: TIDE by its own match and arithmetic; other metrics as in coco.",
+            rules=msgspec.structs.replace(
+                _COCO_RULES, declared_only=True, masks_first=True, first_best=100
+            ),
+            defaults=DetectionDefaults(metrics=("TIDE", "TIDECounts"), iou_thresholds=_COCO_IOUS),
+            undefined=None,
+            export=None,
         ),
         Dialect(
             name="valor",

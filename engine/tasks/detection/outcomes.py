@@ -30,7 +30,7 @@ def _best_overlap(pairs: Pairs, mask: Array, n: int) -> tuple[Array, Array]:
     return best, value
 
 
-def _annotation_ids(batch: Batch) -> pl.Series:
+def annotation_ids(batch: Batch) -> pl.Series:
     """Ids of ground truths by table row; the row number where the table has none."""
     frame = batch.ground_truths.frame
     if "annotation_id" in frame.columns:
@@ -91,7 +91,7 @@ def _at(
             "outcome": outcome,
             "score": pl.Series(np.r_[ranked.score[counts], blank]).fill_nan(None),
             "iou": pl.Series(np.r_[value[counts], blank]).fill_nan(None),
-            "matched_annotation_id": _annotation_ids(batch).gather(
+            "matched_annotation_id": annotation_ids(batch).gather(
                 pl.Series(gt_row.astype(np.int64)).set(unmatched, None)
             ),
         }
@@ -126,7 +126,7 @@ def outcomes_frame(
         for score in score_thresholds
     ]
     schema = frame_schema("outcomes", label=dtypes["label"], datum=dtypes["datum"])
-    schema["matched_annotation_id"] = _annotation_ids(batch).dtype
+    schema["matched_annotation_id"] = annotation_ids(batch).dtype
     if not parts:
         return empty_frame("outcomes", label=dtypes["label"], datum=dtypes["datum"])
     return in_order(pl.concat(parts).cast(schema))  # type: ignore[arg-type]

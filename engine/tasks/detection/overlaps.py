@@ -37,6 +37,12 @@ class Pairs(msgspec.Struct, frozen=True):
     p_label: Array
     g_label: Array
 
+    def at_least(self, lowest: float) -> Pairs:
+        """Those whose IoU is at least ``lowest``."""
+        keep = self.iou >= lowest
+        few = (self.prediction[keep], self.ground_truth[keep], self.iou[keep])
+        return Pairs(*few, self.p_label, self.g_label)
+
     @property
     def same_label(self) -> Array:
         """Whether both carry the same label, bool [k]."""
@@ -59,6 +65,7 @@ def find_pairs(
     lowest: float,
     threads: Workers,
     near: Near | None = None,
+    crowd: Array | None = None,
 ) -> Pairs:
     """Every overlap of at least ``lowest`` with a ground truth that is not ignored.
 
@@ -69,17 +76,20 @@ def find_pairs(
         lowest: smallest IoU kept.
         threads: where the work runs.
         near: overlaps of other geometry than boxes within label keys.
+        crowd: bool [m] by place, crowd regions, whose overlaps are then kept too: of these the
+            share of the prediction.
     """
     ranked = matched.ranked
     p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
     if near is None:
-        found = _near_boxes(matched, labels, n_datums, lowest, threads)
+        found = _near_boxes(matched, labels, n_datums, lowest, threads, crowd)
     else:
         found = near.at_least(lowest)
     p, g, iou = place[found.prediction], found.ground_truth, found.iou
-    keep = regular_ground_truths(matched)[g]
+    keep = regular_ground_truths(matched)
+    keep = (keep if crowd is None else keep | crowd)[g]
     if not keep.all():
         p, g, iou = p[keep], g[keep], iou[keep]
     return Pairs(p, g, iou, p_label, g_label)
@@ -91,7 +101,12 @@ def label_of(start: Array) -> Array:
 
 
 def _near_boxes(
-    matched: Matched, labels: Labels, n_datums: int, lowest: float, threads: Workers
+    matched: Matched,
+    labels: Labels,
+    n_datums: int,
+    lowest: float,
+    threads: Workers,
+    crowd: Array | None,
 ) -> Near:
     """Boxes of one datum and label key that overlap enough."""
     ranked = matched.ranked
@@ -101,7 +116,7 @@ def _near_boxes(
         [
             lambda: rows_by_datum(laid.datum, n_datums),
             lambda: truths_by_datum(
-                truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label]
+                truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label], crowd
             ),
         ]
     )

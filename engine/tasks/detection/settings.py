@@ -48,6 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         invalid_polygons: refuse or repair.
         boundary_ratio: width of boundaries as a share of the image's diagonal; None where
             boundaries are not compared.
+        background_iou: IoU up to which a wrong prediction lies on the background.
     """
 
     rules: DetectionRules
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geometry_said: str = ""
     invalid_polygons: str = "refuse"
     boundary_ratio: float | None = None
+    background_iou: float = 0.1
 
     @property
     def ranged(self) -> bool:
@@ -203,11 +205,17 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             f"max_detections {sorted(set(caps))}: dialect {dialect.name} has one cap, on all"
             " predictions of a datum."
         )
+    background = 0.1 if options.background_iou is None else options.background_iou
+    if not 0 < background < 1:
+        raise OptionError(
+            f"{option('background_iou', background)}: write an IoU above 0 and below 1."
+        )
     limit = options.recall_score_threshold
     if limit is not None and not math.isfinite(limit):
         raise OptionError(f"recall_score_threshold={limit}: write a finite number.")
     return Settings(
         rules=dialect.rules,
+        background_iou=background,
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults),
         score_thresholds=scores,

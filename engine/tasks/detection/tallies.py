@@ -21,6 +21,8 @@ from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
+from .errors import Errors, in_the_input, merge_errors
+from .errors import find as find_errors
 from .examples import Examples, merge_examples
 from .federated import left_out, taking_part
 from .matching import BY_BOXES, LaidOut, Matched, lay_out_sides, match
@@ -31,8 +33,12 @@ from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-_OVERLAPPING = frozenset({"detailed", "confusion", "outcomes"})
+_OVERLAPPING = frozenset({"detailed", "confusion", "outcomes", "errors", "shown errors"})
 """Needs of overlaps across labels, and of what took each ground truth."""
+
+
+_AT_SPOTS = _OVERLAPPING - {"detailed"}
+_ERRORS = frozenset({"errors", "shown errors"})
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -45,6 +51,7 @@ class Tallies(msgspec.Struct, frozen=True):
         crossed: meetings across labels, for the confusion matrix.
         examples: what the detailed curve shows, or None.
         outcomes: the outcomes frame, or None.
+        errors: what is wrong with predictions and what was missed, or None.
         heights: rows of the predictions and the ground truths, where row numbers count from the
             first of them; None where they count from the first row of the whole input already.
         rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
@@ -59,6 +66,7 @@ class Tallies(msgspec.Struct, frozen=True):
     crossed: Counts | None
     examples: Examples | None
     outcomes: pl.DataFrame | None
+    errors: Errors | None
     heights: tuple[int, int] | None
     rows_as_ids: bool
     seconds: dict[str, float]
@@ -87,9 +95,15 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
 def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
     """IoU thresholds at which overlaps across labels count."""
     return (
-        *(settings.spot_ious if needs & {"confusion", "outcomes"} else ()),
+        *(settings.spot_ious if needs & _AT_SPOTS else ()),
         *((settings.pr_curve_iou_threshold,) if "detailed" in needs else ()),
     )
+
+
+def _lowest(settings: Settings, needs: frozenset[str]) -> float:
+    """IoU from which overlaps across labels count; 1 where none do."""
+    lowest = min(_spots(settings, needs), default=1.0)
+    return min(lowest, settings.background_iou) if needs & _ERRORS else lowest
 
 
 def _near(
@@ -163,11 +177,16 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
-    crossed = examples = outcomes = None
+    crossed = examples = outcomes = errors = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        lowest = min(_spots(settings, needs))
+        lowest = _lowest(settings, needs)
         pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads, near)
+        if needs & _ERRORS:
+            errors = find_errors(
+                batch, matched, pairs, near, settings, threads, shown="shown errors" in needs
+            )
+            pairs = pairs.at_least(min(_spots(settings, needs)))
         if "confusion" in needs:
             crossed = cross_match(
                 matched, pairs, settings.spot_ious, settings.score_thresholds, threads
@@ -195,6 +214,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         crossed,
         examples,
         outcomes,
+        None if errors is None else in_the_input(errors, batch.predictions.rows),
         (batch.predictions.datum.size, batch.crowd.size) if whole else None,
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
@@ -224,7 +244,8 @@ def met(
     spots = _spots(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
     sides, lenient, left = taking_part(batch, sides, settings.rules)
-    near = _near(batch, sides, settings, min((*spots, *grid.thresholds)), threads, bool(spots))
+    lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
+    near = _near(batch, sides, settings, lowest, threads, bool(spots))
     lap("near")
     matched = match(
         batch,
@@ -298,6 +319,14 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         if examples
         else None,
         merge_outcomes(outcomes, shifts) if outcomes else None,
+        merge_errors(
+            [part.errors for part in parts if part.errors is not None],
+            of_datum,
+            of_label,
+            len(labels),
+            before,
+            named_by_row=named_by_row,
+        ),
         heights,
         named_by_row if by_row else parts[0].rows_as_ids,
         merged_seconds(parts),

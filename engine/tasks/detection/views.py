@@ -15,6 +15,7 @@ from ...tally.ranked_groups import GroupedView, RankedGroups
 from ...tally.ranked_view import RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
+from .errors import beside, errors_frame
 from .examples import examples_frame
 from .settings import Settings
 from .tallies import Tallies
@@ -55,6 +56,7 @@ def view(
         integer_grid=settings.rules.integer_grid,
         epsilon=settings.rules.epsilon,
         crossed=tallies.crossed,
+        tallies=beside(tallies.errors, settings.rules),
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -76,7 +78,7 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """A frame that is not made of cells: examples, confusion or outcomes.
+    """A frame that is not made of cells: examples, confusion, outcomes or errors.
 
     Args:
         frame: its name.
@@ -88,6 +90,8 @@ def own_frames(
     """
     if frame == "outcomes" and tallies.outcomes is not None:
         return tallies.outcomes
+    if frame == "errors":
+        return errors_frame(tallies.errors, tallies.labels.dtype, tallies.datums.id_dtype)
     if frame == "examples" and tallies.examples is not None:
         return examples_frame(
             tallies.examples,

@@ -1,0 +1,427 @@
+"""Errors: what is wrong with each prediction, what was missed, and what mending each kind is worth.
+
+A tally of its own, ranked like the first, whose variants are not area ranges but mendings: in that
+of a kind of error its false positives are gone, those that would have hit are true positives, and
+ground truths that nothing came near are not asked for. AP of such a variant less AP as it is, is
+what the kind costs. Slices, draws, parts and files come with the tally.
+
+Source: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...kernels.detection_errors import (
+    BACKGROUND,
+    BOTH,
+    CLASS,
+    DUPLICATE,
+    LOCATION,
+    NONE,
+    Overlaps,
+    find_errors,
+    match_first_best,
+)
+from ...schemas.results import empty_frame, frame_schema
+from ...tally.merging import merge_ranked
+from ...tally.ranked import Ranked, Variants
+from ...tally.ranked_view import Beside
+from ..workers import Workers
+from .encode import Batch
+from .matching import Matched
+from .near import Near
+from .outcomes import annotation_ids
+from .overlaps import Pairs, find_pairs, regular_ground_truths
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+BASE = "as it is"
+KINDS = {"Cls": CLASS, "Loc": LOCATION, "Both": BOTH, "Dupe": DUPLICATE, "Bkg": BACKGROUND}
+"""Kinds of wrong predictions, in the order of tidecv's tables."""
+MISS, FALSE_POSITIVES, FALSE_NEGATIVES = "Miss", "FalsePos", "FalseNeg"
+FIXES = (*KINDS, MISS, FALSE_POSITIVES, FALSE_NEGATIVES)
+_COUNTED = "counted "
+COUNTED = tuple(f"{_COUNTED}{kind}" for kind in KINDS)
+"""Variants in which the errors of one kind alone count, where some do not count as they are."""
+
+_NAMES = np.array(["", *(name for name, _ in sorted(KINDS.items(), key=lambda item: item[1]))])
+
+
+class Errors(msgspec.Struct, frozen=True):
+    """Errors of all thresholds.
+
+    Attributes:
+        ranked: the tally, a variant for each mending (in an area range's place) and IoU threshold.
+        unmended: the same as it is, where that has another order of equal scores; else None.
+        frame: the ``errors`` frame, or None.
+    """
+
+    ranked: Ranked
+    unmended: Ranked | None
+    frame: pl.DataFrame | None
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """Errors at one IoU threshold.
+
+    Attributes:
+        iou: the threshold.
+        hit: bool [n], true positives.
+        ignored: bool [n], neither true nor false positives.
+        kind: int8 [n].
+        target: int32 [n], the ground truth that a location or class error is the first to hit once
+            it is mended; -1 for the others.
+        best: int32 [n], the ground truth that tells the error, -1 for none.
+        taken: bool [m], ground truths that were hit.
+        missed: bool [m], ground truths that no mended prediction would hit.
+    """
+
+    iou: float
+    hit: Array
+    ignored: Array
+    kind: Array
+    target: Array
+    best: Array
+    taken: Array
+    missed: Array
+
+
+def find(
+    batch: Batch,
+    matched: Matched,
+    pairs: Pairs,
+    near: Near | None,
+    settings: Settings,
+    threads: Workers,
+    *,
+    shown: bool,
+) -> Errors:
+    """Errors at the thresholds of the confusion matrix and outcomes.
+
+    Args:
+        batch: encoded tables.
+        matched: the match, with takers.
+        pairs: overlaps of at least the background threshold.
+        near: overlaps of other geometry than boxes, None of boxes.
+        settings: the run's settings.
+        threads: where the work runs.
+        shown: whether the frame is wanted.
+    """
+    ranked, ious = matched.ranked, settings.spot_ious
+    regular = regular_ground_truths(matched)
+    if settings.rules.first_best is not None:
+        pairs = find_pairs(
+            matched, batch.labels, len(batch.datums), settings.background_iou, threads, near,
+            crowd=matched.ground_truths.laid(batch.crowd),
+        )  # fmt: skip
+    overlaps = _by_prediction(pairs, ranked.score.size)
+    found = [_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious]
+    extra = _moved(pairs, found)
+    if settings.rules.first_best is None:
+        tally = _tally(ranked, pairs, found, regular, extra, (BASE, *FIXES), None)
+        unmended = None
+    else:  # tidecv lists what was wrong first, then what hit, once something is mended
+        names = (BASE, *FIXES, *COUNTED)
+        wrong = np.logical_or.reduce([one.kind != NONE for one in found])
+        tally = _tally(ranked, pairs, found, regular, extra, names, wrong.astype(np.float64))
+        unmended = _tally(ranked, pairs, found, regular, extra, (BASE,), None)
+    frame = None
+    if shown:
+        parts = [
+            _rows(batch, ranked, pairs, overlaps, one, iou)
+            for one, iou in zip(found, ious, strict=True)
+        ]
+        frame = in_order(pl.concat(parts)) if parts else None
+    return Errors(tally, unmended, frame)
+
+
+def _by_prediction(pairs: Pairs, n: int) -> Overlaps:
+    start = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(pairs.prediction, minlength=n), out=start[1:])
+    order = np.argsort(pairs.prediction, kind="stable")
+    return Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
+
+
+def _at(
+    batch: Batch,
+    matched: Matched,
+    pairs: Pairs,
+    overlaps: Overlaps,
+    regular: Array,
+    settings: Settings,
+    iou: float,
+    threads: Workers,
+) -> _Found:
+    ranked = matched.ranked
+    labels = pairs.p_label, pairs.g_label
+    if settings.rules.first_best is not None:
+        order = np.lexsort((ranked.row, -ranked.score, ranked.datum)).astype(np.int32)
+        state, taker = match_first_best(
+            order, ranked.datum, overlaps, labels, ranked.gt_row, ~regular, positive=iou,
+            cap=settings.rules.first_best,
+        )  # fmt: skip
+        hit, ignored, wrong = state == 1, state >= 2, (state == 0) | (state == 2)
+        own = regular[overlaps.truth]
+        counted = np.r_[0, np.cumsum(own)]
+        overlaps = Overlaps(counted[overlaps.start], overlaps.truth[own], overlaps.iou[own])
+    else:
+        threshold = ranked.variants.threshold_index(iou)
+        word, bit = ranked.variants.bit(threshold)
+        one = np.uint64(1 << bit)
+        hit, ignored = (ranked.hit[word] & one) != 0, (ranked.ignored[word] & one) != 0
+        taker = matched.taker[threshold]
+        if ranked.skipped.size:
+            ignored = ignored | (ranked.skipped & ~hit)
+        wrong = ~hit & ~ignored
+    taken = taker >= 0
+    anything = np.zeros(len(batch.datums), bool)
+    anything[ranked.gt_datum[regular]] = True
+    judged = np.where(wrong, np.where(anything[ranked.datum], 2, 1), 0).astype(np.uint8)
+    kind, target, best = find_errors(
+        overlaps, judged, labels, ranked.gt_row, taken,
+        background=settings.background_iou, positive=iou,
+    )  # fmt: skip
+    open_targets = np.flatnonzero(target >= 0)
+    open_targets = open_targets[~taken[target[open_targets]]]
+    near_miss = np.zeros(taken.size, bool)
+    near_miss[target[open_targets]] = True
+    # Of several errors that would hit one ground truth, the first by score does.
+    order = np.lexsort(
+        (ranked.row[open_targets], -ranked.score[open_targets], target[open_targets])
+    )
+    open_targets = open_targets[order]
+    hits = target[open_targets]
+    first = open_targets[np.r_[True, hits[1:] != hits[:-1]]] if hits.size else open_targets
+    mended = np.full(kind.size, -1, np.int32)
+    mended[first] = target[first]
+    return _Found(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~near_miss)
+
+
+def _moved(pairs: Pairs, found: list[_Found]) -> tuple[Array, Array]:
+    """Predictions that would hit under another label, int64 [k], and that label, int32 [k]."""
+    some = [np.flatnonzero((one.kind == CLASS) & (one.target >= 0)) for one in found]
+    labels = [pairs.g_label[one.target[p]] for one, p in zip(found, some, strict=True)]
+    both = np.stack((np.concatenate([*some]), np.concatenate([*labels])), axis=1)
+    places = np.unique(both, axis=0)  # at other thresholds it may be other labels
+    return places[:, 0], places[:, 1].astype(np.int32)
+
+
+def _tally(
+    ranked: Ranked,
+    pairs: Pairs,
+    found: list[_Found],
+    regular: Array,
+    moved: tuple[Array, Array],
+    names: tuple[str, ...],
+    first: Array | None,
+) -> Ranked:
+    """The tally: the predictions, and once more under another label those that then would hit.
+
+    Args:
+        ranked: the match.
+        pairs: with labels.
+        found: of each threshold.
+        regular: bool [m], ground truths that count.
+        moved: see :func:`_moved`.
+        names: variants.
+        first: float64 [n], what stands first among equal scores; None for the match's own order.
+    """
+    variants = Variants(
+        tuple(one.iou for one in found), tuple((name, -np.inf, np.inf) for name in names)
+    )
+    n = ranked.score.size
+    row_of = np.r_[np.arange(n), moved[0]]
+    label = np.r_[pairs.p_label, moved[1]]
+    extra = np.arange(row_of.size) >= n
+    score, datum, row = ranked.score[row_of], ranked.datum[row_of], ranked.row[row_of]
+    tie = first[row_of] if first is not None else ranked.tie[row_of] if ranked.tie.size else None
+    order = np.lexsort((row, datum, *(() if tie is None else (-tie,)), -score, label))
+    shape = (len(names), len(found))
+    hit, ignored = np.zeros((2, *shape, row_of.size), bool)
+    counted = np.zeros((*shape, regular.size), bool)
+    for t, one in enumerate(found):
+        base, out, kind = one.hit[row_of], one.ignored[row_of], one.kind[row_of]
+        mends = one.target[row_of] >= 0
+        there = np.zeros(row_of.size, bool)  # under the label that it would hit
+        at = np.flatnonzero(extra & (kind == CLASS) & mends)
+        there[at] = pairs.g_label[one.target[row_of[at]]] == label[at]
+        hits = {"Loc": ~extra & (kind == LOCATION) & mends, "Cls": there}
+        for a, name in enumerate(names):
+            counted[a, t] = regular
+            hit[a, t] = base & ~extra
+            ignored[a, t] = (out & ~base) | extra
+            if name in KINDS:
+                ignored[a, t] |= (kind == KINDS[name]) & ~extra
+                if name in hits:
+                    hit[a, t] |= hits[name]
+                ignored[a, t] &= ~hit[a, t]
+            elif name == MISS:
+                counted[a, t] &= ~one.missed
+            elif name == FALSE_POSITIVES:
+                ignored[a, t] |= ~base
+            elif name == FALSE_NEGATIVES:
+                counted[a, t] &= one.taken
+            elif name in COUNTED:
+                hit[a, t] = False
+                ignored[a, t] = extra | (kind != KINDS[name.removeprefix(_COUNTED)])
+    start = np.zeros(ranked.n_labels + 1, np.int64)
+    np.cumsum(np.bincount(label, minlength=ranked.n_labels), out=start[1:])
+    return Ranked(
+        variants=variants,
+        start=start,
+        score=score[order],
+        datum=datum[order],
+        row=row[order],
+        rank=np.zeros(row_of.size, np.int32),
+        hit=_words(variants, hit[:, :, order]),
+        ignored=_words(variants, ignored[:, :, order]),
+        skipped=np.zeros(0, bool),
+        tie=np.zeros(0) if tie is None else tie[order],
+        gt_start=ranked.gt_start,
+        gt_datum=ranked.gt_datum,
+        gt_row=ranked.gt_row,
+        gt_counted=_words(variants, counted),
+        cap=None,
+        single=ranked.single,
+    )
+
+
+def _words(variants: Variants, bits: Array) -> Array:
+    """Booleans [areas, thresholds, n] as bits of words, uint64 [words, n]."""
+    out = np.zeros((len(variants.words), bits.shape[-1]), np.uint64)
+    for w, word in enumerate(variants.words):
+        areas, thresholds = word.places
+        block = bits[areas, thresholds]
+        block = block.reshape(math.prod(block.shape[:2]), bits.shape[-1])
+        for bit, values in enumerate(block):
+            out[w] |= values.astype(np.uint64) << np.uint64(bit)
+    return out
+
+
+def _rows(
+    batch: Batch, ranked: Ranked, pairs: Pairs, overlaps: Overlaps, found: _Found, iou: float
+) -> pl.DataFrame:
+    """The ``errors`` frame at one threshold."""
+    wrong = np.flatnonzero(found.kind != NONE)
+    best = found.best[wrong]
+    known = best >= 0
+    prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
+    own = overlaps.truth == found.best[prediction]
+    at = np.full(ranked.score.size, np.nan)
+    at[prediction[own]] = overlaps.iou[own]
+    value = at[wrong]
+    missed = np.flatnonzero(found.missed)
+    truth = np.r_[np.maximum(best, 0), missed].astype(np.int64)
+    there = np.r_[known, np.ones(missed.size, bool)]
+    table = batch.labels.frame
+    label = np.r_[pairs.p_label[wrong], pairs.g_label[missed]]
+    blank = np.full(missed.size, np.nan)
+    none = pl.Series(~there)
+    gt_row = ranked.gt_row[truth] if ranked.gt_row.size else np.zeros(truth.size, np.int64)
+    gt_label = pairs.g_label[truth] if ranked.gt_row.size else np.zeros(truth.size, np.int32)
+    rows = pl.Series(np.r_[ranked.row[wrong], np.zeros(missed.size, np.int64)])
+    lost = pl.Series(np.r_[np.zeros(wrong.size, bool), np.ones(missed.size, bool)])
+    return pl.DataFrame(
+        {
+            "datum_id": batch.datums.id.gather(np.r_[ranked.datum[wrong], ranked.gt_datum[missed]]),
+            "label_key": table["label_key"].gather(label),
+            "label_value": table["label_value"].gather(label),
+            "iou_threshold": np.full(label.size, round(iou, 10)),
+            "error": np.r_[_NAMES[found.kind[wrong]], np.full(missed.size, MISS)],
+            "score": pl.Series(np.r_[ranked.score[wrong], blank]).fill_nan(None),
+            "iou": pl.Series(np.r_[value, blank]).fill_nan(None),
+            "prediction_row": rows.set(lost, None),
+            "annotation_id": annotation_ids(batch).gather(pl.Series(gt_row).set(none, None)),
+            "annotation_label": table["label_value"].gather(pl.Series(gt_label).set(none, None)),
+            "mended": pl.Series(np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)]),
+        }
+    )
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows as the ``errors`` frame has them; of equal ones the order stays."""
+    return frame.sort(
+        ["iou_threshold", "datum_id", "score", "label_key", "label_value"],
+        descending=[False, False, True, False, False],
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
+LEVELS = np.linspace(0.0, 1.0, 101)
+_HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some lie one bit beside those of COCO
+
+
+def beside(found: Errors | None, rules: Any) -> dict[str, Beside]:
+    """The tallies of errors, as views have them."""
+    if found is None:
+        return {}
+    own = (LEVELS, rules.epsilon) if rules.first_best is None else (_HUNDREDTHS, 0.0)
+    every = {"errors": found.ranked, "unmended": found.unmended}
+    return {name: Beside(ranked, *own) for name, ranked in every.items() if ranked is not None}
+
+
+def in_the_input(found: Errors, rows: Array | None) -> Errors:
+    """With row numbers of the whole input, where the table of predictions is part of one."""
+    if rows is None or found.frame is None:
+        return found
+    place = pl.Series("prediction_row", rows)
+    frame = found.frame.with_columns(place.gather(found.frame["prediction_row"]))
+    return msgspec.structs.replace(found, frame=frame)
+
+
+def merge_errors(
+    parts: Sequence[Errors],
+    datums: Sequence[Array],
+    labels: Sequence[Array],
+    n_labels: int,
+    before: Sequence[tuple[int, int]],
+    *,
+    named_by_row: bool,
+) -> Errors | None:
+    """Errors of all parts.
+
+    Args:
+        parts: of disjoint sets of datums; none where none were asked for.
+        datums: new datum codes of each part.
+        labels: new label codes of each part.
+        n_labels: labels of the whole.
+        before: rows of both sides that stand before those of each part.
+        named_by_row: whether ground truths are known by their rows.
+    """
+    if not parts:
+        return None
+    ranked = merge_ranked([part.ranked for part in parts], datums, labels, n_labels)
+    bases = [part.unmended for part in parts if part.unmended is not None]
+    frames = [
+        part.frame.with_columns(
+            pl.col("prediction_row") + ours,
+            *([pl.col("annotation_id") + theirs] if named_by_row else []),
+        )
+        for part, (ours, theirs) in zip(parts, before, strict=True)
+        if part.frame is not None
+    ]
+    filled = [frame for frame in frames if frame.height] or frames[:1]
+    return Errors(
+        ranked,
+        merge_ranked(bases, datums, labels, n_labels) if bases else None,
+        in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
+    )
+
+
+def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
+    """The ``errors`` frame; empty where none was made."""
+    if found is None or found.frame is None:
+        return empty_frame("errors", label=label, datum=datum)
+    return found.frame.cast(
+        frame_schema("errors", label=label, datum=datum)  # type: ignore[arg-type]
+        | {"annotation_id": found.frame.schema["annotation_id"]}
+    )

@@ -1,0 +1,194 @@
+"""TIDE: against tidecv, and against scoring tables in which the errors are mended."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from known import known_answers
+
+import evalengine as ee
+
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
+KINDS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
+
+
+def tables(seed: int, n: int = 12) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Predictions near ground truths, beside them, under other labels, twice; scores tie."""
+    r = np.random.default_rng(seed)
+    truth, found = [], []
+    for datum in range(n):
+        for _ in range(r.integers(0, 7)):
+            x, y = r.integers(0, 80, 2)
+            w, h = r.integers(6, 30, 2)
+            truth.append((datum, str(r.choice(["a", "b", "c"])), x, y, x + w, y + h))
+        own = [one for one in truth if one[0] == datum]
+        for _ in range(r.integers(0, 12)):
+            if own and r.random() < 0.8:
+                _, label, *box = own[r.integers(len(own))]
+                box = np.array(box) + r.integers(-4, 5, 4) * r.choice([0, 1, 2])
+                label = label if r.random() < 0.7 else "b"
+            else:
+                x, y = r.integers(0, 80, 2)
+                box, label = np.array([x, y, x + 9, y + 9]), "a"
+            low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:]) + 1
+            found.append((datum, label, *low, *high, round(r.random(), 1 + seed % 2)))
+    names = ["datum_id", "label_value", *CORNERS]
+    return (
+        pl.DataFrame(found, schema=[*names, "score"], orient="row"),
+        pl.DataFrame(truth, schema=names, orient="row").with_row_index("annotation_id"),
+    )
+
+
+def numbers(card, metric):
+    rows = card.metrics.filter(metric=metric)
+    return {(row["statistic"], row["label_value"]): row["value"] for row in rows.to_dicts()}
+
+
+def as_tidecv(case):
+    annotations = [{**one, "area": one["bbox"][2] * one["bbox"][3]} for one in case["gts"]]
+    truth = {
+        "images": [{"id": i, "width": 100, "height": 100} for i in case["images"]],
+        "categories": [{"id": k + 1, "name": str(k)} for k in range(case["classes"])],
+        "annotations": annotations,
+    }
+    asked = {"iou_thresholds": [case["positive"]], "background_iou": case["background"]}
+    return ee.score(case["dts"], truth, task="detection", dialect="tidecv", **asked)
+
+
+def test_as_tidecv():
+    """tidecv 1.0.1 on random files with crowds, ties, caps, and labels without ground truth."""
+    for case in known_answers("analysis", "tidecv"):
+        if not case["dts"]:
+            continue
+        card = as_tidecv(case)
+        costs, counts = numbers(card, "TIDE"), numbers(card, "TIDECounts")
+        for name, value in case["costs"].items():
+            assert costs[name, None] == pytest.approx(value, rel=1e-12, abs=1e-11), case["seed"]
+        assert {name: counts[name, None] for name in case["counts"]} == case["counts"]
+
+
+def mended(found, truth, errors, kind):
+    """The tables without one kind of error."""
+    found = found.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    if kind in ("Miss", "FalseNeg"):
+        gone = errors.filter(error="Miss")["annotation_id"]
+        return found, truth.filter(~pl.col("annotation_id").is_in(gone.implode()))
+    own = (
+        errors.filter(error=kind)
+        if kind != "FalsePos"
+        else errors.filter(pl.col("error") != "Miss")
+    )
+    hits = own.filter(pl.col("mended") & pl.lit(kind in ("Loc", "Cls")))
+    gone = own.filter(~pl.col("prediction_row").is_in(hits["prediction_row"].implode()))
+    found = found.filter(~pl.col("row").is_in(gone["prediction_row"].implode()))
+    target = hits.select(pl.col("prediction_row").alias("row"), "annotation_id").join(
+        truth.select("annotation_id", "label_value", *CORNERS), on="annotation_id"
+    )
+    found = found.join(target, on="row", how="left", suffix="_true", maintain_order="left")
+    moved = ["label_value"] if kind == "Cls" else [*CORNERS, "label_value"]
+    return found.with_columns(
+        pl.coalesce(f"{name}_true", name).alias(name) for name in [*moved]
+    ), truth
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("dialect", ["standard", "coco"])
+def test_costs_are_those_of_mended_tables(seed, dialect):
+    found, truth = tables(seed)
+    iou = [0.5, 0.75][seed % 2]
+    asked = {"task": "detection", "dialect": dialect, "iou_thresholds": [iou]}
+    card = ee.score(found, truth, metrics=["TIDE", "TIDECounts", "Errors", "mAP", "AP"], **asked)
+    costs, counts = numbers(card, "TIDE"), numbers(card, "TIDECounts")
+    base = card.value("mAP", iou_threshold=iou)
+    assert costs["AP", None] == base  # the number beside it, to the bit
+    errors = card.errors
+    for kind in KINDS:
+        assert counts[kind, None] == errors.filter(error=kind).height
+    labels = truth["label_value"].unique().to_list()
+    for kind in (*KINDS, "FalsePos"):
+        changed, asked_for = mended(found, truth, errors, kind)
+        again = ee.score(changed, asked_for, metrics=["AP"], **asked)
+        after = [0.0 if (value := _ap(again, label, iou)) is None else value for label in labels]
+        before = [_ap(card, label, iou) for label in labels]
+        gain = np.mean(after) - np.mean(before)
+        gain = max(gain, 0) if kind != "FalsePos" else gain
+        assert costs[kind, None] == pytest.approx(gain, abs=1e-9), kind
+
+
+def _ap(card, label, iou):
+    rows = card.metrics.filter(metric="AP", label_value=label).filter(
+        (pl.col("iou_threshold") - iou).abs() < 1e-9
+    )
+    return rows["value"][0] if rows.height else None
+
+
+@pytest.mark.parametrize("dialect", ["standard", "tidecv"])
+def test_slices_and_parts_agree(dialect, tmp_path):
+    found, truth = tables(3, 40)
+    found, truth = (
+        one.with_columns(place=(pl.col("datum_id") % 3).cast(pl.String)) for one in (found, truth)
+    )
+    asked = {
+        "task": "detection", "dialect": dialect, "metrics": ["TIDE", "TIDECounts", "Errors"],
+        "iou_thresholds": [0.5, 0.75],
+    }  # fmt: skip
+    whole = ee.score(found, truth, by="place", **asked)
+    for place in "012":
+        part = [one.filter(place=place) for one in (found, truth)]
+        alone = ee.score(*part, **asked).metrics.drop("slice", "slice_value")
+        own = whole.metrics.filter(slice_value=place).drop("slice", "slice_value")
+        keys = ["metric", "statistic", "label_value", "iou_threshold"]
+        assert own.sort(keys).equals(alone.sort(keys))
+    for name, side in (("p", found), ("g", truth)):
+        side.write_parquet(tmp_path / f"{name}.parquet")
+    paths = [tmp_path / "p.parquet", tmp_path / "g.parquet"]
+    from evalengine.schemas.tuning import tuned
+
+    with tuned(shuffle_rows=50):
+        bounded = ee.score(*paths, by="place", memory_limit="600MB", **asked)
+    assert bounded.metrics.equals(whole.metrics)
+    assert bounded.errors.equals(whole.errors)
+    whole.save(tmp_path / "run")
+    assert ee.load(tmp_path / "run").errors.equals(whole.errors)
+
+
+def test_intervals_and_the_edges():
+    found, truth = tables(5, 40)
+    card = ee.score(found, truth, metrics=["TIDE", "TIDECounts"], intervals=0.9, draws=40)
+    rows = card.metrics.filter(pl.col("label_value").is_null())
+    assert rows["se"].null_count() == 0
+    assert (rows["se"] > 0).sum() > 10
+    nothing = ee.score(found.clear(), truth, task="detection", metrics=["TIDE", "TIDECounts"])
+    counts = numbers(nothing, "TIDECounts")
+    assert counts["Miss", None] == truth.height
+    assert counts["FalsePos", None] == 0
+    alone = ee.score(found, truth.clear(), task="detection", metrics=["TIDE", "TIDECounts"])
+    assert numbers(alone, "TIDECounts")["Bkg", None] == found.height
+    assert numbers(alone, "TIDE")["AP", None] is None
+    with pytest.raises(ee.OptionError, match="background_iou"):
+        ee.score(found, truth, metrics=["TIDE"], background_iou=0)
+
+
+def test_a_duplicate_a_class_and_the_edges_of_location():
+    """Equal IoUs, IoU at a threshold, two errors of one ground truth."""
+    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "xmin": [0, 100],
+                          "ymin": [0, 0], "xmax": [10, 110], "ymax": [10, 10]})  # fmt: skip
+    rows = [
+        ("a", 0, 0, 10, 10, 0.9, None),  # a hit
+        ("a", 0, 0, 10, 9, 0.8, "Dupe"),
+        ("b", 0, 0, 10, 10, 0.7, "Cls"),
+        ("b", 100, 0, 105, 10, 0.6, None),  # IoU 0.5 hits
+        ("b", 100, 0, 104, 10, 0.5, "Loc"),
+        ("a", 0, 0, 10, 1, 0.4, "Loc"),  # IoU 0.1 exactly
+        ("a", 50, 50, 60, 60, 0.3, "Bkg"),
+        ("a", 100, 0, 104, 10, 0.2, "Both"),
+    ]
+    found = pl.DataFrame(
+        [(1, *row[:6]) for row in rows],
+        schema=["datum_id", "label_value", *CORNERS, "score"],
+        orient="row",
+    )
+    card = ee.score(found, truth, metrics=["Errors"], iou_thresholds=[0.5])
+    told = dict(card.errors.select("prediction_row", "error").iter_rows())
+    assert told == {i: row[6] for i, row in enumerate(rows) if row[6]}
