@@ -189,7 +189,7 @@ def _at(
         overlaps, judged, labels, ranked.gt_row, taken,
         background=settings.background_iou, positive=iou,
     )  # fmt: skip
-    open_targets = np.flatnonzero(target >= 0)
+    open_targets: Array = np.flatnonzero(target >= 0)
     open_targets = open_targets[~taken[target[open_targets]]]
     near_miss = np.zeros(taken.size, bool)
     near_miss[target[open_targets]] = True

@@ -43,7 +43,8 @@ def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
     total = np.zeros(precision.shape[:-1])
     for level in range(precision.shape[-1]):  # one after the other, as Python's sum adds
         total += precision[..., level]
-    return total / precision.shape[-1] * 100
+    ap: Array = total / precision.shape[-1] * 100
+    return ap
 
 
 def _counts_rows(view: RankedView, area: int) -> Array:
