@@ -191,13 +191,13 @@ def _at(
     )  # fmt: skip
     open_targets: Array = np.flatnonzero(target >= 0)
     open_targets = open_targets[~taken[target[open_targets]]]
-    near_miss = np.zeros(taken.size, bool)
+    near_miss: Array = np.zeros(taken.size, bool)
     near_miss[target[open_targets]] = True
     # Of several errors that would hit one ground truth, the first by score does.
-    order = np.lexsort(
+    by_target: Array = np.lexsort(
         (ranked.row[open_targets], -ranked.score[open_targets], target[open_targets])
     )
-    open_targets = open_targets[order]
+    open_targets = open_targets[by_target]
     hits = target[open_targets]
     first = open_targets[np.r_[True, hits[1:] != hits[:-1]]] if hits.size else open_targets
     mended = np.full(kind.size, -1, np.int32)
