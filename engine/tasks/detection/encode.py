@@ -16,7 +16,7 @@ from ...ingest.geometry_columns import GEOMETRY_NAMES
 from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
-from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
@@ -31,6 +31,8 @@ from .units import apart
 Array = np.ndarray[Any, Any]
 
 _NONE = np.empty(0, np.float64)
+_PLACE = "__place"
+"""Column of the place of each row in its table, once some are left out."""
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -83,6 +85,8 @@ class Batch(msgspec.Struct, frozen=True):
         crowd: bool [m].
         ignore: bool [m].
         area: float64 [m], annotated area, or None to use that of what is compared.
+        heights: rows of both tables, where they are numbered from their first; None where they are
+            numbered as in the whole input.
         listed: labels that datums are said to have or to lack, where the dialect asks for them.
     """
 
@@ -94,6 +98,7 @@ class Batch(msgspec.Struct, frozen=True):
     crowd: Array
     ignore: Array
     area: Array | None
+    heights: tuple[int, int] | None = None
     listed: Listed | None = None
 
 
@@ -116,6 +121,9 @@ def _side(
     frame: pl.DataFrame, datum: Array, label: Array, shapes: Shapes | None, score: pl.Series | None
 ) -> Side:
     rows = row_numbers(frame)
+    if _PLACE in frame.columns:
+        place = taken(frame, _PLACE).to_numpy()
+        rows = place if rows is None else rows
     scores = [] if score is None else [score]
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
@@ -167,6 +175,8 @@ def _keep(
     frame = getattr(frames, side)
     n = frame.height - int(there.sum())
     if n:
+        if _PLACE not in frame.columns:
+            frame = frame.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
         setattr(frames, side, frame.filter(there))
         frames.marks.pop(side, None)
         frames.kept.setdefault(side, Kept()).only(there)
@@ -200,6 +210,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     Raises:
         InputError: polygons or masks that cannot be read, or not be compared.
     """
+    numbered = ROW in frames.predictions.columns
+    heights = None if numbered else (frames.predictions.height, frames.ground_truths.height)
     if settings.rules.declared_only:
         _declared_rows(frames, settings)
     sides = [frames.predictions, frames.ground_truths]
@@ -240,5 +252,6 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         crowd=crowd,
         ignore=ignore,
         area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
+        heights=heights,
         listed=listed(frames, datums, labels, settings.rules),
     )

@@ -206,7 +206,6 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             )
         lap("overlaps")
     sides_of = batch.predictions, batch.ground_truths
-    whole = all(side.rows is None for side in sides_of)
     return Tallies(
         batch.datums,
         batch.labels,
@@ -215,7 +214,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         examples,
         outcomes,
         None if errors is None else in_the_input(errors, batch.predictions.rows),
-        (batch.predictions.datum.size, batch.crowd.size) if whole else None,
+        batch.heights,
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
     )
