@@ -19,6 +19,8 @@ class Named(TypedDict, total=False):
     columns: Mapping[str, str] | None
     label_map: Any
     box_format: str | None
+    id_format: str | Iterable[str] | None
+    label_format: str | Iterable[str] | None
     iou_type: str | None
     iou_thresholds: float | Iterable[float] | None
     iou_thresholds_to_return: float | Iterable[float] | None

@@ -18,6 +18,8 @@ _KINDS = {str: "a string", float: "a number", int: "a whole number"}
 _TUPLES = {
     "metrics": str,
     "by": str,
+    "id_format": str,
+    "label_format": str,
     "iou_thresholds": float,
     "iou_thresholds_to_return": float,
     "score_thresholds": float,

@@ -64,6 +64,23 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh"),
     ] = None
+    id_format: Annotated[
+        tuple[str, ...] | None,
+        _meta(
+            "How datum ids of all tables are written alike before they meet: text, case, blanks,"
+            " unicode, zeros, extension, file, stem, number; a step added to the predictions'"
+            " (+1); a regular expression whose first group is the id.",
+            "stem",
+        ),
+    ] = None
+    label_format: Annotated[
+        tuple[str, ...] | None,
+        _meta(
+            "The same for labels in columns (those of label maps' pixels aside): case, blanks, a"
+            " step added to the predictions' (+1) and the like.",
+            "case",
+        ),
+    ] = None
     iou_type: Annotated[
         str | None,
         _meta(

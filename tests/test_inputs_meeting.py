@@ -50,21 +50,22 @@ def test_sides_that_never_meet_are_refused_with_samples() -> None:
     ("ids", "difference"),
     [
         (["A", "A", "B"], "letter case"),
-        ([" a", " a", "b "], "surrounding spaces"),
-        (["img/a.jpg", "img/a.jpg", "img/b.jpg"], "folder or file extension"),
+        ([" a", " a", "b "], "surrounding blanks"),
+        (["img/a.jpg", "img/a.jpg", "img/b.jpg"], "folders and file extension"),
     ],
 )
 def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: str) -> None:
     message = refusal(predictions(datum_id=ids), ground_truths(datum_id=["a", "a", "b"]))
-    assert f"They differ in {difference} only." in message
+    assert f"They differ in {difference}: 2 of 2 datums of the predictions meet" in message
 
 
 def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
     message = refusal(
-        predictions(datum_id=["e\u0301", "e\u0301", "b\u0301"]),
-        ground_truths(datum_id=["\u00e9", "\u00e9", "x"]),
+        predictions(datum_id=["e\u0301", "e\u0301", "z\u0301"]),
+        ground_truths(datum_id=["\u00e9", "\u00e9", "\u017a"]),
     )
     assert "They differ in Unicode form (composed or not" in message
+    assert "2 of 2 datums" in message
 
 
 def test_one_common_datum_is_enough() -> None:
@@ -134,10 +135,12 @@ def test_labels_on_one_side_are_told_with_names() -> None:
 
 
 def test_labels_that_differ_in_capitals_blanks_or_type_alone_are_told() -> None:
-    message = note(load(predictions(label_value=["Cat", " dog", "Cat"])), "no_common_label")
+    frames = load(predictions(label_value=["Cat", " dog", "Cat"]))
+    message = note(frames, "no_common_label")
     assert "no label of the predictions is one of the ground truths: nothing can match." in message
-    assert "'Cat' and 'cat' differ in capitals, blanks or type alone: " in message
-    assert '{"Cat": "cat"}' in message
+    message = note(frames, "labels_spelt_apart")
+    assert "' dog' and 'dog'; 'Cat' and 'cat'" in message
+    assert '" dog": "dog", "Cat": "cat"' in message
 
 
 def test_at_most_five_names_are_told() -> None:

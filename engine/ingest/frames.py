@@ -23,11 +23,13 @@ from .contracts import contract
 from .distinct import distinct
 from .file_overlap import overlapping
 from .geometry_choice import leave_unread
+from .id_forms import check_forms, refuse_merged
 from .infer import infer_task
 from .kept import Kept
 from .known import Known, marks_in_bucket
 from .label_maps import maybe_scores
 from .marks import Bucket, Marks
+from .mismatch import Met, check_meet, met_of
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
@@ -35,36 +37,12 @@ from .relabel import hold_labels
 from .repeats import rows_repeat
 from .rounding import rounded
 from .slices import build_slices, plan_slices, slices_by_row
+from .speech import Speech
 from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
 from .where import Table as Named
 
 _NUMBER = "number of the row"
-
-
-class Met(msgspec.Struct, frozen=True):
-    """Distinct datum ids of both sides of a part.
-
-    Attributes:
-        sizes: how many the predictions and the ground truths have.
-        common: how many stand in both.
-        lowest: the lowest ids of each.
-    """
-
-    sizes: tuple[int, int]
-    common: int
-    lowest: tuple[pl.Series, pl.Series]
-
-
-def _met(ids: dict[str, Known], frames: dict[str, pl.DataFrame]) -> Met | None:
-    if TABLE in frames:
-        return None
-    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
-        n, lowest = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"].head(3)
-        return Met((n, n), n, (lowest, lowest))
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    common = len(ours) - len(ours.lacking(theirs))
-    return Met((len(ours), len(theirs)), common, (ours.lowest(3), theirs.lowest(3)))
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -293,9 +271,8 @@ def assemble(
         ids = _ids(frames, flags, same_order=same_order)
 
     def of_datums() -> list[Note]:
-        if ids and part is None:
-            meeting.check_meet(ids, speech)
-        return meeting.datum_notes(ids, speech) if ids else []
+        found = check_meet(ids, speech) if ids and part is None else []
+        return [*found, *(meeting.datum_notes(ids, speech) if ids else [])]
 
     pairs = None if part is None else part.pairs
     told, (mapping, more) = both(
@@ -330,7 +307,7 @@ def assemble(
         marks=marks,
         label_map=mapping,
         known=None if part is None else part.known,
-        met=None if part is None else _met(ids, frames),
+        met=None if part is None else met_of(ids, frames),
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
         sources=sources,
@@ -366,6 +343,8 @@ def told_before(
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     """The columns of every table, held against its contract."""
     schemas = inputs.schemas
+    check_forms("id_format", options.id_format)
+    check_forms("label_format", options.label_format)
     contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
@@ -381,6 +360,8 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
                 f"datums: the table has no {datum} that they could be found by. Give it one, or"
                 f" say which column it is: {option('columns', {'mine': datum})}."
             )
+    for role, table in contracts.items():
+        refuse_merged(inputs.sources[role].frame, namings[role].exprs, table, options.id_format)
     sides = {}
     for role, table in contracts.items():
         whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
@@ -388,10 +369,10 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     return sides
 
 
-def _speech(sides: Mapping[str, Side]) -> meeting.Speech:
+def _speech(sides: Mapping[str, Side]) -> Speech:
     """What the task calls its datums."""
     table = next(side.table for role, side in sides.items() if role in SIDES)
-    return meeting.Speech(table.datum, *table.unit)
+    return Speech(table.datum, *table.unit)
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
@@ -410,7 +391,15 @@ def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> N
     """A side without any column is an empty side; it has nothing to recognise."""
     if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
         return Naming({}, {}, [], [])
-    return recognise(schema, table, options.columns, options.box_format, options.score_columns)
+    return recognise(
+        schema,
+        table,
+        options.columns,
+        options.box_format,
+        options.score_columns,
+        options.id_format,
+        options.label_format,
+    )
 
 
 def _add_score_labels(

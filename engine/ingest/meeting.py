@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -21,36 +21,19 @@ from evalengine.schemas.wording import option
 from . import dtypes
 from .distinct import distinct
 from .known import Known, Lone
+from .label_spelling import spelling_notes
+from .mismatch import mend, samples
 from .problems import Note, count_of, listing, note_of
+from .speech import PLAIN, Speech
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
 SCORES = "score_columns"
 """Beside the tables: the labels of score columns, as a table of their own."""
+_NAMED = 5  # labels in an example of a map
 
 Place = tuple[str, str]
 """A role and one of its columns."""
-
-
-class Speech(NamedTuple):
-    """What a task calls its datums.
-
-    Attributes:
-        column: the column of ids.
-        one: word for one.
-        many: word for several.
-    """
-
-    column: str = "datum_id"
-    one: str = "datum"
-    many: str = "datums"
-
-    def named(self, column: str) -> str:
-        """A column as the user knows it."""
-        return self.column if column == "datum_id" else column
-
-
-PLAIN = Speech()
 
 
 def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Place]:
@@ -159,82 +142,52 @@ def check_kinds(
     if len(set(kinds.values())) > 1:
         shown = "; ".join(
             f"{speech.named(name) if role == TABLE else role} {kinds[role, name]}"
-            f" ({_samples(series)})"
+            f" ({samples(series)})"
             for (role, name), series in values.items()
         )
         lost = next(place for place, kind in kinds.items() if kind != "strings")
         own = speech.named(lost[1])
         subject = own if lost[0] != TABLE else "labels"
-        raise InputError(
-            f"{subject}: {shown}: they can never be equal. Bring both to one type, e.g. cast the"
-            f" {kinds[lost]} to strings: pl.col({own!r}).cast(pl.String)."
+        way = (
+            (_mend_of_kinds(values, speech) if "datum_id" in names else "")
+            or (_numbers_for_names(values) if {*names} & {*LABEL_COLUMNS} else "")
+        ) or (
+            f" Bring both to one type, e.g. cast the {kinds[lost]} to strings:"
+            f" pl.col({own!r}).cast(pl.String)."
         )
+        raise InputError(f"{subject}: {shown}: they can never be equal.{way}")
 
 
-def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> None:
-    """Refuse two sides without a common datum, unless a table of datums declares both.
-
-    Args:
-        ids: table to its distinct datum ids.
-        speech: what the task calls its datums.
-
-    Raises:
-        InputError: with three samples of each side.
-    """
-    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
-        return
-    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
-    if not (len(ours) and len(theirs)) or ours is theirs or ours.meets(theirs):
-        return
-    if DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs)):
-        return
-    if len(ours.lacking(theirs)) == len(ours):
-        refuse_apart((len(ours), ours.ordered), (len(theirs), theirs.ordered), speech)
-
-
-def refuse_apart(
-    ours: tuple[int, pl.Series], theirs: tuple[int, pl.Series], speech: Speech = PLAIN
-) -> None:
-    """Refuse two sides without a common datum.
-
-    Args:
-        ours: how many distinct ids the predictions have, and some of them, ascending.
-        theirs: the same of the ground truths.
-        speech: what the task calls its datums.
-
-    Raises:
-        InputError: with three samples of each side.
-    """
-    raise InputError(
-        f"predictions and ground truths have no {speech.column} in common: predictions hold"
-        f" {count_of(ours[0], speech.one, speech.many)} ({_samples(ours[1])}),"
-        f" ground truths {theirs[0]:,} ({_samples(theirs[1])}).{_transformed(ours[1], theirs[1])}"
-        " Are both of the same dataset, and is the right column the id?"
-        f" {option('columns', {'mine': speech.column})} says which."
-    )
-
-
-def _transformed(ours: pl.Series, theirs: pl.Series) -> str:
-    """Say so if the ids would meet without folders, extensions or letter case."""
-    if ours.dtype != pl.String:
+def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
+    """What makes ids of two kinds meet; nothing where tables of datums are of another kind."""
+    sides = {role: series for (role, _), series in values.items()}
+    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
         return ""
-    path = r"^.*[/\\]|\.[A-Za-z0-9]{1,5}$"
-    changes: dict[str, Callable[[pl.Series], pl.Series]] = {
-        "letter case": lambda ids: ids.str.to_lowercase(),
-        "surrounding spaces": lambda ids: ids.str.strip_chars(),
-        "Unicode form (composed or not, as file names of macOS)": lambda ids: ids.str.normalize(),
-        "folder or file extension": lambda ids: ids.str.replace_all(path, ""),
-    }
-    for name, change in changes.items():
-        if change(ours).is_in(change(theirs).implode()).any():
-            return f" They differ in {name} only."
-    return ""
+    return mend(distinct(sides[PREDICTIONS]), distinct(sides[GROUND_TRUTHS]), speech)
 
 
-def _samples(values: pl.Series) -> str:
-    if isinstance(values.dtype, pl.List):
-        values = values.head(100).explode(empty_as_null=False, keep_nulls=False)
-    return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
+def _numbers_for_names(values: Mapping[Place, pl.Series]) -> str:
+    """How numbers of classes may go with their names: in alphabetical order, as many tools number.
+
+    Nothing where the strings are numbers themselves, or where there are more or fewer names.
+    """
+    flat = [
+        distinct(v.explode(empty_as_null=False, keep_nulls=False) if v.dtype == pl.List else v)
+        for v in values.values()
+    ]
+    numbers = sorted({n for side in flat if side.dtype.is_integer() for n in side.to_list()})
+    names = sorted({n for side in flat if side.dtype == pl.String for n in side.to_list()})
+    if not numbers or not names or all(name.strip().lstrip("-").isdigit() for name in names):
+        return ""
+    way = f" Map the numbers to the names: {option('label_map')}."
+    if numbers[0] not in (0, 1) or numbers[-1] - numbers[0] >= len(names):
+        return way
+    first = {str(n): names[n - numbers[0]] for n in numbers[:_NAMED]}
+    more = {"...": ""} if len(numbers) > _NAMED else {}
+    return (
+        f" Map the numbers to the names, which are, if classes were numbered from {numbers[0]} in"
+        f" alphabetical order: {option('label_map', {**first, **more})}."
+    )
 
 
 def datum_notes(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
@@ -342,7 +295,10 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
                  warning=True)
         )  # fmt: skip
     elif not ours.join(theirs, on=["label_key", "label_value"], how="semi").height:
-        notes.append(_none_in_common(ours, theirs))
+        said = "no label of the predictions is one of the ground truths: nothing can match."
+        notes.append(Note("no_common_label", said, 0, warning=True))
+    if common:
+        notes += spelling_notes(ours, theirs)
     sides = ((PREDICTIONS, ours, theirs), (GROUND_TRUTHS, theirs, ours))
     for side, mine, other in () if ours.equals(theirs) else sides:
         lone = mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
@@ -351,22 +307,6 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
             some = listing(_labels(lone), lone.height)
             notes.append(Note(f"labels_in_{side}_only", f"{what}: {some}.", lone.height))
     return notes + _undeclared(pairs)
-
-
-def _none_in_common(ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
-    """The warning that no label meets, with a label that would but for capitals or blanks."""
-    plain = [
-        {str(value).strip().casefold(): value for value in side["label_value"].drop_nulls()}
-        for side in (ours, theirs)
-    ]
-    alike = sorted(plain[0].keys() & plain[1].keys())
-    hint = ""
-    if alike:
-        mine, other = (side[alike[0]] for side in plain)
-        written = option("label_map", {str(mine): other})
-        hint = f" {mine!r} and {other!r} differ in capitals, blanks or type alone: {written}."
-    said = f"no label of the predictions is one of the ground truths: nothing can match.{hint}"
-    return Note("no_common_label", said, 0, warning=True)
 
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:

@@ -14,6 +14,8 @@ from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
+from .id_forms import formed
+from .meeting import LABEL_COLUMNS
 from .problems import Note, Problem
 from .shapes import SHAPES
 from .wide import find_wide
@@ -82,6 +84,8 @@ def recognise(
     columns: Mapping[str, str] | None = None,
     box_format: str | None = None,
     score_columns: Any = None,
+    id_format: Sequence[str] | None = None,
+    label_format: Sequence[str] | None = None,
 ) -> Naming:
     """Recognise a table's columns: exact names, then ``columns=``, then aliases.
 
@@ -91,6 +95,8 @@ def recognise(
         columns: what the user said, own name to canonical name; wins over everything.
         box_format: what a list column of boxes holds.
         score_columns: columns that hold one label's score each, where the contract allows it.
+        id_format: how datum ids are written, checked.
+        label_format: how labels are written, checked.
     """
     contract = {column.name: column for column in table.columns}
     said = {
@@ -131,6 +137,11 @@ def recognise(
             find.problems.append(Problem(table.side, column.name, message))
         else:
             exprs[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype)
+            forms = id_format if column.name == table.datum else None
+            if column.name in LABEL_COLUMNS:
+                forms = label_format
+            if forms:
+                exprs[column.name] = formed(exprs[column.name], dtype, table, column, forms)
     recognised = {mine: name for name, mine in found.items() if mine != name}
     if boxes is not None:
         exprs |= boxes.exprs

@@ -14,9 +14,9 @@ from evalengine.schemas.wording import option
 
 from .distinct import union
 from .known import Known
-from .meeting import Speech
 from .names import Naming
 from .problems import Note, PartRefused, listing, note_of
+from .speech import Speech
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 

@@ -15,15 +15,16 @@ import polars as pl
 from ..executors import Threads
 from ..executors.named import pool_of
 from ..executors.pools import Pool
-from ..ingest import meeting
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before
+from ..ingest.mismatch import Met, hardly_met
 from ..ingest.opening import Inputs
 from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..ingest.relabel import hold_labels
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
+from ..ingest.speech import Speech
 from ..plan import planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
@@ -259,7 +260,7 @@ def run(
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
             plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
-        _check_met(heads, ready, whole)
+        notes += _check_met(heads, ready)
         notes += _notes(heads, ready, whole, options)
         tell("merging")
         parts = list(range(n))
@@ -403,25 +404,18 @@ def _without_sources(ready: Prepared) -> Prepared:
     return bare
 
 
-def _check_met(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> None:
-    """Refuse two sides without a common datum."""
+def _check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
+    """Refuse two sides without a common datum; a warning where few are common."""
     met = [head["met"] for head in heads if head["met"] is not None]
-    if not met or any(common for _, common, _ in met):
-        return
-    if not all(sum(sizes[i] for sizes, _, _ in met) for i in (0, 1)):
-        return  # a condition may leave nothing of a side, which is no strange one
+    if not met:
+        return []
+    found = Met.of_parts(met)
+    if not all(found.sizes):
+        return []  # a condition may leave nothing of a side, which is no strange one
     unlisted = any(note["kind"] == "datums_not_listed" for head in heads for note in head["notes"])
-    if DATUMS in ready.sides and not unlisted:
-        return
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
-    ours, theirs = (
-        (
-            sum(sizes[i] for sizes, _, _ in met),
-            pl.Series([one for _, _, lowest in met for one in lowest[i]]).sort(),
-        )
-        for i in (0, 1)
-    )
-    meeting.refuse_apart(ours, theirs, meeting.Speech(side.table.datum, *side.table.unit))
+    speech = Speech(side.table.datum, *side.table.unit)
+    return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
 
 
 def _notes(

@@ -197,9 +197,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     about = {
         "notes": notes,
         "heights": heights,
-        "met": None
-        if met is None
-        else [met.sizes, met.common, [ids.to_list() for ids in met.lowest]],
+        "met": None if met is None else met.plain,
         "recognised": checked.recognised,
         **found,
         **apart,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -48,19 +47,22 @@ def test_ids_counted_from_another_number(side: int) -> None:
     for one in sides:
         one["datum_id"] = one["datum_id"] // 3
     sides[side]["datum_id"] += 1
-    (warning,) = warned(*sides)
-    assert f"changed by {'+1' if side else '-1'}" in warning
+    by_range, by_boxes = warned(*sides)
+    step = "+1" if side else "-1"
+    assert f"id_format=['{step}']" in by_range
+    assert f"changed by {step}" in by_boxes
+    assert f"id_format=['{step}']" in by_boxes
+    assert not warned(*sides, id_format=step)
 
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_classes_counted_from_another_number(step: int) -> None:
     found, truths = tables()
     found["label_value"] = found["label_value"] + step
-    (warning,) = warned(found, truths)
-    assert f"are 1 too {'high' if step > 0 else 'low'}" in warning
-    mapped = {str(i + step): i for i in range(5)}
-    assert f"label_map={json.dumps(mapped)}" in warning
-    assert not warned(found, truths, label_map=mapped)
+    by_range, by_boxes = warned(found, truths)
+    assert f"are 1 too {'high' if step > 0 else 'low'}" in by_boxes
+    assert all(f"label_format=['{-step:+d}']" in said for said in (by_range, by_boxes))
+    assert not warned(found, truths, label_format=f"{-step:+d}")
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None
         if _fit(ours.boxes, theirs.boxes) >= _GOOD:
             return _warning(
                 f"they meet once the ids of the predictions are changed by {step:+d}, so one side"
-                " counts them from another number"
+                f" counts them from another number; write {option('id_format', [f'{step:+d}'])}"
             )
     return None
 
@@ -212,11 +212,16 @@ def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None
         if shift
         else ""
     )
+    # A map would rename numbers on both sides.
+    mend = (
+        f"write {option('label_format', [f'{shift:+d}'])}"
+        if shift
+        else f"map them: {option('label_map', {str(a): b for a, b in first.items()})}{more}"
+    )
     return Note(
         "labels_apart",
         f"boxes of the two sides lie on each other, but {same:.0%} of these pairs have the same"
-        f" label, and the numbers mean little. {cause}If the classes are the same, map"
-        f" them: {option('label_map', {str(a): b for a, b in first.items()})}{more}.",
+        f" label, and the numbers mean little. {cause}If the classes are the same, {mend}.",
         warning=True,
     )
 

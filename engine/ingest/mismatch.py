@@ -1,0 +1,411 @@
+"""Datum ids of two sides that never or hardly meet: why, with the evidence, and what mends it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.wording import option
+
+from .id_forms import FORMS, written
+from .known import Known
+from .problems import Note, count_of, listing
+from .speech import PLAIN, Speech
+
+_HARDLY = 0.1  # share of the smaller side below which common ids are looked into
+_LOOKED_AT = 5_000  # ids of the smaller side
+_PAIRED = 200_000  # ids of the larger side up to which forms are tried two at a time
+_MENDED = 0.5  # share of the ids looked at that a form has to bring together
+_SURE = 0.95  # share from which no further form is tried
+_CHANCE = 4.0  # standard deviations above what chance gives
+_LEAST = 10  # ids of a side from which a range tells something
+_LOWEST = 100  # ids of a part that are kept to say why sides do not meet
+_SAID = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
+
+
+Ends = tuple[tuple[int, int], tuple[int, int]]
+"""Lowest and highest integer id of the predictions, and of the ground truths."""
+
+
+class Met(msgspec.Struct, frozen=True):
+    """Distinct datum ids of both sides.
+
+    Attributes:
+        sizes: how many the predictions and the ground truths have.
+        common: how many stand in both.
+        some: ids of each, ascending: all, or the lowest.
+        ends: lowest and highest of each, where they are integers.
+    """
+
+    sizes: tuple[int, int]
+    common: int
+    some: tuple[pl.Series, pl.Series]
+    ends: Ends | None = None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Any]) -> Met:
+        """What parts tell together, each as :meth:`plain` has it; one at least."""
+        sizes = tuple(sum(part[0][i] for part in parts) for i in (0, 1))
+        some = tuple(
+            pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
+        )
+        known = [part[3] for part in parts]
+        ends = None if None in known else tuple(
+            (min(end[i][0] for end in known), max(end[i][1] for end in known)) for i in (0, 1)
+        )  # fmt: skip
+        return cls(sizes, sum(part[1] for part in parts), some, ends)  # type: ignore[arg-type]
+
+    @property
+    def plain(self) -> list[Any]:
+        """As JSON has it."""
+        return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ends]
+
+
+def met_of(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> Met | None:
+    """What a part tells of how its sides meet; None of one table."""
+    if TABLE in frames:
+        return None
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
+        n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
+        return Met((n, n), n, (values.head(_LOWEST),) * 2, _ends_of(values, values))
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    common = len(ours) - len(ours.lacking(theirs))
+    some = ours.lowest(_LOWEST), theirs.lowest(_LOWEST)
+    return Met((len(ours), len(theirs)), common, some, _ends_of(ours.values, theirs.values))
+
+
+def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
+    if not all(side.dtype.is_integer() and len(side) for side in (ours, theirs)):
+        return None
+    return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
+
+
+def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
+    """Refuse two sides without a common datum, unless a table of datums declares both.
+
+    Args:
+        ids: table to its distinct datum ids.
+        speech: what the task calls its datums.
+
+    Returns:
+        A warning where few are common, or where one side seems to count from another number.
+
+    Raises:
+        InputError: with samples of each side, and what would bring them together.
+    """
+    if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
+        return []
+    ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
+    if ours is theirs or not (len(ours) and len(theirs)):
+        return []
+    sizes = len(ours), len(theirs)
+    common = sizes[0] - len(ours.lacking(theirs))
+    listed = DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs))
+    near = common < _HARDLY * min(sizes) or _one_lacks(sizes, common)
+    some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
+    ends = _ends_of(ours.values, theirs.values) if near else None
+    return hardly_met(Met(sizes, common, some, ends), listed=listed, speech=speech)
+
+
+def hardly_met(met: Met, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
+    """What is to be said of how the ids of two sides meet; see :func:`check_meet`.
+
+    Args:
+        met: the ids.
+        listed: whether a table of datums declares all of them.
+        speech: what the task calls its datums.
+    """
+    least = min(met.sizes)
+    if met.common >= _HARDLY * least:
+        return _counted_from(met, speech)
+    if listed:
+        return []
+    why = mend(*met.some, speech)
+    said = (
+        f"predictions hold {count_of(met.sizes[0], speech.one, speech.many)}"
+        f" ({samples(met.some[0])}), ground truths {met.sizes[1]:,} ({samples(met.some[1])})."
+        f"{why or _alike(*met.some)}"
+    )
+    if not why:
+        said += (
+            " Are both of the same dataset, and is the right column the id?"
+            f" {option('columns', {'mine': speech.column})} says which."
+        )
+    if not met.common:
+        raise InputError(f"predictions and ground truths have no {speech.column} in common: {said}")
+    return [
+        Note(
+            "ids_hardly_meet",
+            f"only {count_of(met.common, speech.one, speech.many)} of {least:,}"
+            f" ({met.common / least:.1%}) {'is' if met.common == 1 else 'are'} on both sides, and"
+            f" the numbers mean little: {said}",
+            warning=True,
+        )
+    ]
+
+
+def samples(values: pl.Series) -> str:
+    """The first three distinct values, as messages have them."""
+    if isinstance(values.dtype, pl.List):
+        values = values.head(100).explode(empty_as_null=False, keep_nulls=False)
+    return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
+
+
+def mend(ours: pl.Series, theirs: pl.Series, speech: Speech = PLAIN) -> str:
+    """What ids differ in, how many meet once it is set right, and the option that does it.
+
+    Args:
+        ours: distinct ids of the predictions.
+        theirs: distinct ids of the ground truths.
+        speech: what the task calls its datums.
+
+    Returns:
+        A sentence that begins with a blank; empty where nothing is sure enough.
+    """
+    if ours.dtype.is_integer() and theirs.dtype.is_integer():
+        best = _stepped(ours, theirs)
+    else:
+        best = _best(ours.cast(pl.String), theirs.cast(pl.String))
+    if best is None:
+        return ""
+    few = _SAID[PREDICTIONS if len(ours) <= len(theirs) else GROUND_TRUTHS]
+    looked = f"{best.of:,} {speech.many} of the {few}" + (" looked at" if best.part else "")
+    return (
+        f" They {best.differ}: {best.met:,} of {looked} meet the other side's once that is set"
+        f" right ({best.pair[0]!r} and {best.pair[1]!r}). Write"
+        f" {option('id_format', list(best.forms))}{best.doubt}."
+    )
+
+
+class _Mended(NamedTuple):
+    """Ids brought together.
+
+    Attributes:
+        forms: for ``id_format``.
+        differ: what the ids do.
+        met: how many of the ids looked at meet.
+        of: how many were looked at.
+        part: whether these are but some of the smaller side.
+        pair: an id of the predictions and one of the ground truths that meet.
+        doubt: what is to be considered.
+    """
+
+    forms: tuple[str, ...]
+    differ: str
+    met: int
+    of: int
+    part: bool
+    pair: tuple[object, object]
+    doubt: str = ""
+
+
+def _best(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
+    """The plainest form that brings most ids together."""
+    best: _Mended | None = None
+    for forms, differ in _tries(ours, theirs):
+        if best is not None and best.met >= _SURE * best.of:
+            break
+        found = _mended(ours, theirs, forms, differ)
+        if found is not None and (best is None or found.met > 1.1 * best.met):
+            best = found
+    return best
+
+
+def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Forms to try, plainest first, and what ids do that differ so."""
+    plain = [name for name in FORMS if name not in ("text", "number")]
+    yield ("text",), "differ in type"
+    for name in plain:
+        yield (name,), f"differ in {FORMS[name].differ}"
+    if max(len(ours), len(theirs)) <= _PAIRED:
+        for name in ("extension", "file", "stem"):
+            for other in ("case", "blanks", "unicode", "zeros"):
+                both = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
+                yield (name, other), both
+        for before in ((), ("stem",)):
+            pattern = _around(*(_as_written(side, before) for side in (ours, theirs)))
+            if pattern is not None:
+                yield (*before, pattern), "differ in what stands before or behind them"
+    yield ("number",), "differ in everything but their last number"
+
+
+def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
+    return ids.to_frame("id").select(written(pl.col("id"), forms))["id"]
+
+
+def _around(ours: pl.Series, theirs: pl.Series) -> str | None:
+    """A regular expression for ids without what stands around all of one side."""
+    ends = [_ends(side) for side in (ours, theirs)]
+    if ends[0] == ends[1]:
+        return None
+    # What both sides begin or end with stays.
+    apart = zip(*ends, strict=True)
+    before, behind = ({e for e in both if e and both[0] != both[1]} for both in apart)
+    pattern = "(.*?)" if behind else "(.*)"
+    for found, place in ((before, "^{}"), (behind, "{}$")):
+        either = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))
+        at = place.format(f"(?:{either})?" if either else "")
+        pattern = at + pattern if place[0] == "^" else pattern + at
+    return pattern
+
+
+def _ends(ids: pl.Series) -> tuple[str, str]:
+    """What all ids of a side begin and end with, numbers and what is the whole id aside."""
+    some = ids.drop_nulls().to_list()
+    if len(some) < 2:  # of one id all is before and behind
+        return "", ""
+    before = _begin(min(some), max(some))
+    turned = [one[::-1] for one in some]
+    behind = _begin(min(turned), max(turned))[::-1]
+    shortest = min(map(len, some))
+    before = re.sub(r"[0-9]+$", "", before)
+    behind = re.sub(r"^[0-9]+", "", behind)
+    if len(before) + len(behind) >= shortest:
+        behind = ""
+    return before if len(before) < shortest else "", behind
+
+
+def _begin(one: str, other: str) -> str:
+    """What both begin with."""
+    same = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        same += 1
+    return one[:same]
+
+
+def _mended(
+    ours: pl.Series, theirs: pl.Series, forms: tuple[str, ...], differ: str
+) -> _Mended | None:
+    """How far forms bring ids together; None if too little, or if ids of one side fall together."""
+    sides = [
+        side.to_frame("old").with_columns(new=written(pl.col("old"), forms))
+        for side in (ours, theirs)
+    ]
+    if any(side["new"].n_unique() < side.height for side in sides):
+        return None
+    few, many = (0, 1) if len(ours) <= len(theirs) else (1, 0)
+    looked = _some(sides[few])
+    pairs = looked.join(sides[many], on="new", how="inner", suffix="_other", maintain_order="left")
+    if pairs.height < max(_MENDED * looked.height, min(2, looked.height)):
+        return None
+    found = (pairs["old"][0], pairs["old_other"][0])
+    doubt = ""
+    if forms == ("number",) or "(" in forms[-1]:
+        by_chance = _by_chance(looked["new"], sides[many]["new"])
+        if by_chance is not None and not _beyond(pairs.height, looked.height, by_chance):
+            same = pairs.height == sides[0].height == sides[1].height >= _LEAST
+            if not same:
+                return None
+            doubt = ", if equal numbers are the same datum: such numbers may meet by chance"
+    return _Mended(
+        forms,
+        differ,
+        pairs.height,
+        looked.height,
+        looked.height < sides[few].height,
+        found if few == 0 else found[::-1],
+        doubt,
+    )
+
+
+def _some(ids: pl.DataFrame) -> pl.DataFrame:
+    return ids.gather_every(math.ceil(ids.height / _LOOKED_AT))
+
+
+def _by_chance(ids: pl.Series, others: pl.Series) -> float | None:
+    """The share of numbers that would be among others wherever they lay; None if not numbers."""
+    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ids, others))
+    if 2 * len(mine) < len(ids) or 2 * len(known) < len(others):
+        return None
+    return _filled(known.to_numpy())
+
+
+def _filled(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+    """How much of its range distinct numbers fill."""
+    return float(numbers.size / (float(numbers.max()) - float(numbers.min()) + 1))
+
+
+def _beyond(met: int, of: int, chance: float) -> bool:
+    """Whether more meet than chance would let."""
+    spread = math.sqrt(max(of * chance * (1 - chance), 1e-9))
+    return met - of * chance > _CHANCE * spread and met > 1
+
+
+def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
+    """Integer ids that meet once those of the predictions are one higher or lower."""
+    mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
+    if not len(mine) or not len(known):
+        return None
+    chance = _filled(known.to_numpy())
+    found = []
+    for step in (1, -1):
+        moved = _some(pl.DataFrame({"old": mine, "new": mine + step}))
+        met = moved.filter(pl.col("new").is_in(known.implode()))
+        of = min(moved.height, len(known))
+        enough = met.height >= max(_MENDED * of, 3)
+        if enough and _beyond(met.height, moved.height, chance):
+            pair = met.row(0)
+            differ = f"are {'lower' if step > 0 else 'higher'} by 1 in the predictions"
+            part = moved.height < len(mine)
+            found.append(_Mended((f"{step:+d}",), differ, met.height, of, part, pair))
+    return max(found, key=lambda one: one.met, default=None)
+
+
+def _one_lacks(sizes: tuple[int, int], common: int) -> bool:
+    """Whether sides of one size each have one id that the other lacks."""
+    return sizes[0] == sizes[1] >= _LEAST and common == sizes[0] - 1
+
+
+def _counted_from(met: Met, speech: Speech) -> list[Note]:
+    """A warning of integer ids without gaps, as many on both sides, that begin one apart."""
+    if met.ends is None or not _one_lacks(met.sizes, met.common):
+        return []
+    (low, high), (first, last) = met.ends
+    step = first - low
+    if abs(step) != 1 or any(end != met.sizes[0] - 1 for end in (high - low, last - first)):
+        return []
+    return [
+        Note(
+            "ids_one_off",
+            f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
+            f" {last}, without a gap: if one side counts from another number, every"
+            f" {speech.one} is held against its neighbour. {option('id_format', [f'{step:+d}'])}"
+            " moves those of the predictions.",
+            warning=True,
+        )
+    ]
+
+
+def _alike(ours: pl.Series, theirs: pl.Series) -> str:
+    """That ids are of one form and yet others, as those of two splits are."""
+    if ours.dtype.is_integer() and theirs.dtype.is_integer():
+        return (
+            f" They are numbers from {ours[0]} to {ours[-1]}, and from {theirs[0]} to"
+            f" {theirs[-1]}: other {'ranges' if _apart(ours, theirs) else 'numbers'}, as two"
+            " splits of a dataset have."
+        )
+    shapes = [
+        {re.sub(r"[0-9]+", "#", one) for one in side.cast(pl.String).head(200)}
+        for side in (ours, theirs)
+    ]
+    if shapes[0] & shapes[1] and min(map(len, shapes)) <= 20:
+        form = sorted(shapes[0] & shapes[1])[0]
+        return (
+            f" Both are written alike ({form!r}), and no other way of writing brings them together:"
+            " these seem to be other datums, as two splits of a dataset have."
+        )
+    return ""
+
+
+def _apart(ours: pl.Series, theirs: pl.Series) -> bool:
+    return bool(ours[-1] < theirs[0] or theirs[-1] < ours[0])

@@ -1,0 +1,204 @@
+"""Ids and labels that hardly meet: what is said, the evidence, and that the option mends it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from partitions.cases import in_buckets
+
+import evalengine as ee
+from evalengine.cli import main
+from evalengine.ingest.mismatch import mend
+from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.wording import in_python
+
+SOME = list(range(0, 300, 3))
+PAIRS: dict[str, tuple[list[Any], list[Any], Any]] = {
+    "case": ([f"IMG{i}" for i in SOME], [f"img{i}" for i in SOME], ["case"]),
+    "blanks": ([f"a{i} " for i in SOME], [f"a{i}" for i in SOME], ["blanks"]),
+    "zeros": ([f"{i:06}" for i in SOME], [str(i) for i in SOME], ["zeros"]),
+    "zeros against integers": ([f"{i:06}" for i in SOME], SOME, ["zeros"]),
+    "text": ([str(i) for i in SOME], SOME, ["text"]),
+    "stem": ([f"c:\\x\\{i}.jpeg" for i in SOME], [str(i) for i in SOME], ["stem"]),
+    "folders": ([f"/a/b/{i}.jpg" for i in SOME], [f"{i}.jpg" for i in SOME], ["file"]),
+    "extension": ([f"a/{i}.jpg" for i in SOME], [f"a/{i}" for i in SOME], ["extension"]),
+    "stem and case": ([f"a/I{i}.JPG" for i in SOME], [f"i{i}" for i in SOME], ["stem", "case"]),
+    "around": (
+        [f"ulm_{i}_leftImg8bit" for i in SOME],
+        [f"ulm_{i}_gtFine_labelIds" for i in SOME],
+        ["^(.*?)(?:_gtFine_labelIds|_leftImg8bit)?$"],
+    ),
+    "number": ([f"frame_{i:05}.png" for i in SOME], SOME, ["number"]),
+    "one too high": ([i + 1 for i in SOME], SOME, ["-1"]),
+    "one too low": ([i - 1 for i in SOME], SOME, ["+1"]),
+}
+
+
+def classified(ours: list[Any], theirs: list[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    labels = ["ant", "bee"] * len(ours)
+    found = pl.DataFrame({"datum_id": ours, "label_value": labels[: len(ours)], "score": 0.5})
+    return found, pl.DataFrame({"datum_id": theirs, "label_value": labels[: len(theirs)]})
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_option_that_is_named_mends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    ours, theirs, forms = PAIRS[name]
+    tables = classified(ours, theirs)
+    with pytest.raises(InputError) as caught:
+        ee.score(*tables)
+    assert "100 of 100 datums of the predictions meet the other side's" in str(caught.value)
+    assert f"id_format={forms!r}" in str(caught.value)
+    assert ee.score(*tables, id_format=forms).value("Accuracy") == 1.0
+    assert ee.score(*tables, id_format=forms, memory_limit="1GB").value("Accuracy") == 1.0
+
+
+def test_the_shell_ends_with_2_and_says_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(tmp_path / name) for name in ("found.csv", "true.csv")]
+    for table, name in zip(classified(*PAIRS["one too high"][:2]), names, strict=True):
+        table.write_csv(name)
+    assert main(["check", *names]) == 2
+    assert "Write --id-format -1." in capsys.readouterr().err
+    assert main(["check", *names, "--id-format", "-1"]) == 0
+
+
+def test_few_common_ids_are_a_warning_with_the_evidence() -> None:
+    names = [f"{i}.png" for i in range(97)] + ["97", "98", "99"]
+    tables = classified(names, [str(i) for i in range(100)])
+    (said,) = ee.score(*tables).warnings
+    assert said.startswith("only 3 datums of 100 (3.0%) are on both sides")
+    assert "differ in file extension: 100 of 100" in said
+    assert "id_format=['extension']" in said
+    assert ee.check(*tables).warnings
+
+
+def test_few_common_ids_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    tables = classified(
+        [f"{i}.png" for i in range(97)] + ["97", "98", "99"], [*map(str, range(100))]
+    )
+    (said,) = ee.score(*tables, memory_limit="1GB").warnings
+    assert said.startswith("only 3 datums of 100 (3.0%) are on both sides")
+
+
+@pytest.mark.parametrize("ids", [range(100), range(0, 1000, 7)])
+def test_two_splits(ids: range) -> None:
+    with pytest.raises(InputError, match=r"numbers from 0 to .* other ranges, as two splits"):
+        ee.score(*classified([*ids], [i + 2000 for i in ids]))
+    with pytest.raises(InputError, match=r"written alike \('frame_#'\).* two splits"):
+        ee.score(*classified([f"frame_{i}" for i in ids], [f"frame_{i + 2000}" for i in ids]))
+
+
+def test_one_chance_hit_is_no_evidence() -> None:
+    ours = pl.Series([f"a{i}k" for i in range(99)] + ["Z"])
+    theirs = pl.Series([f"b{i}" for i in range(99)] + ["z"])
+    assert mend(ours, theirs) == ""
+
+
+def test_numbers_that_meet_by_chance_are_no_evidence() -> None:
+    """Of dense numbers half meet however they are paired; of sparse ones that is no chance."""
+    draw = np.random.default_rng(5)
+    ours = np.sort(draw.choice(1000, 500, replace=False))
+    theirs = np.sort(draw.choice(1000, 500, replace=False))
+    named = [pl.Series([f"{side}_{i}" for i in ids]) for side, ids in (("a", ours), ("b", theirs))]
+    assert mend(*named) == ""
+    sparse = draw.choice(10**9, 500, replace=False)
+    named = [pl.Series([f"{side}_{i}_{i % 7}{side}" for i in sparse]) for side in ("a", "b")]
+    assert "500 of 500" in mend(*named)
+
+
+def test_a_form_that_makes_one_id_of_two_is_neither_named_nor_taken() -> None:
+    tables = classified(["a/1.png", "b/1.png"], ["1", "2"])
+    with pytest.raises(InputError) as caught:
+        ee.score(*tables)
+    assert "id_format" not in str(caught.value)
+    with pytest.raises(
+        InputError, match=r"one datum_id of several, 1 time, first '1' of 'a/1.png'"
+    ):
+        ee.score(*tables, id_format="stem")
+
+
+@pytest.mark.parametrize("limit", [None, "1GB"])
+def test_ids_that_begin_one_apart(limit: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    tables = classified([*range(1, 101)], [*range(100)])
+    (said,) = ee.score(*tables, memory_limit=limit).warnings
+    assert "predictions have the datum_ids 1 to 100, ground truths 0 to 99" in said
+    assert "id_format=['-1']" in said
+    assert not ee.score(*classified([*range(1, 101)], [*range(100)]), id_format="-1").warnings
+    assert not ee.score(*classified([*range(2, 102)], [*range(100)])).warnings
+
+
+@pytest.mark.parametrize(("form", "said"), [("stm", "Did you mean 'stem'?"), ("(1", "unclosed")])
+def test_unknown_forms(form: str, said: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(said)):
+        ee.score(*classified(["a"], ["a"]), id_format=form)
+
+
+def test_a_step_on_strings() -> None:
+    with pytest.raises(InputError, match=r"\+1 is added to integers, and the predictions have"):
+        ee.score(*classified(["a"], ["a"]), id_format="+1")
+
+
+def labelled(ours: list[Any], theirs: list[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    found, true = classified([*range(len(ours))], [*range(len(theirs))])
+    return found.with_columns(label_value=pl.Series(ours)), true.with_columns(
+        label_value=pl.Series(theirs)
+    )
+
+
+def test_classes_counted_from_0_and_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    tables = labelled([0, 1, 2, 3], [1, 2, 3, 4])
+    (said,) = ee.score(*tables).warnings
+    assert (
+        "classes of the predictions are numbered 0 to 3, those of the ground truths 1 to 4" in said
+    )
+    assert "label_format=['+1']" in said
+    for limit in (None, "1GB"):
+        card = ee.score(*tables, label_format="+1", memory_limit=limit)
+        assert (card.value("Accuracy"), card.warnings) == (1.0, ())
+    table = pl.DataFrame({"actual": [1, 2, 3, 4], "predicted": [0, 1, 2, 3]})
+    assert ee.score(table, label_format="+1").value("Accuracy") == 1.0
+
+
+def test_labels_spelt_in_two_ways() -> None:
+    tables = labelled(["Car", "traffic light", "buses", "x"], ["cars", "traffic_light", "bus", "x"])
+    said = ee.score(*tables).warnings[0]
+    assert "'Car' and 'cars'; 'buses' and 'bus'; 'traffic light' and 'traffic_light'" in said
+    pairs = {"Car": "cars", "buses": "bus", "traffic light": "traffic_light"}
+    assert ee.score(*tables, label_map=pairs).value("Accuracy") == 1.0
+
+
+def test_labels_that_look_alike_are_a_note() -> None:
+    card = ee.score(*labelled(["pedestrain", "class_1", "bus"], ["pedestrian", "class_2", "bus"]))
+    assert not card.warnings
+    (said,) = (
+        in_python(note) for note in card.notes if "look like" in note or "looks like" in note
+    )
+    assert '{"pedestrain": "pedestrian"}' in said
+    assert "class_1" not in said
+
+
+def test_numbers_against_names_of_classes() -> None:
+    tables = labelled([1, 0, 2], ["cat", "ant", "dog"])
+    with pytest.raises(InputError) as caught:
+        ee.score(*tables)
+    assert 'label_map={"0": "ant", "1": "cat", "2": "dog"}' in str(caught.value)
+    names = {0: "ant", 1: "cat", 2: "dog"}
+    assert ee.score(*tables, label_map=names).value("Accuracy") == 1.0
+
+
+def test_queries_of_retrieval() -> None:
+    run = pl.DataFrame({"query_id": ["Q1", "Q2"], "doc_id": ["a", "b"], "score": [1.0, 1.0]})
+    judged = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "b"]})
+    with pytest.raises(InputError, match="2 of 2 queries of the predictions meet"):
+        ee.score(run, judged)
+    assert ee.score(run, judged, id_format="case").value("MAP") == 1.0
