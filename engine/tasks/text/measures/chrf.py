@@ -19,7 +19,7 @@ from .per_reference import ngrams_of_each, unusual
 
 Array = np.ndarray[Any, Any]
 
-_CHARACTERS, _WORDS = 6, 2
+CHARACTERS, WORDS = 6, 2
 """n-gram orders of characters and, in chrF++, of words."""
 
 
@@ -42,32 +42,46 @@ def _counts(pairs: Pairs, tokens: Tokens, orders: int, workers: Workers) -> Arra
     return np.stack((np.where(theirs > 0, ours, 0), theirs, match), axis=2)
 
 
-def _of_characters(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
+def of_characters(
+    pairs: Pairs,
+    settings: Settings,
+    workers: Workers,
+    *,
+    orders: int = CHARACTERS,
+    spaces: bool = False,
+) -> Array:
+    """Counts of n-grams of characters up to an order, with white space or without it.
+
+    Returns:
+        int64 [m, orders, 3]: of the candidate, of the reference, matches.
+    """
+
     def make() -> Array:
         ours, theirs = (
-            code_points(*packed(cased(texts, settings)), spaces=False)
+            code_points(*packed(cased(texts, settings)), spaces=spaces)
             for texts in (pairs.candidates, pairs.references)
         )
-        return _counts(pairs, Tokens(ours, theirs, HIGHEST), _CHARACTERS, workers)
+        return _counts(pairs, Tokens(ours, theirs, HIGHEST), orders, workers)
 
-    return pairs.once("chrf characters", make)
+    return pairs.once(("chrf characters", orders, spaces), make)
 
 
-def _of_words(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
+def of_words(pairs: Pairs, settings: Settings, workers: Workers, *, orders: int = WORDS) -> Array:
+    """Counts of n-grams of words and marks up to an order, as :func:`of_characters`."""
     ours, theirs = (
         words_and_marks(*packed(cased(texts, settings)))
         for texts in (pairs.candidates, pairs.references)
     )
-    return _counts(pairs, localised(pairs, ours, theirs, workers), _WORDS, workers)
+    return _counts(pairs, localised(pairs, ours, theirs, workers), orders, workers)
 
 
 def _chrf(
     metric: str, words: bool, pairs: Pairs, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
     """The value of the best reference of each candidate, and its counts."""
-    counts = _of_characters(pairs, settings, workers)
+    counts = of_characters(pairs, settings, workers)
     if words:
-        counts = np.concatenate((counts, _of_words(pairs, settings, workers)), axis=1)
+        counts = np.concatenate((counts, of_words(pairs, settings, workers)), axis=1)
     value = chrf(counts, percent=settings.rules.percent)
     best = best_reference(value, pairs.start)
     flat = counts[best].reshape(best.size, counts.shape[1] * 3).astype(np.float64)

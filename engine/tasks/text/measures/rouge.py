@@ -27,8 +27,10 @@ from .per_reference import best_columns, each_reference, ngrams_of_each, unusual
 
 Array = np.ndarray[Any, Any]
 
-_ORDERS = {"rouge1": 1, "rouge2": 2, "rouge3": 3}
+_ORDERS = (1, 2, 3)
 _USUAL = {"use_stemmer": False, "rouge_tokenizer": "ascii"}
+WORDS = "rouge words"
+"""Name under which pairs hold their :class:`Words`; whoever puts some there has cut them."""
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -64,7 +66,7 @@ def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Words:
         tokens = localised(pairs, (*hashed[0], ours[4]), (*hashed[1], theirs[4]), workers)
         return Words(tokens, (ours[6], ours[5]), (theirs[6], theirs[5]))
 
-    return pairs.once("rouge words", make)
+    return pairs.once(WORDS, make)
 
 
 def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Array, Array]]:
@@ -120,9 +122,8 @@ def _columns(
     return best_columns(metric, every, pairs, unusual(settings, _USUAL))
 
 
-def _grams(need: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Clipped n-gram overlap of one order."""
-    order = _ORDERS[need]
+def grams(order: int, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    """Clipped n-gram overlap of one order: F, precision and recall."""
     words = _words(pairs, settings, workers)
     match = _matches(pairs, words, max(order, 2), workers)[:, order - 1]
     sides = words.tokens.candidates, words.tokens.references
@@ -173,7 +174,7 @@ def _summary(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column
 
 
 MEASURES = {
-    **{need: partial(_grams, need) for need in _ORDERS},
+    **{f"rouge{order}": partial(grams, order) for order in _ORDERS},
     "rougel": _sequence,
     "rougelsum": _summary,
 }
