@@ -23,7 +23,7 @@ from .columns import (
     YMAX,
     YMIN,
 )
-from .contract import GROUND_TRUTHS, PREDICTIONS, Table
+from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
 from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
 
 _BOX = (XMIN, YMIN, XMAX, YMAX)
@@ -34,7 +34,15 @@ _SHAPES = tuple(
 )
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
 
-_NO_WEIGHTS = ((WEIGHT, "detection has no sample weights"),)
+_ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw"))
+_UNREAD = (
+    (WEIGHT, "detection has no sample weights"),
+    (
+        _ANGLE,
+        "boxes are compared upright; give the four corners of turned boxes in a column polygon,"
+        " which are compared as they lie",
+    ),
+)
 
 DETECTION_PREDICTIONS = Table(
     "detection",
@@ -44,7 +52,7 @@ DETECTION_PREDICTIONS = Table(
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),
     shape="boxes",
-    unread=_NO_WEIGHTS,
+    unread=_UNREAD,
 )
 DETECTION_GROUND_TRUTHS = Table(
     "detection",
@@ -54,7 +62,7 @@ DETECTION_GROUND_TRUTHS = Table(
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),
     shape="boxes",
-    unread=_NO_WEIGHTS,
+    unread=_UNREAD,
 )
 
 # Classification: what its users call a row, the truth, what was predicted, and how sure it was.

@@ -186,3 +186,13 @@ def test_notes_of_parts_stand_in_the_order_of_one_run() -> None:
     told = notes_of_parts([[two], [one, two], [], [two, three], [three]])
     assert [(note.kind, note.count) for note in told] == [("one", 3), ("two", 9), ("three", 6)]
     assert notes_of_parts([[three], [one, three], [one, two, three]])[1].kind == "two"
+
+
+def test_the_angle_of_boxes_is_not_read_without_a_word():
+    row = {"datum_id": [1], "label_value": ["a"], "cx": [9.0], "cy": [9.0], "w": [5.0], "h": [3.0]}
+    plain = pl.DataFrame(row)
+    turned = plain.with_columns(theta=0.3)
+    card = ee.score(turned.with_columns(score=0.5), plain)
+    assert any("column 'theta' is not read: boxes are compared upright" in n for n in card.notes)
+    card = ee.score(plain.with_columns(score=0.5), plain)
+    assert not any("upright" in note for note in card.notes)
