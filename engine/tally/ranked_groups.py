@@ -171,6 +171,12 @@ class GroupedView(RankedView):
         """The view of a block of draws."""
         return GroupedView(self._groups, self.labels, draws, **self._rest)
 
+    def beside(self, name: str) -> Any:
+        if self._draws is None:
+            return super().beside(name)
+        plain = GroupedView(self._groups, self.labels, None, **self._rest).beside(name)
+        return None if plain is None else RankedDraws(plain, self._draws)
+
     def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
         """What an answer makes of every group, joined along the axis of labels."""
         groups = self._groups

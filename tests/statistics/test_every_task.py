@@ -55,7 +55,7 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
     own = identity(rows)
     places = rows.select(own).with_row_index("place")
     # A label or slice without datums has no row there: nothing has been counted.
-    absent = pl.when(pl.col("metric") == "Counts").then(0.0)
+    absent = pl.when(pl.col("metric").is_in(["Counts", "TIDECounts"])).then(0.0)
     values = []
     for of_draw in weights.T:
         table = repeated(case, dict(zip(ids, of_draw.tolist(), strict=True)))
