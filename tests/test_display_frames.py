@@ -84,6 +84,10 @@ class TestNothingIsHidden:
         table = ee.metrics_table().filter(task=task, frame="metrics")
         for name in table["name"]:
             alone = example(task, metrics=[name])
+            own = alone.metrics.filter(metric=name)
+            if own["value"].null_count() == own.height:  # such as AP of LVIS' rare labels
+                assert own["reason"][0] in table_of(alone), name
+                continue
             assert some_number(alone, name) in table_of(alone), name
             beside = table_of(example(task, metrics=["AP", name]))
             assert some_number(alone, name) in beside or "more column" in beside, name
