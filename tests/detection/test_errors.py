@@ -45,14 +45,14 @@ def numbers(card, metric):
     return {(row["statistic"], row["label_value"]): row["value"] for row in rows.to_dicts()}
 
 
-def as_tidecv(case):
+def as_tidecv(case, ious=None):
     annotations = [{**one, "area": one["bbox"][2] * one["bbox"][3]} for one in case["gts"]]
     truth = {
         "images": [{"id": i, "width": 100, "height": 100} for i in case["images"]],
         "categories": [{"id": k + 1, "name": str(k)} for k in range(case["classes"])],
         "annotations": annotations,
     }
-    asked = {"iou_thresholds": [case["positive"]], "background_iou": case["background"]}
+    asked = {"iou_thresholds": ious or [case["positive"]], "background_iou": case["background"]}
     return ee.score(case["dts"], truth, task="detection", dialect="tidecv", **asked)
 
 
@@ -63,9 +63,28 @@ def test_as_tidecv():
             continue
         card = as_tidecv(case)
         costs, counts = numbers(card, "TIDE"), numbers(card, "TIDECounts")
+        costs["AP", None] = numbers(card, "TIDEAP")[None, None]
         for name, value in case["costs"].items():
             assert costs[name, None] == pytest.approx(value, rel=1e-12, abs=1e-11), case["seed"]
         assert {name: counts[name, None] for name in case["counts"]} == case["counts"]
+
+
+def test_thresholds_of_tidecv_do_not_hang_on_each_other():
+    """Which prediction stands first among equal scores is each threshold's own."""
+    keys = ["metric", "statistic", "label_value", "iou_threshold"]
+    for case in known_answers("analysis", "tidecv")[::3]:
+        if case["dts"]:
+            both = as_tidecv(case, [0.5, 0.75]).metrics.sort(keys)
+            alone = [as_tidecv(case, [iou]).metrics for iou in (0.5, 0.75)]
+            assert both.equals(pl.concat(alone).sort(keys)), case["seed"]
+
+
+def test_more_average_precision_is_better_and_more_errors_are_worse():
+    found, truth = tables(3, 40)
+    some = found.filter(pl.col("score") > 0.6)
+    asked = {"metrics": ["TIDEAP", "TIDE", "TIDECounts"], "iou_thresholds": [0.5]}
+    compared = ee.compare(some, found, ground_truths=truth, task="detection", draws=100, **asked)
+    assert compared.directions == {"TIDEAP": "higher", "TIDE": "lower", "TIDECounts": "lower"}
 
 
 def mended(found, truth, errors, kind):
@@ -98,10 +117,14 @@ def test_costs_are_those_of_mended_tables(seed, dialect):
     found, truth = tables(seed)
     iou = [0.5, 0.75][seed % 2]
     asked = {"task": "detection", "dialect": dialect, "iou_thresholds": [iou]}
-    card = ee.score(found, truth, metrics=["TIDE", "TIDECounts", "Errors", "mAP", "AP"], **asked)
+    card = ee.score(
+        found, truth, metrics=["TIDEAP", "TIDE", "TIDECounts", "Errors", "mAP", "AP"], **asked
+    )
     costs, counts = numbers(card, "TIDE"), numbers(card, "TIDECounts")
     base = card.value("mAP", iou_threshold=iou)
-    assert costs["AP", None] == base  # the number beside it, to the bit
+    assert numbers(card, "TIDEAP")[None, None] == base  # the number beside it, to the bit
+    for label in truth["label_value"].unique():
+        assert numbers(card, "TIDEAP")[None, label] == _ap(card, label, iou)
     errors = card.errors
     for kind in KINDS:
         assert counts[kind, None] == errors.filter(error=kind).height
@@ -123,16 +146,26 @@ def _ap(card, label, iou):
     return rows["value"][0] if rows.height else None
 
 
+def test_thresholds_do_not_hang_on_each_other():
+    """What was missed at one is not at another."""
+    keys = ["metric", "statistic", "label_value", "iou_threshold"]
+    for seed in range(6):
+        found, truth = tables(seed)
+        asked = {"task": "detection", "metrics": ["TIDEAP", "TIDE", "TIDECounts"]}
+        both = ee.score(found, truth, iou_thresholds=[0.3, 0.5, 0.8], **asked).metrics.sort(keys)
+        alone = [ee.score(found, truth, iou_thresholds=[i], **asked) for i in (0.3, 0.5, 0.8)]
+        assert both.equals(pl.concat([card.metrics for card in alone]).sort(keys))
+
+
 @pytest.mark.parametrize("dialect", ["standard", "tidecv"])
 def test_slices_and_parts_agree(dialect, tmp_path):
     found, truth = tables(3, 40)
     found, truth = (
         one.with_columns(place=(pl.col("datum_id") % 3).cast(pl.String)) for one in (found, truth)
     )
-    asked = {
-        "task": "detection", "dialect": dialect, "metrics": ["TIDE", "TIDECounts", "Errors"],
-        "iou_thresholds": [0.5, 0.75],
-    }  # fmt: skip
+    metrics = ["TIDEAP", "TIDE", "TIDECounts", "Errors"]
+    asked = {"task": "detection", "dialect": dialect, "metrics": metrics}
+    asked["iou_thresholds"] = [0.5, 0.75]
     whole = ee.score(found, truth, by="place", **asked)
     for place in "012":
         part = [one.filter(place=place) for one in (found, truth)]
@@ -163,9 +196,10 @@ def test_intervals_and_the_edges():
     counts = numbers(nothing, "TIDECounts")
     assert counts["Miss", None] == truth.height
     assert counts["FalsePos", None] == 0
-    alone = ee.score(found, truth.clear(), task="detection", metrics=["TIDE", "TIDECounts"])
+    every = ["TIDEAP", "TIDE", "TIDECounts"]
+    alone = ee.score(found, truth.clear(), task="detection", metrics=every)
     assert numbers(alone, "TIDECounts")["Bkg", None] == found.height
-    assert numbers(alone, "TIDE")["AP", None] is None
+    assert numbers(alone, "TIDEAP")[None, None] is None
     with pytest.raises(ee.OptionError, match="background_iou"):
         ee.score(found, truth, metrics=["TIDE"], background_iou=0)
 

@@ -196,7 +196,9 @@ DIALECTS = {
             rules=msgspec.structs.replace(
                 _COCO_RULES, declared_only=True, masks_first=True, first_best=100
             ),
-            defaults=DetectionDefaults(metrics=("TIDE", "TIDECounts"), iou_thresholds=_COCO_IOUS),
+            defaults=DetectionDefaults(
+                metrics=("TIDEAP", "TIDE", "TIDECounts"), iou_thresholds=_COCO_IOUS
+            ),
             undefined=None,
             export=None,
         ),

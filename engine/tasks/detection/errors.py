@@ -1,16 +1,15 @@
 """Errors: what is wrong with each prediction, what was missed, and what mending each kind is worth.
 
-A tally of its own, ranked like the first, whose variants are not area ranges but mendings: in that
-of a kind of error its false positives are gone, those that would have hit are true positives, and
-ground truths that nothing came near are not asked for. AP of such a variant less AP as it is, is
-what the kind costs. Slices, draws, parts and files come with the tally.
+For each IoU threshold a tally of its own, ranked like the first, whose variants are not area ranges
+but mendings: in that of a kind of error its false positives are gone, those that would have hit are
+true positives, and ground truths that nothing came near are not asked for. AP of such a variant less
+AP as it is, is what the kind costs. Slices, draws, parts and files come with the tally.
 
 Source: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,13 +58,14 @@ class Errors(msgspec.Struct, frozen=True):
     """Errors of all thresholds.
 
     Attributes:
-        ranked: the tally, a variant for each mending (in an area range's place) and IoU threshold.
-        unmended: the same as it is, where that has another order of equal scores; else None.
+        ranked: the tally of each IoU threshold, a variant for each mending, in an area range's
+            place: which ground truths are asked for hangs on both.
+        unmended: the same as it is, where that has another order of equal scores; else none.
         frame: the ``errors`` frame, or None.
     """
 
-    ranked: Ranked
-    unmended: Ranked | None
+    ranked: tuple[Ranked, ...]
+    unmended: tuple[Ranked, ...]
     frame: pl.DataFrame | None
 
 
@@ -124,15 +124,15 @@ def find(
         )  # fmt: skip
     overlaps = _by_prediction(pairs, ranked.score.size)
     found = [_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious]
-    extra = _moved(pairs, found)
     if settings.rules.first_best is None:
-        tally = _tally(ranked, pairs, found, regular, extra, (BASE, *FIXES), None)
-        unmended = None
+        tallies = tuple(_tally(ranked, pairs, one, regular, (BASE, *FIXES)) for one in found)
+        unmended: tuple[Ranked, ...] = ()
     else:  # tidecv lists what was wrong first, then what hit, once something is mended
         names = (BASE, *FIXES, *COUNTED)
-        wrong = np.logical_or.reduce([one.kind != NONE for one in found])
-        tally = _tally(ranked, pairs, found, regular, extra, names, wrong.astype(np.float64))
-        unmended = _tally(ranked, pairs, found, regular, extra, (BASE,), None)
+        tallies = tuple(
+            _tally(ranked, pairs, one, regular, names, wrong_first=True) for one in found
+        )
+        unmended = tuple(_tally(ranked, pairs, one, regular, (BASE,)) for one in found)
     frame = None
     if shown:
         parts = [
@@ -140,7 +140,7 @@ def find(
             for one, iou in zip(found, ious, strict=True)
         ]
         frame = in_order(pl.concat(parts)) if parts else None
-    return Errors(tally, unmended, frame)
+    return Errors(tallies, unmended, frame)
 
 
 def _by_prediction(pairs: Pairs, n: int) -> Overlaps:
@@ -205,104 +205,101 @@ def _at(
     return _Found(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~near_miss)
 
 
-def _moved(pairs: Pairs, found: list[_Found]) -> tuple[Array, Array]:
-    """Predictions that would hit under another label, int64 [k], and that label, int32 [k]."""
-    some = [np.flatnonzero((one.kind == CLASS) & (one.target >= 0)) for one in found]
-    labels = [pairs.g_label[one.target[p]] for one, p in zip(found, some, strict=True)]
-    both = np.stack((np.concatenate([*some]), np.concatenate([*labels])), axis=1)
-    places = np.unique(both, axis=0)  # at other thresholds it may be other labels
-    return places[:, 0], places[:, 1].astype(np.int32)
-
-
 def _tally(
     ranked: Ranked,
     pairs: Pairs,
-    found: list[_Found],
+    found: _Found,
     regular: Array,
-    moved: tuple[Array, Array],
     names: tuple[str, ...],
-    first: Array | None,
+    *,
+    wrong_first: bool = False,
 ) -> Ranked:
     """The tally: the predictions, and once more under another label those that then would hit.
 
     Args:
         ranked: the match.
         pairs: with labels.
-        found: of each threshold.
+        found: of the threshold.
         regular: bool [m], ground truths that count.
-        moved: see :func:`_moved`.
         names: variants.
-        first: float64 [n], what stands first among equal scores; None for the match's own order.
+        wrong_first: whether of equal scores those of wrong predictions stand first.
     """
-    variants = Variants(
-        tuple(one.iou for one in found), tuple((name, -np.inf, np.inf) for name in names)
-    )
     n = ranked.score.size
-    row_of = np.r_[np.arange(n), moved[0]]
-    label = np.r_[pairs.p_label, moved[1]]
+    moved = np.flatnonzero((found.kind == CLASS) & (found.target >= 0))
+    row_of = np.r_[np.arange(n), moved]
+    label = np.r_[pairs.p_label, pairs.g_label[found.target[moved]]]
     extra = np.arange(row_of.size) >= n
+    base, out, kind = found.hit[row_of], found.ignored[row_of], found.kind[row_of]
     score, datum, row = ranked.score[row_of], ranked.datum[row_of], ranked.row[row_of]
-    tie = first[row_of] if first is not None else ranked.tie[row_of] if ranked.tie.size else None
-    order = np.lexsort((row, datum, *(() if tie is None else (-tie,)), -score, label))
-    shape = (len(names), len(found))
-    hit, ignored = np.zeros((2, *shape, row_of.size), bool)
-    counted = np.zeros((*shape, regular.size), bool)
-    for t, one in enumerate(found):
-        base, out, kind = one.hit[row_of], one.ignored[row_of], one.kind[row_of]
-        mends = one.target[row_of] >= 0
-        there = np.zeros(row_of.size, bool)  # under the label that it would hit
-        at = np.flatnonzero(extra & (kind == CLASS) & mends)
-        there[at] = pairs.g_label[one.target[row_of[at]]] == label[at]
-        hits = {"Loc": ~extra & (kind == LOCATION) & mends, "Cls": there}
-        for a, name in enumerate(names):
-            counted[a, t] = regular
-            hit[a, t] = base & ~extra
-            ignored[a, t] = (out & ~base) | extra
-            if name in KINDS:
-                ignored[a, t] |= (kind == KINDS[name]) & ~extra
-                if name in hits:
-                    hit[a, t] |= hits[name]
-                ignored[a, t] &= ~hit[a, t]
-            elif name == MISS:
-                counted[a, t] &= ~one.missed
-            elif name == FALSE_POSITIVES:
-                ignored[a, t] |= ~base
-            elif name == FALSE_NEGATIVES:
-                counted[a, t] &= one.taken
-            elif name in COUNTED:
-                hit[a, t] = False
-                ignored[a, t] = extra | (kind != KINDS[name.removeprefix(_COUNTED)])
+    tie = ranked.tie[row_of] if ranked.tie.size else None
+    if wrong_first:
+        tie = (kind != NONE).astype(np.float64)
+    order = _in_rank(n, (label, -score, *(() if tie is None else (-tie,)), datum, row), wrong_first)
+    hits = {"Loc": ~extra & (kind == LOCATION) & (found.target[row_of] >= 0), "Cls": extra}
+    hit, ignored = np.zeros((2, len(names), row_of.size), bool)
+    counted = np.repeat(regular[None], len(names), axis=0)
+    for a, name in enumerate(names):
+        hit[a] = base & ~extra
+        ignored[a] = (out & ~base) | extra
+        if name in KINDS:
+            ignored[a] |= (kind == KINDS[name]) & ~extra
+            if name in hits:
+                hit[a] |= hits[name]
+            ignored[a] &= ~hit[a]
+        elif name == MISS:
+            counted[a] &= ~found.missed
+        elif name == FALSE_POSITIVES:
+            ignored[a] |= ~base
+        elif name == FALSE_NEGATIVES:
+            counted[a] &= found.taken
+        elif name in COUNTED:
+            hit[a] = False
+            ignored[a] = extra | (kind != KINDS[name.removeprefix(_COUNTED)])
     start = np.zeros(ranked.n_labels + 1, np.int64)
     np.cumsum(np.bincount(label, minlength=ranked.n_labels), out=start[1:])
     return Ranked(
-        variants=variants,
+        variants=Variants((found.iou,), tuple((name, -np.inf, np.inf) for name in names)),
         start=start,
         score=score[order],
         datum=datum[order],
         row=row[order],
         rank=np.zeros(row_of.size, np.int32),
-        hit=_words(variants, hit[:, :, order]),
-        ignored=_words(variants, ignored[:, :, order]),
+        hit=_word(hit)[:, order],
+        ignored=_word(ignored)[:, order],
         skipped=np.zeros(0, bool),
         tie=np.zeros(0) if tie is None else tie[order],
         gt_start=ranked.gt_start,
         gt_datum=ranked.gt_datum,
         gt_row=ranked.gt_row,
-        gt_counted=_words(variants, counted),
+        gt_counted=_word(counted),
         cap=None,
         single=ranked.single,
     )
 
 
-def _words(variants: Variants, bits: Array) -> Array:
-    """Booleans [areas, thresholds, n] as bits of words, uint64 [words, n]."""
-    out = np.zeros((len(variants.words), bits.shape[-1]), np.uint64)
-    for w, word in enumerate(variants.words):
-        areas, thresholds = word.places
-        block = bits[areas, thresholds]
-        block = block.reshape(math.prod(block.shape[:2]), bits.shape[-1])
-        for bit, values in enumerate(block):
-            out[w] |= values.astype(np.uint64) << np.uint64(bit)
+def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
+    """Rows by keys, the first deciding first, int64.
+
+    Args:
+        n: how many of the first rows stand in order already, unless ``every``.
+        keys: of each row.
+        every: whether all rows are to be sorted, and not only the few behind the first ``n``.
+    """
+    if every:
+        return np.lexsort(keys[::-1])
+    few = n + np.lexsort(tuple(key[n:] for key in keys[::-1]))
+    fields = [(f"{i}", key.dtype) for i, key in enumerate(keys)]
+    known, new = np.empty(n, fields), np.empty(few.size, fields)
+    for (name, _), key in zip(fields, keys, strict=True):
+        known[name], new[name] = key[:n], key[few]
+    return np.insert(np.arange(n), np.searchsorted(known, new), few)
+
+
+def _word(bits: Array) -> Array:
+    """Booleans of variants, [variants, n], as bits of one word, uint64 [1, n]."""
+    out = np.zeros((1, bits.shape[1]), np.uint64)
+    for bit, values in enumerate(bits):
+        out[0] |= values.astype(np.uint64) << np.uint64(bit)
     return out
 
 
@@ -361,12 +358,16 @@ _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some lie one bit beside
 
 
 def beside(found: Errors | None, rules: Any) -> dict[str, Beside]:
-    """The tallies of errors, as views have them."""
+    """The tallies of errors, as views have them: by the place of their threshold."""
     if found is None:
         return {}
     own = (LEVELS, rules.epsilon) if rules.first_best is None else (_HUNDREDTHS, 0.0)
     every = {"errors": found.ranked, "unmended": found.unmended}
-    return {name: Beside(ranked, *own) for name, ranked in every.items() if ranked is not None}
+    return {
+        f"{name} {t}": Beside(ranked, *own)
+        for name, tallies in every.items()
+        for t, ranked in enumerate(tallies)
+    }
 
 
 def in_the_input(found: Errors, rows: Array | None) -> Errors:
@@ -399,8 +400,11 @@ def merge_errors(
     """
     if not parts:
         return None
-    ranked = merge_ranked([part.ranked for part in parts], datums, labels, n_labels)
-    bases = [part.unmended for part in parts if part.unmended is not None]
+
+    def together(name: str) -> tuple[Ranked, ...]:
+        of_thresholds = zip(*(getattr(part, name) for part in parts), strict=True)
+        return tuple(merge_ranked(some, datums, labels, n_labels) for some in of_thresholds)
+
     frames = [
         part.frame.with_columns(
             pl.col("prediction_row") + ours,
@@ -411,8 +415,8 @@ def merge_errors(
     ]
     filled = [frame for frame in frames if frame.height] or frames[:1]
     return Errors(
-        ranked,
-        merge_ranked(bases, datums, labels, n_labels) if bases else None,
+        together("ranked"),
+        together("unmended"),
         in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +29,17 @@ def _place(view: RankedView, name: str) -> int:
     return [area for area, _, _ in view.tally.variants.areas].index(name)
 
 
-def _sides(view: RankedView) -> tuple[RankedView, RankedView]:
-    """The tally of errors, and that without any mended."""
-    mended = view.beside("errors")
-    assert mended is not None
-    return mended, view.beside("unmended") or mended
+def _sides(view: RankedView, settings: Settings) -> Iterator[tuple[RankedView, RankedView]]:
+    """Of each threshold the tally of errors, and that without any mended."""
+    for t in range(len(settings.spot_ious)):
+        mended = view.beside(f"errors {t}")
+        assert mended is not None
+        yield mended, view.beside(f"unmended {t}") or mended
 
 
 def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
-    """AP by label, float64 [group, label, iou]; 0 without ground truth."""
-    precision = view.precision[:, :, area]
+    """AP by label, float64 [group, label]; 0 without ground truth."""
+    precision = view.precision[:, :, area, 0]
     if settings.rules.first_best is None:
         return row_means(precision)
     total = np.zeros(precision.shape[:-1])
@@ -47,126 +49,133 @@ def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
     return ap
 
 
-def _counts_rows(view: RankedView, area: int) -> Array:
-    """Predictions that count, [group, label, iou]."""
-    tp, fp = view.counts((-np.inf,))
-    rows: Array = (tp + fp)[:, :, area, :, 0]
-    return rows
+def _false(view: RankedView, area: int) -> Array:
+    """False positives, [group, label]."""
+    false: Array = view.counts((-np.inf,))[1][:, :, area, 0, 0]
+    return false
 
 
 def _mean(view: RankedView, values: Array, inside: Array, area: int, settings: Settings) -> Array:
-    """Means over labels of each key, float64 [group, key, iou]."""
+    """Means over labels of each key, float64 [group, key]."""
     keys = key_members(view)
-    out = np.full((view.n_groups, len(keys), values.shape[-1]), np.nan)
-    cells = settings.rules.mean_over_cells and settings.rules.first_best is None
-    for k, members in enumerate(keys):
-        for g in range(view.n_groups):
-            for t in range(values.shape[-1]):
-                some = members[inside[g, members, t]]
-                if not some.size:
-                    continue
-                if cells:  # the same mean of the same cells as mAP, to the bit
-                    laid = view.precision[g, some, area, t].T.reshape(1, -1)
-                    out[g, k, t] = row_means(laid)[0]
-                elif settings.rules.first_best is None:
-                    out[g, k, t] = row_means(values[g, some, t][None])[0]
-                else:
-                    total = 0.0
-                    for value in values[g, some, t].tolist():
-                        total += value
-                    out[g, k, t] = total / some.size
+    out = np.full((view.n_groups, len(keys)), np.nan)
+    for g, k in np.ndindex(*out.shape):
+        some = keys[k][inside[g, keys[k]]]
+        if not some.size:
+            continue
+        if settings.rules.first_best is not None:
+            out[g, k] = np.add.accumulate(values[g, some])[-1] / some.size  # one after the other
+        elif settings.rules.mean_over_cells:  # the same mean of the same cells as mAP, to the bit
+            out[g, k] = row_means(view.precision[g, some, area, 0].T.reshape(1, -1))[0]
+        else:
+            out[g, k] = row_means(values[g, some][None])[0]
     return out
 
 
 def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Array:
-    """Labels that enter means, bool [group, label, iou].
+    """Labels that enter means, bool [group, label].
 
     In tidecv those with a prediction or a ground truth that counts, as mended; else those with a
     ground truth to begin with.
     """
     if settings.rules.first_best is None:
         return base
-    inside: Array = (_counts_rows(view, area) > 0) | (view.positives[:, :, area, None] > 0)
+    true = view.counts((-np.inf,))[0][:, :, area, 0, 0]
+    inside: Array = (true + _false(view, area) > 0) | (view.positives[:, :, area] > 0)
     return inside
 
 
-def _costs(view: RankedView, settings: Settings) -> list[Cells]:
-    mended, plain = _sides(view)
-    n = len(mended.tally.variants.thresholds)
-    at = _place(plain, _ALL)
-    base_inside = np.repeat(plain.positives[:, :, at, None] > 0, n, axis=2)
-    before = _label_precision(plain, at, settings)
-    own = _inside(plain, at, base_inside, settings)
-    before_mean = _mean(plain, before, own, at, settings)
-    support = mended.positives[:, :, _place(mended, _ALL)]
-    shown = own if settings.rules.first_best is not None else base_inside
-    found = []
-    for name in (None, *_MENDED, *_SPECIAL):
-        if name is None:
-            each = np.where(shown, before, np.nan)
-            mean = before_mean
-        else:
+def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Cells]:
+    """AP as it is, or what it would gain without each kind of error."""
+    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    support = None
+    for mended, plain in _sides(view, settings):
+        at = _place(plain, _ALL)
+        support = plain.positives[:, :, at]
+        own = _inside(plain, at, support > 0, settings)
+        before = np.where(own, _label_precision(plain, at, settings), np.nan)
+        before_mean = _mean(plain, before, own, at, settings)
+        if not costs:
+            found.setdefault(None, []).append((before, before_mean))
+            continue
+        for name in (*_MENDED, *_SPECIAL):
             area = _place(mended, name)
             values = _label_precision(mended, area, settings)
             # tidecv gives wrong predictions a score of 0 there, where they still make a label count
-            inside = own if name == "FalsePos" else _inside(mended, area, base_inside, settings)
-            each = np.where(shown, values, np.nan) - before
-            mean = _mean(mended, values, inside, area, settings) - before_mean
+            some = own if name == "FalsePos" else _inside(mended, area, support > 0, settings)
+            each = values - before
+            mean = _mean(mended, values, some, area, settings) - before_mean
             if name in _MENDED:
                 each, mean = np.maximum(each, 0.0), np.maximum(mean, 0.0)
-        found += _cells(view, settings, "label", each, support, name or "AP", "TIDE")
-        keyed = sum_by_key(view, support)
-        found += _cells(view, settings, "key", mean, keyed, name or "AP", "TIDE")
-    return found
+            found.setdefault(name, []).append((each, mean))
+    return _rows(view, settings, found, support)
 
 
 def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
-    mended, _ = _sides(view)
-    false = mended.counts((-np.inf,))[1][..., 0]
-    base = _place(mended, _ALL)
-    counted = [area for area, _, _ in mended.tally.variants.areas]
-    positives = mended.positives[..., None]
-    found = []
-    for name in (*_MENDED, *_SPECIAL):
-        if name in _KINDS:
-            own = f"counted {name}"
-            many = false[:, :, base] - false[:, :, _place(mended, name)]
-            if own in counted:
-                many = false[:, :, _place(mended, own)]
-        elif name == "FalsePos":
-            many = false[:, :, base]
-        else:
-            gone = positives[:, :, base] - positives[:, :, _place(mended, name)]
-            many = np.repeat(gone, false.shape[-1], axis=-1)
-        support = mended.positives[:, :, base]
-        many = many.astype(np.float64)
-        found += _cells(view, settings, "label", many, support, name, "TIDECounts")
-        keyed = sum_by_key(view, support)
-        found += _cells(view, settings, "key", sum_by_key(view, many), keyed, name, "TIDECounts")
-    return found
+    """How many errors there are."""
+    found: dict[str | None, list[tuple[Array, Array]]] = {}
+    support = None
+    for mended, _ in _sides(view, settings):
+        base, positives = _place(mended, _ALL), mended.positives
+        support = positives[:, :, base]
+        areas = [area for area, _, _ in mended.tally.variants.areas]
+        for name in (*_MENDED, *_SPECIAL):
+            if f"counted {name}" in areas:
+                many = _false(mended, _place(mended, f"counted {name}"))
+            elif name in _KINDS:
+                many = _false(mended, base) - _false(mended, _place(mended, name))
+            elif name == "FalsePos":
+                many = _false(mended, base)
+            else:
+                many = support - positives[:, :, _place(mended, name)]
+            found.setdefault(name, []).append((many, sum_by_key(view, many)))
+    return _rows(view, settings, found, support)
+
+
+def _rows(
+    view: RankedView,
+    settings: Settings,
+    found: Mapping[str | None, Sequence[tuple[Array, Array]]],
+    support: Array | None,
+) -> list[Cells]:
+    """Cells of each statistic, by label and by key.
+
+    Args:
+        view: of the run.
+        settings: of the run.
+        found: statistic -> of each threshold the numbers by label and by key.
+        support: [group, label], ground truths that count.
+    """
+    assert support is not None
+    cells = []
+    for name, each in found.items():
+        by_label, by_key = (
+            np.stack(some, axis=-1).astype(np.float64) for some in zip(*each, strict=True)
+        )
+        cells.append(_cells(view, settings, "label", by_label, support, name))
+        cells.append(_cells(view, settings, "key", by_key, sum_by_key(view, support), name))
+    return cells
 
 
 def _cells(
-    view: RankedView, settings: Settings, axis: str, value: Array, support: Array, name: str,
-    metric: str,
-) -> list[Cells]:  # fmt: skip
+    view: RankedView, settings: Settings, axis: str, value: Array, support: Array, name: str | None
+) -> Cells:
+    """Rows per label or per key; ``support`` lacks the last axis."""
     keep = present(view) if axis == "label" else present_keys(view)
-    return [
-        Cells(
-            axes=("group", axis, "iou_threshold"),
-            values={"iou_threshold": tuple(round(iou, 10) for iou in settings.spot_ious)},
-            shape=value.shape,
-            keep=keep[..., None],
-            columns={
-                "value": value,
-                "statistic": name,
-                "support": support[..., None],
-                "max_detections": settings.cap,
-                "parameters": parameters(background_iou=settings.background_iou),
-            },
-            reason=NO_TRUTH if axis == "label" else NO_LABEL,
-        )
-    ]
+    return Cells(
+        axes=("group", axis, "iou_threshold"),
+        values={"iou_threshold": tuple(round(iou, 10) for iou in settings.spot_ious)},
+        shape=value.shape,
+        keep=keep[..., None],
+        columns={
+            "value": value,
+            "statistic": name,
+            "support": support[..., None],
+            "max_detections": settings.cap,
+            "parameters": parameters(background_iou=settings.background_iou),
+        },
+        reason=NO_TRUTH if axis == "label" else NO_LABEL,
+    )
 
 
 _metric = partial(
@@ -175,6 +184,7 @@ _metric = partial(
     needs=("spot_ious", "errors"),
     params=("iou_thresholds", "pr_curve_iou_threshold", "background_iou", "max_detections"),
     source=_SOURCE,
+    range=(0.0, float("inf")),
     better="lower",
 )
 
@@ -182,16 +192,23 @@ METRICS = (
     _metric(
         name="TIDE",
         frame="metrics",
-        range=(0.0, float("inf")),
         definition="What AP would gain without one kind of error (statistic Cls, Loc, Both, Dupe,"
-        " Bkg, Miss; FalsePos and FalseNeg without all wrong predictions, all that was missed), and"
-        " AP as it is (statistic AP), per label and as a mean.",
-        compute=_costs,
+        " Bkg, Miss; FalsePos and FalseNeg without all wrong predictions, all that was missed), per"
+        " label and as a mean.",
+        compute=partial(_precisions, costs=True),
+    ),
+    _metric(
+        name="TIDEAP",
+        frame="metrics",
+        better="higher",
+        interval="recentred",
+        definition="AP as it is, from which TIDE's costs are counted: AP and mAP at the same"
+        " IoU, but in dialect tidecv, whose match is its own.",
+        compute=partial(_precisions, costs=False),
     ),
     _metric(
         name="TIDECounts",
         frame="metrics",
-        range=(0.0, float("inf")),
         definition="How many errors of each kind there are.",
         compute=_numbers,
     ),
@@ -199,6 +216,7 @@ METRICS = (
         name="Errors",
         frame="errors",
         needs=("spot_ious", "errors", "shown errors"),
+        better="neither",
         definition="One row per wrong prediction or missed ground truth: the kind of error, and"
         " the ground truth that tells it.",
     ),
