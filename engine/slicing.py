@@ -234,7 +234,9 @@ def _columns(
         ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
         frame = told.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
         joined, notes = _joined(frame, datums, source.description)
-        new = joined.select(pl.col(f"_{name}").alias(name) for name in free)
+        new = joined.select(
+            pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns
+        )
         values = values.drop(name for name in values.columns if name in new.columns)
         values = pl.concat([values, new], how="horizontal")
     if options.by:
@@ -255,7 +257,7 @@ def _columns(
 
 def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.DataFrame, list[str]]:
     """The table's rows in the order of the run's datums, and what is told of those it lacks."""
-    if "datum_id" not in frame.columns or datums.ids is None:
+    if "datum_id" not in frame.columns:
         if frame.height != len(datums):
             raise InputError(
                 f"{description} has {frame.height:,} rows and no ids that the run knows, which has"
@@ -263,8 +265,7 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             )
         return frame, []
     ids = datums.id
-    if frame["datum_id"].is_duplicated().any():
-        frame = frame.unique("datum_id", keep="first", maintain_order=True)
+    frame, said = _one_row_a_datum(frame)
     if frame.schema["datum_id"].is_integer() != ids.dtype.is_integer():
         frame = frame.with_columns(pl.col("datum_id").cast(pl.String))
         ids = ids.cast(pl.String)
@@ -287,13 +288,39 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             f" {listing(frame['datum_id'].head(3).to_list())}, in the run"
             f" {listing(ids.head(3).to_list())}."
         )
-    said = []
     if len(lacking):
         said.append(
             f"{count_of(len(lacking), 'datum')} of the run without a row in {description}:"
             f" {listing(lacking.head(3).to_list())}."
         )
     return joined, said
+
+
+def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """A row for each id, and what is told of columns that differ within one.
+
+    Raises:
+        InputError: all of them do.
+    """
+    ids = frame["datum_id"]
+    if not ids.is_duplicated().any():
+        return frame, []
+    names = [name for name in frame.columns if name != "datum_id"]
+    distinct = frame.group_by("datum_id").agg(pl.col(names).n_unique())
+    torn = [name for name in names if (distinct[name] > 1).any()]
+    many = int(ids.is_duplicated().sum())
+    if len(torn) == len(names):
+        first = distinct.filter(pl.any_horizontal(pl.col(torn) > 1))["datum_id"].min()
+        raise InputError(
+            f"{option('datums')}: {many:,} rows share their datum_id with others, the first is"
+            f" {first!r}, and no column is the same in all rows of a datum. Give one row a datum."
+        )
+    said = []
+    if torn:
+        told = listing([name.removeprefix("_") for name in torn])
+        said.append(f"left out, since their values differ within a datum: {told}.")
+    kept = frame.drop(torn).unique("datum_id", keep="first", maintain_order=True)
+    return kept, said
 
 
 def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:

@@ -14,6 +14,7 @@ from ..schemas.wording import sql_name
 Array = np.ndarray[Any, Any]
 
 BINS = 10
+_OTHER = (pl.Binary, pl.Object, pl.Null, pl.Duration)  # that conditions in SQL cannot be made of
 _FEW = 20  # distinct whole numbers up to which each is a value of its own
 
 
@@ -64,9 +65,11 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
     cut, rare, other = [], [], []
     for name in table.columns:
         values = table[name]
-        if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object, pl.Null):
+        if values.dtype.is_nested() or values.dtype in _OTHER:
             other.append(name)
             continue
+        if values.dtype.is_decimal():
+            values = values.cast(pl.Float64)
         ranges = _is_many(values)
         made, code = _ranges(values, bins) if ranges else _values(values)
         size = np.bincount(code, minlength=len(made))
@@ -103,7 +106,7 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
 
 def _is_many(values: pl.Series) -> bool:
     """Whether a column is cut into ranges."""
-    if values.dtype.is_temporal() or values.dtype.is_float() or values.dtype.is_decimal():
+    if values.dtype.is_temporal() or values.dtype.is_float():
         return values.n_unique() > BINS
     return values.dtype.is_integer() and values.n_unique() > _FEW
 
@@ -119,6 +122,7 @@ def _values(values: pl.Series) -> tuple[list[Condition], Array]:
     name = values.name
     if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
         values = values.cast(pl.String)
+    values, missing = _without_nan(values)
     found = values.drop_nulls().unique().sort()
     made = [
         Condition(name, f"{name} = {value}", f"{sql_name(name)} = {_literal(value)}")
@@ -127,18 +131,27 @@ def _values(values: pl.Series) -> tuple[list[Condition], Array]:
     table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int64)})
     joined = values.to_frame("value").join(table, on="value", how="left", maintain_order="left")
     code = joined["code"].fill_null(len(found)).to_numpy()
-    return [*made, _missing(name)], code
+    return [*made, Condition(name, f"{name} is missing", missing)], code
 
 
-def _missing(name: str) -> Condition:
-    return Condition(name, f"{name} is missing", f"{sql_name(name)} IS NULL")
+def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
+    """Values, those that are no number being missing; and missing ones as SQL, in which NaN lies
+    above all numbers."""
+    column = sql_name(values.name)
+    if not values.dtype.is_float() or not values.is_nan().any():
+        return values, f"{column} IS NULL"
+    known = values.fill_nan(None)
+    high = known.max()
+    if high is None:
+        return known, f"({column} IS NULL OR {column} IS NOT NULL)"
+    return known, f"({column} IS NULL OR {column} > {_literal(high)})"
 
 
 def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
     """Ranges between quantiles that occur, missing values last; and in which each datum is."""
     name = values.name
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
+    unknown = values.dtype.is_float() and values.is_nan().any()
+    values, missing = _without_nan(values)
     known = values.drop_nulls().sort()
     at = np.unique(np.arange(1, bins) * len(known) // bins)
     first = known[0]
@@ -151,6 +164,8 @@ def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         parts = [f"{column} >= {_literal(low)}"] if low is not None else []
         parts += [f"{column} < {_literal(high)}"] if high is not None else []
+        if high is None and unknown:
+            parts.append(f"{column} <= {_literal(known[-1])}")
         if low is None:
             said = f"{name} < {_told(high)}" if high is not None else f"any {name}"
         else:
@@ -158,7 +173,7 @@ def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
             if high is not None:
                 said = f"{_told(low)} <= {name} < {_told(high)}"
         made.append(Condition(name, said, " AND ".join(parts) or f"{column} IS NOT NULL"))
-    return [*made, _missing(name)], code
+    return [*made, Condition(name, f"{name} is missing", missing)], code
 
 
 def _told(value: Any) -> str:

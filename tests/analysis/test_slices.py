@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import datetime, time, timedelta
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -157,6 +159,54 @@ def test_every_where_gives_the_slice_it_stands_for():
         assert sorted(inside["index"].to_list()) == own.tolist(), condition.sql
     covered = (conditions.code >= 0).all(axis=1)
     assert covered.all()  # with one datum enough, each has a condition of every column
+
+
+def test_where_of_odd_columns():
+    """NaN lies above all numbers in SQL, and no slice may take it in."""
+    n = 65
+    table = pl.DataFrame(
+        {
+            "speed": [float(i) for i in range(40)] + [float("nan")] * 20 + [None] * 5,
+            "few": [1.5, 2.5, float("nan"), None, 1.5] * 13,
+            "none": [float("nan")] * 30 + [None] * 35,
+            "price": pl.Series([Decimal(i) / 4 for i in range(n)]),
+            "when": pl.datetime_range(datetime(2026, 1, 1), interval="1h", eager=True,
+                                      end=datetime(2026, 1, 1) + timedelta(hours=n - 1)),
+            "clock": [time(i % 24, 0) for i in range(n)],
+            "took": [timedelta(minutes=i) for i in range(n)],
+            "kind": pl.Series(["a'b", "c"] * 32 + ["d"], dtype=pl.Categorical),
+            "select": [i % 3 for i in range(n)],
+        }
+    )  # fmt: skip
+    made = conditions_of(table, least=1)
+    assert "took" not in {one.column for one in made.every}
+    assert any("'took'" in note for note in made.notes)
+    for item, condition in enumerate(made.every):
+        inside = table.with_row_index().sql(f"select index from self where {condition.sql}")
+        own = np.flatnonzero(made.code[made.column[item]] == item)
+        assert sorted(inside["index"].to_list()) == own.tolist(), condition.sql
+
+
+def test_ids_that_stand_twice():
+    table, answers = planted(600)
+    card = ee.score(answers)
+    torn = pl.concat([table, table.head(50).with_columns(weather=pl.lit("hail"))])
+    found = ee.find_slices(card, datums=torn, draws=30)
+    assert any("differ within a datum: 'weather'" in note for note in found.notes)
+    assert not any("weather" in one for one in found.frame["slice"])
+    alike = ee.find_slices(card, datums=pl.concat([table, table.head(50)]), draws=30)
+    assert alike.frame.equals(ee.find_slices(card, datums=table, draws=30).frame)
+    alone = torn.select("datum_id", "weather")
+    with pytest.raises(ee.InputError, match="100 rows share their datum_id"):
+        ee.find_slices(card, datums=alone)
+
+
+def test_ids_of_a_table_are_not_taken_for_rows():
+    table, answers = planted(300)
+    nameless = ee.score(answers.drop("datum_id"))
+    with pytest.raises(ee.InputError, match="none of the run's 300 datums"):
+        ee.find_slices(nameless, datums=table)
+    assert len(ee.find_slices(nameless, datums=table.drop("datum_id"), draws=30).frame.columns)
 
 
 def test_halves_told_apart_by_ids_confirm():

@@ -2,8 +2,8 @@
 
 For each IoU threshold a tally of its own, ranked like the first, whose variants are not area ranges
 but mendings: in that of a kind of error its false positives are gone, those that would have hit are
-true positives, and ground truths that nothing came near are not asked for. AP of such a variant less
-AP as it is, is what the kind costs. Slices, draws, parts and files come with the tally.
+true positives, and ground truths that nothing came near are not asked for. AP of such a variant
+less AP as it is, is what the kind costs. Slices, draws, parts and files come with the tally.
 
 Source: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1.
 """
