@@ -22,6 +22,7 @@ from .ingest.sources.source import Source
 from .ingest.sources.tables import open_source
 from .ingest.values import paired_values, value_pair
 from .outofcore.memory_plan import BASE, limit_of
+from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError
 from .schemas.option_values import make_options
@@ -72,7 +73,7 @@ class Collector:
             quarter; more are written to the ``scratch`` folder until they are scored.
 
     Raises:
-        OptionError: an option that does not exist.
+        OptionError: an option, task, dialect or metric that does not exist.
 
     Example:
         >>> import evalengine as ee
@@ -100,6 +101,8 @@ class Collector:
         self.options = make_options(options, **named)
         if task is not None:
             self.options = make_options(self.options, task=task)
+        if self.options.task is not None:  # a mistyped name is told before an epoch, not after it
+            planner.make_plan(self.options, self.options.task)
         self.ground_truths, self.datums, self.labels = ground_truths, datums, labels
         self.repeated = repeated
         limit = self.options.memory_limit

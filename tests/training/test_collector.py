@@ -220,3 +220,16 @@ class TestBatches:
             collector.add(*(side[place : place + 1] for side in run.sides))
         assert [*tmp_path.glob("*/*.arrow")]
         assert collector.score().metrics.equals(scored(run, *run.sides))
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "said"),
+    [
+        ("detecton", {}, "Did you mean 'detection'"),
+        ("detection", {"metrics": ["mpa"]}, "Did you mean 'mAP'"),
+        ("detection", {"dialect": "cocoa"}, "Did you mean 'coco'"),
+    ],
+)
+def test_names_are_told_before_the_first_batch(task, options, said):
+    with pytest.raises(ee.OptionError, match=said):
+        ee.Collector(task, **options)

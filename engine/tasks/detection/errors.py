@@ -28,7 +28,9 @@ from ...kernels.detection_errors import (
     find_errors,
     match_first_best,
 )
+from ...schemas.errors import OptionError
 from ...schemas.results import empty_frame, frame_schema
+from ...schemas.wording import option
 from ...tally.merging import merge_ranked
 from ...tally.ranked import Ranked, Variants
 from ...tally.ranked_view import Beside
@@ -114,8 +116,16 @@ def find(
         settings: the run's settings.
         threads: where the work runs.
         shown: whether the frame is wanted.
+
+    Raises:
+        OptionError: the background reaches above an IoU threshold.
     """
     ranked, ious = matched.ranked, settings.spot_ious
+    if min(ious) < settings.background_iou:
+        raise OptionError(
+            f"{option('background_iou', settings.background_iou)}: what lies on the background ends"
+            f" below what hits, and that begins at IoU {min(ious):g}."
+        )
     regular = regular_ground_truths(matched)
     if settings.rules.first_best is not None:
         pairs = find_pairs(
