@@ -11,9 +11,11 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "detection"
 TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths")]
 
+# SIGINT is set, as what a script's shell starts in the background inherits it as ignored.
 CODE = """
-import atexit, sys
+import atexit, signal, sys
 from evalengine.cli import process
+signal.signal(signal.SIGINT, signal.default_int_handler)
 {before}
 class Marked:
     def __del__(self): print("taken apart", flush=True)
