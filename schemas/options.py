@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from .errors import OptionError, unknown
+from .option_groups import TASKS_OF
 from .option_synonyms import meant
 
 Where = str | Mapping[str, str]
@@ -370,7 +371,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     scratch: Annotated[
         str | None,
-        _meta("Folder for those files; the system's temporary one unless given.", "/mnt/large"),
+        _meta(
+            "Folder for files of a run that memory does not hold; the system's temporary one"
+            " unless given.",
+            "/mnt/large",
+        ),
     ] = None
 
     @property
@@ -389,82 +394,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(Options))
-
-_BOXES = (
-    "box_format",
-    "iou_thresholds",
-    "iou_thresholds_to_return",
-    "recall_score_threshold",
-    "pr_curve_iou_threshold",
-    "max_detections",
-    "area_ranges",
-)
-_CLASSES = (
-    "beta",
-    "average",
-    "positive_label",
-    "zero_division",
-    "score_columns",
-    "multilabel",
-    "decision_threshold",
-    "n_bins",
-    "max_fpr",
-    "target_precision",
-    "target_recall",
-    "target_fpr",
-    "thin_curves",
-)
-_LISTS = (
-    "match",
-    "match_threshold",
-    "ties",
-    "complete",
-    "judged_only",
-    "relevance_levels",
-    "gains",
-    "discount",
-    "ideal",
-    "persistence",
-    "ignore_identical_ids",
-)
-_SHAPES = ("convert_to", "invalid_polygons")
-_RASTERS = ("remote_rasters", "raster_root")
-_PIXELS = ("ignore_index", "background", "resample")
-_VERDICTS = ("mode", "atomicity", "coverage", "strict_mode", "penalize_ambiguous")
-_TEXTS = (
-    "rouge_types",
-    "use_stemmer",
-    "rouge_tokenizer",
-    "bleu_weights",
-    "smoothing",
-    "tokenizer",
-    "lowercase",
-    "stop_words",
-    "faithfulness_threshold",
-    "ter_normalized",
-    "ter_no_punct",
-    "ter_asian_support",
-    "ter_case_sensitive",
-    "embedder",
-    "similarity_threshold",
-    "nulls",
-)
-TASKS_OF: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_BOXES, ("detection",)),
-    **dict.fromkeys(_CLASSES, ("classification",)),
-    **dict.fromkeys(_LISTS, ("retrieval",)),
-    **dict.fromkeys(_SHAPES, ("detection", "segmentation")),
-    **dict.fromkeys(_PIXELS, ("segmentation",)),
-    **dict.fromkeys(_RASTERS, ("detection", "segmentation", "panoptic")),
-    **dict.fromkeys(("iou_type", "boundary_ratio"), ("detection", "panoptic")),
-    "background_iou": ("detection",),
-    "convert_to": ("detection",),
-    **dict.fromkeys(_VERDICTS, ("judged",)),
-    "beta": ("classification", "judged"),
-    **dict.fromkeys(_TEXTS, ("text",)),
-    "k": ("classification", "retrieval"),
-}
-"""Options that not every task reads -> the tasks that do."""
 
 
 def idle(options: Options, task: str) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from .helping import help_option, write_options
+
 T = TypeVar("T")
 
 STATE = {"debug": False}
@@ -54,6 +56,14 @@ class WithOptions(click.Command):
     """A command with every option of ``Options``, made when they are first looked at."""
 
     _grown = False
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:
+        if self._help_option is None:
+            self._help_option = help_option(self.get_help_option_names(ctx))
+        return self._help_option
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(ctx, formatter, self.get_params(ctx))
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._grown:

@@ -230,7 +230,13 @@ def _option(name: str, hint: Any) -> click.Option:
     if meta.examples:
         said += f" E.g. {meta.examples[0]}"
     complete = partial(_values, name) if name in ("task", "dialect", "metrics") else None
-    return click.Option(declared, help=said, shell_complete=complete, **_reading(name, base))
+    return click.Option(
+        declared,
+        help=said,
+        shell_complete=complete,
+        is_eager=name == "task",  # --help tells of it
+        **_reading(name, base),
+    )
 
 
 def _values(name: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:

@@ -39,6 +39,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     own_names: dict[str, str] = {}
     heeds: frozenset[str] = frozenset()
 
+    def default(self, option: str) -> Any:
+        """What an option is where it was not given; None where the dialect does not say."""
+        return getattr(self.defaults, option, getattr(self.rules, option, None))
+
     def meant(self, metric: str) -> str:
         """A metric's name as the registry knows it; ``ContextRecall`` itself is no other's."""
         return self.own_names.get(metric, metric)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.contract import ROW, TABLE, Table
-from evalengine.schemas.options import TASKS_OF
+from evalengine.schemas.option_groups import TASKS_OF
 from evalengine.schemas.wording import option, sql_name
 
 from .contracts import SKIPPED

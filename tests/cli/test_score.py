@@ -32,13 +32,6 @@ class TestOptions:
             assert set(SHORT.get(name, ())) <= set(option.opts)
             assert option.help
 
-    @pytest.mark.parametrize("command", ["score", "check", "explain"])
-    def test_help_shows_them_and_an_example(self, run: Run, command: str) -> None:
-        status, out, _ = run(command, "--help")
-        assert status == 0
-        assert "--pr-curve-iou-threshold" in out
-        assert f"evalengine {command} preds" in out
-
     @pytest.mark.parametrize(
         ("args", "field", "value"),
         [

@@ -72,7 +72,9 @@ class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
         k: cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
         max_fpr: false-positive rate up to which partial areas run.
-        targets: what thresholds are chosen to reach: precision, recall, false-positive rate.
+        target_precision: what thresholds are chosen to reach.
+        target_recall: likewise.
+        target_fpr: what they stay at or below.
     """
 
     metrics: tuple[str, ...]
@@ -84,7 +86,9 @@ class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
     k: tuple[int, ...] = (1, 5)
     n_bins: int = 15
     max_fpr: float = 0.1
-    targets: tuple[float, float, float] = (0.9, 0.9, 0.1)
+    target_precision: float = 0.9
+    target_recall: float = 0.9
+    target_fpr: float = 0.1
 
 
 _HARD = ("Accuracy", "Precision", "Recall", "F")

@@ -134,7 +134,6 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
                 f"{', '.join(wrong)}: not defined where a datum may have several labels; leave out"
                 f" {option('multilabel', True)}, or these metrics."
             )
-    precision, recall, rate = defaults.targets
     return Settings(
         rules=dialect.rules,
         beta=beta,
@@ -148,10 +147,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         n_bins=bins,
         max_fpr=fpr,
         target_precision=_between(
-            "target_precision", _either(options.target_precision, precision), 0, 1
+            "target_precision", _either(options.target_precision, defaults.target_precision), 0, 1
         ),
-        target_recall=_between("target_recall", _either(options.target_recall, recall), 0, 1),
-        target_fpr=_between("target_fpr", _either(options.target_fpr, rate), 0, 1),
+        target_recall=_between(
+            "target_recall", _either(options.target_recall, defaults.target_recall), 0, 1
+        ),
+        target_fpr=_between("target_fpr", _either(options.target_fpr, defaults.target_fpr), 0, 1),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
         examples_given=options.pr_curve_max_examples is not None,

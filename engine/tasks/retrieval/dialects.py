@@ -11,7 +11,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the references disagree about.
 
     Attributes:
-        missing_counts: queries of the judgments that the run lacks count as 0 in means.
+        complete: queries of the judgments that the run lacks count as 0 in means.
         missing_zero: every measure of such a query is 0, counts of judgments as well.
         texts_only: lists hold texts whatever they look like; integers are their digits.
         repeats_allowed: a document may stand twice in a list; otherwise that is refused.
@@ -36,7 +36,7 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
         decimals: digits that pooled values are rounded to, or None.
     """
 
-    missing_counts: bool = False
+    complete: bool = False
     missing_zero: bool = False
     texts_only: bool = False
     repeats_allowed: bool = False
@@ -116,7 +116,7 @@ DIALECTS: dict[str, Dialect] = {
         about="ir-measures 0.4.3: queries without results count as 0; RR@k and Judged@k break ties"
         " the other way",
         rules=RetrievalRules(
-            missing_counts=True,
+            complete=True,
             missing_zero=True,
             ascending_ties=("reciprocal_rank_cut", "judged"),
         ),
@@ -129,7 +129,7 @@ DIALECTS: dict[str, Dialect] = {
         task="retrieval",
         about="continuous-eval 0.3.14: ROUGE of the package rouge, reached thresholds match",
         rules=RetrievalRules(
-            missing_counts=True,
+            complete=True,
             texts_only=True,
             repeats_allowed=True,
             averaged_over_retrieved=True,
@@ -150,7 +150,7 @@ DIALECTS: dict[str, Dialect] = {
         task="retrieval",
         about="REMem's code: exact recall, its chunk rule, pooled values to 4 digits",
         rules=RetrievalRules(
-            missing_counts=True,
+            complete=True,
             texts_only=True,
             repeats_allowed=True,
             repeats_missed=True,
@@ -167,7 +167,7 @@ DIALECTS: dict[str, Dialect] = {
         task="retrieval",
         about="ragas 0.4.3 without a language model: ids as sets, Levenshtein similarity of texts",
         rules=RetrievalRules(
-            missing_counts=True,
+            complete=True,
             repeats_allowed=True,
             ids_as_text=True,
             own_matches={"text_context_recall": ("levenshtein", False)},

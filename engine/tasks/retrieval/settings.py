@@ -146,7 +146,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         default_match=defaults.match,
         match_threshold=threshold,
         ties=_one_of("ties", _either(options.ties, "trec"), TIES),
-        complete=bool(_either(options.complete, dialect.rules.missing_counts)),
+        complete=bool(_either(options.complete, dialect.rules.complete)),
         judged_only=bool(options.judged_only),
         relevance_levels=levels,
         gains=_gains(options.gains),

@@ -1,0 +1,104 @@
+"""Help of commands that take every option: short, of one task, of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from fresh import python
+
+from evalengine import dialects
+from evalengine.schemas.option_groups import GROUPS, TASKS_OF
+from evalengine.schemas.options import FIELDS
+from evalengine.schemas.task_names import NAMES
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def flags(text: str) -> set[str]:
+    """Options that have a line of their own."""
+    lines = [line for line in text.splitlines() if re.match(r"  (-\w, )?--", line)]
+    return {flag for line in lines for flag in re.findall(r"--([a-z-]+)", line.split("  ")[1])}
+
+
+def flag(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def test_every_option_is_in_a_group() -> None:
+    grouped = [(name, task) for group in GROUPS for name in group.options
+               for task in group.tasks or NAMES]  # fmt: skip
+    assert len(set(grouped)) == len(grouped)
+    assert {name for name, _ in grouped} == set(FIELDS)
+    assert {task for tasks in TASKS_OF.values() for task in tasks} <= set(NAMES)
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_defaults_of_dialects_are_of_options_that_the_task_reads(task: str) -> None:
+    defaults = msgspec.structs.fields(dialects.get(task, "standard").defaults)
+    names = {field.name for field in defaults} - {"text_metrics"}
+    assert names <= {name for name in FIELDS if task in TASKS_OF.get(name, NAMES)}
+
+
+@pytest.mark.parametrize("command", ["score", "check", "explain", "compare", "slices"])
+def test_short_help_is_of_what_all_tasks_take(run: Run, command: str) -> None:
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert flags(out) & {flag(name) for name in FIELDS} == {
+        flag(name) for name in FIELDS if name not in TASKS_OF
+    }
+    assert len(out.splitlines()) < 95
+    assert f"{command} --help TASK" in out
+    assert all(task in out for task in NAMES)
+    assert f"evalengine {command} " in out.partition("Example:")[2]
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_help_of_a_task_is_of_what_it_takes(run: Run, task: str) -> None:
+    status, out, _ = run("score", "--help", task)
+    assert status == 0
+    assert flags(out) & {flag(name) for name in FIELDS} == {
+        flag(name) for name in FIELDS if task in TASKS_OF.get(name, NAMES)
+    }
+    for name in dialects.names(task):
+        assert re.search(rf"^  {re.escape(name)}  ", out, re.M)
+    assert out == run("score", "-h", task)[1]
+    assert out == run("score", "nowhere.parquet", "--task", task, "--help")[1]
+
+
+def test_help_of_all(run: Run) -> None:
+    out = run("score", "--help", "all")[1]
+    assert {flag(name) for name in FIELDS} <= flags(out)
+    assert {"out", "format", "fail-under", "datums", "help"} <= flags(out)
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("detection", r"coco .* --max-detections 1, 10, 100; --area-range all=0:1e\+10, small=0:1"),
+        ("detection", r"standard .* --iou 0.5 to 0.95 by 0.05; --iou-to-return 0.5, 0.75;"),
+        ("classification", r"sklearn .* --zero-division 0 "),
+        (
+            "retrieval",
+            r"standard .* --no-complete; .* ir-measures .* --complete; --persistence 0.8",
+        ),
+        ("text", r"sacrebleu .* --metric CorpusBLEU; --smoothing exp; --tokenizer 13a"),
+    ],
+)
+def test_defaults_by_dialect(run: Run, task: str, said: str) -> None:
+    out = run("score", "--help", task)[1].partition("\nDialects")[2]
+    assert re.search(said, " ".join(out.replace("-\n", "-").split()))
+
+
+def test_a_mistyped_task_is_answered_with_the_nearest(run: Run) -> None:
+    status, out, err = run("score", "--help", "detction")
+    assert (status, out) == (2, "")
+    assert "Did you mean 'detection'?" in err
+
+
+def test_help_of_a_task_brings_no_dataframes() -> None:
+    code = "from evalengine.cli import main; assert main(['score', '--help', 'detection']) == 0"
+    tail = "\nimport sys; print(sorted({'polars', 'numpy', 'numba'} & set(sys.modules)))"
+    assert python(code + tail, strict=False).stdout.splitlines()[-1] == "[]"
