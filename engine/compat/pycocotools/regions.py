@@ -13,7 +13,8 @@ import pyarrow as pa
 from ...geometry.masks import Masks, concat, read_masks
 from ...geometry.polygons import rasterise, read_polygons
 from ...geometry.ranges import Over, offsets_of
-from ...tasks.detection.shapes import BoxLayer, MaskLayer, Shapes, in_order
+from ...tasks.detection.layers import BoxLayer, MaskLayer, Shapes
+from ...tasks.detection.shapes import in_order
 
 Array = np.ndarray[Any, Any]
 
@@ -26,12 +27,12 @@ def of_boxes(boxes: Any) -> Shapes:
     """
     boxes = np.asarray(boxes, np.float64).reshape(-1, 4)
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
-    return Shapes((BoxLayer(corners, boxes[:, 2] * boxes[:, 3]),), corners)
+    return Shapes((BoxLayer(boxes[:, 2] * boxes[:, 3], corners),), corners)
 
 
 def of_masks(masks: Masks) -> Shapes:
     """Masks as what is compared."""
-    return Shapes((MaskLayer(masks, masks.area.astype(np.float64)),), masks.boxes)
+    return Shapes((MaskLayer(masks.area.astype(np.float64), masks),), masks.boxes)
 
 
 def masks_of(

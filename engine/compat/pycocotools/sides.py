@@ -18,7 +18,7 @@ from ...geometry.masks import Masks
 from ...kernels.boxes import Piece
 from ...tally.datums import Datums, Labels, lie_close
 from ...tasks.detection.encode import Batch, Side
-from ...tasks.detection.shapes import Shapes
+from ...tasks.detection.layers import Shapes
 from ...tasks.workers import Workers
 from .annotations import Annotation, boxes, column, numbers, refuse
 from .regions import masks_of, of_boxes, of_masks

@@ -17,8 +17,9 @@ from ...tally.datums import Datums
 from ..workers import Workers
 from .alignment import refuse_apart
 from .geometry import BOX, POLYGON, choose, read_as
+from .layers import BoxLayer, Shapes
 from .settings import Settings
-from .shapes import CORNERS, BoxLayer, Objects, Shapes, as_masks, as_polygons, boxes_of, own_masks
+from .shapes import CORNERS, Objects, as_masks, as_polygons, boxes_of, own_masks
 from .sizes import image_sizes
 
 Array = np.ndarray[Any, Any]
@@ -177,7 +178,7 @@ def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> 
         boxes = np.concatenate([corners[:, :2], corners[:, :2] + extent], axis=1)
     own = extent[:, 0] * extent[:, 1]
     told = None if areas is None else np.where(np.isnan(areas), own, areas)
-    return Shapes((BoxLayer(boxes, own),), corners, told)
+    return Shapes((BoxLayer(own, boxes),), corners, told)
 
 
 def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:

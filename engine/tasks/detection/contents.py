@@ -14,9 +14,9 @@ from ..contents import BOXES, Box, Boxes, Content, called, copied
 from ..outlines import POINTS, Ring, of_geometry, of_pixels
 from ..workers import Workers
 from .encode import encode_batch
+from .layers import MaskLayer, PolygonLayer, Shapes
 from .overlaps import find_facts, find_pairs, label_of
 from .settings import Settings
-from .shapes import MaskLayer, PolygonLayer, Shapes
 from .tallies import met
 
 _ORDER = ("missed", "fp", "tp", "ignored")

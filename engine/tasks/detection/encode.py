@@ -22,10 +22,10 @@ from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
+from .layers import Shapes
 from .listed import Listed, beyond_cap, listed
 from .repeats import doubled
 from .settings import Settings
-from .shapes import Shapes
 from .units import apart
 
 Array = np.ndarray[Any, Any]

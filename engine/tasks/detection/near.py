@@ -1,10 +1,8 @@
-"""IoUs of polygons and masks: pairs of one datum that may overlap, then what they share.
+"""Pairs of one datum whose geometry is alike, by what each layer says of it.
 
-IoU = i / (a + a' - i), and i / a of the detection against a crowd region, in double precision as
-pycocotools divides; pixels of masks are whole numbers, so that the same bits come out. Boundary
-IoU is the same of the boundaries' pixels, and the smaller of it and the mask's counts; against a
-crowd region the mask's alone. Source: pycocotools ``rleIou``; Cheng et al., "Boundary IoU", CVPR
-2021, and its code boundary-iou-api for boundaries.
+Of boundaries that is the IoU of their pixels, and the smaller of it and the mask's counts; against
+a crowd region the mask's alone. Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code
+boundary-iou-api.
 """
 
 from __future__ import annotations
@@ -15,16 +13,15 @@ import msgspec
 import numpy as np
 
 from ...kernels.matching import Pairs
-from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
 from ..workers import Workers
+from .layers import Meeting, Shapes
 from .matching import LaidOut
-from .shapes import Shapes
 
 Array = np.ndarray[Any, Any]
 
 
 class Near(msgspec.Struct, frozen=True):
-    """Pairs of one datum with their IoU, by datum, prediction and ground truth.
+    """Pairs of one datum and how alike they are, by datum, prediction and ground truth.
 
     Attributes:
         prediction: int32 [k], place in the layout of predictions.
@@ -74,13 +71,16 @@ def find_near(
         threads: where the work runs.
     """
     laid, truths = sides
-    start, place = rows_by_datum(laid.datum, n_datums)
-    area, truth_area = shapes[0].area[laid.row], shapes[1].area[truths.row]
-    ours = start, place, laid.boxes, area, keys[0]
-    theirs = truths_by_datum(truths.datum, n_datums, truths.boxes, truth_area, keys[1], crowd)
-    none = np.empty(0, np.int32)
-    found = threads.over(start, lambda first, last: candidates(first, last, ours, theirs, lowest))
-    p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
+    meeting = Meeting(
+        datum=(laid.datum, truths.datum),
+        key=keys,
+        row=(laid.row, truths.row),
+        boxes=(laid.boxes, truths.boxes),
+        crowd=crowd,
+        n_datums=n_datums,
+        lowest=lowest,
+    )
+    p, g = shapes[0].layers[0].candidates(shapes[1].layers[0], meeting, threads)
     rows, truth_rows = laid.row[p], truths.row[g]
     iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
     keep = iou > 0
@@ -90,7 +90,7 @@ def find_near(
 def overlap(
     shapes: tuple[Shapes, Shapes], rows: Array, truth_rows: Array, crowd: Array, threads: Workers
 ) -> Array:
-    """IoU of pairs, float64 [k]; against a crowd region the share of the detection.
+    """How alike pairs are, float64 [k]: IoU, against a crowd region the share of the detection.
 
     Args:
         shapes: what is compared, by row of the tables.
@@ -102,10 +102,7 @@ def overlap(
     iou = np.full(rows.size, np.inf)
     counts = np.ones(rows.size, np.bool_)
     for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
-        shared = mine.shared(other, rows, truth_rows, threads.over)
-        own = mine.area[rows]
-        union = np.where(crowd, own, own + other.area[truth_rows] - shared)
-        part = np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
+        part = mine.similarity(other, rows, truth_rows, crowd, threads)
         np.minimum(iou, part, out=iou, where=counts)
         counts = ~crowd  # against a crowd the mask's share alone counts, not its boundary's
     return iou

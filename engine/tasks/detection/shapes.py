@@ -8,105 +8,26 @@ polygons of four corners, and polygons pixels by pycocotools' rule.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.masks import Masks, boundary, concat, intersections, read_masks
+from ...geometry.masks import Masks, boundary, concat, read_masks
 from ...geometry.places import Origin, Place
-from ...geometry.polygons import Polygons, from_boxes, intersection_areas, rasterise, read_polygons
+from ...geometry.polygons import Polygons, from_boxes, rasterise, read_polygons
 from ...geometry.polygons import concat as concat_polygons
 from ...geometry.raster_files import RasterFiles
 from ...ingest.problems import Note, count_of
 from ..workers import Workers
 from .geometry import BOX, MASK, POLYGON
+from .layers import MaskLayer, PolygonLayer, Shapes
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 _SHOWN = 3
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
-
-
-class Layer(Protocol):
-    """One kind of region of every row, which can be intersected with another side's."""
-
-    @property
-    def area(self) -> Array:
-        """float64 [n]: pixels, or squared units of polygons."""
-        ...
-
-    def shared(self, other: Any, rows: Array, other_rows: Array, over: Any) -> Array:
-        """What pairs of rows share, float64 [k]."""
-        ...
-
-
-class MaskLayer(msgspec.Struct, frozen=True):
-    """Regions of pixels."""
-
-    masks: Masks
-    area: Array
-
-    def shared(self, other: MaskLayer, rows: Array, other_rows: Array, over: Any) -> Array:
-        """Pixels that pairs share, float64 [k]."""
-        return intersections(self.masks, other.masks, rows, other_rows, over).astype(np.float64)
-
-
-class PolygonLayer(msgspec.Struct, frozen=True):
-    """Polygons."""
-
-    polygons: Polygons
-    area: Array
-
-    def shared(self, other: PolygonLayer, rows: Array, other_rows: Array, over: Any) -> Array:
-        """Areas that pairs share, float64 [k]."""
-        return intersection_areas(self.polygons, other.polygons, rows, other_rows, over)
-
-    def geojson(self, rows: Array) -> pl.Series:
-        """Some rows as GeoJSON, String [k]."""
-        import shapely
-
-        texts = shapely.to_geojson(self.polygons.geometries[rows])
-        return pl.Series("geometry", texts.tolist(), dtype=pl.String)
-
-
-class BoxLayer(msgspec.Struct, frozen=True):
-    """Boxes, compared as shapes where area ranges go by something else than their areas."""
-
-    boxes: Array
-    area: Array
-
-    def shared(self, other: BoxLayer, rows: Array, other_rows: Array, over: Any) -> Array:
-        """Areas that pairs share, float64 [k], in the arithmetic of ``kernels.boxes.box_iou``."""
-        mine, theirs = self.boxes[rows], other.boxes[other_rows]
-        extent = np.minimum(mine[:, 2:], theirs[:, 2:]) - np.maximum(mine[:, :2], theirs[:, :2])
-        meet = (extent[:, 0] > 0) & (extent[:, 1] > 0)
-        return np.where(meet, extent[:, 0] * extent[:, 1], 0.0)
-
-
-class Shapes(msgspec.Struct, frozen=True):
-    """One side's rows as they are compared.
-
-    Attributes:
-        layers: the regions; IoU is the smallest of what each gives.
-        boxes: float64 [n, 4], bounding boxes.
-        told_area: float64 [n], what area ranges go by where that is not the regions' own area.
-    """
-
-    layers: tuple[Layer, ...]
-    boxes: Array
-    told_area: Array | None = None
-
-    @property
-    def area(self) -> Array:
-        """float64 [n], areas of the regions themselves."""
-        return self.layers[0].area
-
-    def geojson(self, rows: Array) -> pl.Series | None:
-        """Some rows as GeoJSON, String [k]; None where the regions are no polygons."""
-        first = self.layers[0]
-        return first.geojson(rows) if isinstance(first, PolygonLayer) else None
 
 
 class Objects(msgspec.Struct):
@@ -283,7 +204,7 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
 
     polygons = in_order(parts, joined)
     area = np.ascontiguousarray(polygons.area, np.float64)
-    return Shapes((PolygonLayer(polygons, area),), polygons.boxes)
+    return Shapes((PolygonLayer(area, polygons),), polygons.boxes)
 
 
 def _cornered(objects: Objects, rows: Array) -> Polygons:
@@ -343,8 +264,8 @@ def as_masks(
             parts.append((rows, rasterise(made(rows), height[rows], width[rows], threads.over)))
     masks = in_order(parts, concat) if parts else drawn.masks
     masks.measure(threads.over)
-    layers = [MaskLayer(masks, masks.area.astype(np.float64))]
+    layers = [MaskLayer(masks.area.astype(np.float64), masks)]
     if settings.boundary_ratio is not None:
         edge = boundary(masks, settings.boundary_ratio, threads.over)
-        layers.append(MaskLayer(edge, edge.area.astype(np.float64)))
+        layers.append(MaskLayer(edge.area.astype(np.float64), edge))
     return Shapes(tuple(layers), masks.boxes)

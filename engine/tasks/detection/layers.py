@@ -1,0 +1,178 @@
+"""What is compared of every row, and how alike two rows are: a kind of geometry is a layer.
+
+A layer says which pairs of rows may be alike enough to be looked at, and how alike a pair is. Of
+regions that is the IoU, i / (a + a' - i), and i / a of the detection against a crowd region, in
+double precision as pycocotools divides; pixels of masks are whole numbers, so that the same bits
+come out. Source: pycocotools ``rleIou``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.masks import Masks, intersections
+from ...geometry.polygons import Polygons, intersection_areas
+from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
+from ..workers import Workers
+
+Array = np.ndarray[Any, Any]
+
+
+class Meeting(msgspec.Struct, frozen=True):
+    """Which rows of the two sides may meet; predictions first, by place in their layouts.
+
+    Attributes:
+        datum: int32 [n] and [m], datum codes.
+        key: int32 [n] and [m]: rows of different keys do not meet.
+        row: int64 [n] and [m], rows of the tables.
+        boxes: float64 [n, 4] and [m, 4], bounding boxes.
+        crowd: bool [m], whether a ground truth counts as a crowd region.
+        n_datums: number of datums.
+        lowest: pairs that cannot be as alike may be missing; 0 for all that are above 0.
+    """
+
+    datum: tuple[Array, Array]
+    key: tuple[Array, Array]
+    row: tuple[Array, Array]
+    boxes: tuple[Array, Array]
+    crowd: Array
+    n_datums: int
+    lowest: float
+
+
+class Layer(Protocol):
+    """One kind of geometry of every row, that another side's can be held against."""
+
+    @property
+    def area(self) -> Array:
+        """float64 [n]: what area ranges go by where nothing else is told."""
+        ...
+
+    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+        """Pairs that may be alike: places int32 [k] in both layouts, by datum, ours and theirs."""
+        ...
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """How alike pairs of rows are, float64 [k]: 0 not at all, 1 wholly.
+
+        Args:
+            other: the ground truths' layer.
+            rows: int64 [k], rows of this side.
+            other_rows: int64 [k], rows of the other.
+            crowd: bool [k], whether that counts as a crowd region.
+            threads: where the work runs.
+        """
+        ...
+
+
+class Region(msgspec.Struct, frozen=True):
+    """Layers that cover an area, and are compared by how much of it they share."""
+
+    area: Array
+
+    def shared(self, other: Any, rows: Array, other_rows: Array, over: Any) -> Array:
+        """What pairs of rows share, float64 [k]."""
+        raise NotImplementedError
+
+    def candidates(self, other: Region, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+        """See :meth:`Layer.candidates`: by bounding boxes and areas."""
+        start, place = rows_by_datum(meeting.datum[0], meeting.n_datums)
+        area, other_area = self.area[meeting.row[0]], other.area[meeting.row[1]]
+        ours = start, place, meeting.boxes[0], area, meeting.key[0]
+        theirs = truths_by_datum(
+            meeting.datum[1],
+            meeting.n_datums,
+            meeting.boxes[1],
+            other_area,
+            meeting.key[1],
+            meeting.crowd,
+        )
+        lowest = meeting.lowest
+        found = threads.over(start, lambda a, b: candidates(a, b, ours, theirs, lowest))
+        return joined(found)
+
+    def similarity(
+        self, other: Region, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`Layer.similarity`: IoU."""
+        shared = self.shared(other, rows, other_rows, threads.over)
+        own = self.area[rows]
+        union = np.where(crowd, own, own + other.area[other_rows] - shared)
+        return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
+
+
+def joined(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Pairs of all ranges of datums one after the other, int32 [k] each."""
+    none = np.empty(0, np.int32)
+    p, g = (np.concatenate(parts) for parts in zip((none, none), *found, strict=True))
+    return p, g
+
+
+class MaskLayer(Region, frozen=True):
+    """Regions of pixels."""
+
+    masks: Masks
+
+    def shared(self, other: MaskLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Pixels that pairs share, float64 [k]."""
+        return intersections(self.masks, other.masks, rows, other_rows, over).astype(np.float64)
+
+
+class PolygonLayer(Region, frozen=True):
+    """Polygons."""
+
+    polygons: Polygons
+
+    def shared(self, other: PolygonLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Areas that pairs share, float64 [k]."""
+        return intersection_areas(self.polygons, other.polygons, rows, other_rows, over)
+
+    def geojson(self, rows: Array) -> pl.Series:
+        """Some rows as GeoJSON, String [k]."""
+        import shapely
+
+        texts = shapely.to_geojson(self.polygons.geometries[rows])
+        return pl.Series("geometry", texts.tolist(), dtype=pl.String)
+
+
+class BoxLayer(Region, frozen=True):
+    """Boxes, compared as shapes where area ranges go by something else than their areas."""
+
+    boxes: Array
+
+    def shared(self, other: BoxLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Areas that pairs share, float64 [k], in the arithmetic of ``kernels.boxes.box_iou``."""
+        mine, theirs = self.boxes[rows], other.boxes[other_rows]
+        extent = np.minimum(mine[:, 2:], theirs[:, 2:]) - np.maximum(mine[:, :2], theirs[:, :2])
+        meet = (extent[:, 0] > 0) & (extent[:, 1] > 0)
+        return np.where(meet, extent[:, 0] * extent[:, 1], 0.0)
+
+
+class Shapes(msgspec.Struct, frozen=True):
+    """One side's rows as they are compared.
+
+    Attributes:
+        layers: the geometry; rows are as alike as the layer says in which they are least so.
+        boxes: float64 [n, 4], bounding boxes.
+        told_area: float64 [n], what area ranges go by where that is not the first layer's own area.
+    """
+
+    layers: tuple[Layer, ...]
+    boxes: Array
+    told_area: Array | None = None
+
+    @property
+    def area(self) -> Array:
+        """float64 [n], areas of the geometry itself."""
+        return self.layers[0].area
+
+    def geojson(self, rows: Array) -> pl.Series | None:
+        """Some rows as GeoJSON, String [k]; None where the geometry is no polygon."""
+        first = self.layers[0]
+        return first.geojson(rows) if isinstance(first, PolygonLayer) else None
