@@ -32,3 +32,7 @@ RASTER_VALUE = Column(
     "raster_value", "number", "Pixel value that is the object; every value but 0 if absent.",
     ("pixel_value", "instance_value"),
 )  # fmt: skip
+RASTER_CODING = Column(
+    "raster_coding", "text", "What pixels of the file hold where that is not the index of a label:"
+    " cityscapes-ids, cityscapes-train-ids, ade20k, voc-indices, colors, ...",
+)  # fmt: skip

@@ -14,7 +14,7 @@ from .columns import (
     WIDTH,
 )
 from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
-from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
+from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_CODING, RASTER_VALUE
 from .wording import option
 
 LABEL_MAP = Column(
@@ -39,6 +39,13 @@ _BAND = Column(
 _VALUE = Column(
     RASTER_VALUE.name, "number", RASTER_VALUE.about, RASTER_VALUE.aliases, nullable=True
 )
+_CODING = Column(
+    RASTER_CODING.name,
+    RASTER_CODING.kind,
+    RASTER_CODING.about,
+    RASTER_CODING.aliases,
+    nullable=True,
+)
 _OPTIONAL = (
     LABEL_KEY,
     LABEL_VALUE,
@@ -47,6 +54,7 @@ _OPTIONAL = (
     LABEL_POLYGON,
     _BAND,
     _VALUE,
+    _CODING,
     HEIGHT,
     WIDTH,
     DATASET,

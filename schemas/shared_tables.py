@@ -53,6 +53,13 @@ INDEX = Column(
     ("label_index", "pixel_value", "train_id"),
     nullable=True,
 )
+COLOR = Column(
+    "color",
+    "text",
+    "Colour of the label's pixels in pictures: #804080 or 128,64,128.",
+    ("colour", "rgb"),
+    nullable=True,
+)
 ISTHING = Column(
     "isthing",
     "flag",
@@ -97,6 +104,6 @@ LABEL_TABLE = Table(
     "all",
     LABELS,
     (LABEL_ROW,),
-    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX, ISTHING),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX, COLOR, ISTHING),
     ("label_key", "label_value"),
 )

@@ -11,6 +11,8 @@ from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.errors import InputError
 
+from .label_map_folders import open_set
+
 
 def open_datums(thing: Any, storage_options: dict[str, str] | None = None) -> Source:
     """A table of datums, or a plain list of their ids."""
@@ -18,11 +20,12 @@ def open_datums(thing: Any, storage_options: dict[str, str] | None = None) -> So
 
 
 def open_labels(thing: Any, storage_options: dict[str, str] | None = None) -> Source:
-    """A table of labels, a plain list of their values, or a dict of value and name."""
+    """A table of labels, a list of their values, a dict of value and name, or a set's name."""
     if isinstance(thing, Mapping) and thing and not any(map(_is_column, thing.values())):
         frame = _frame({"label_value": list(thing), "label_name": list(thing.values())}, "labels")
         return Source(frame.lazy(), f"dict of {frame.height:,} labels")
-    return _open(thing, "label_value", "labels", storage_options)
+    known = open_set(thing) if isinstance(thing, str) else None
+    return known or _open(thing, "label_value", "labels", storage_options)
 
 
 def _open(thing: Any, column: str, role: str, storage_options: dict[str, str] | None) -> Source:

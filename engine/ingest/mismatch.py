@@ -231,7 +231,7 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
                 both = f"differ in {FORMS[name].differ}, and in {FORMS[other].differ}"
                 yield (name, other), both
         for before in ((), ("stem",)):
-            pattern = _around(*(_as_written(side, before) for side in (ours, theirs)))
+            pattern = around(*(_as_written(side, before) for side in (ours, theirs)))
             if pattern is not None:
                 yield (*before, pattern), "differ in what stands before or behind them"
     yield ("number",), "differ in everything but their last number"
@@ -241,7 +241,7 @@ def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
     return ids.to_frame("id").select(written(pl.col("id"), forms))["id"]
 
 
-def _around(ours: pl.Series, theirs: pl.Series) -> str | None:
+def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     """A regular expression for ids without what stands around all of one side."""
     ends = [_ends(side) for side in (ours, theirs)]
     if ends[0] == ends[1]:

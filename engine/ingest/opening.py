@@ -24,6 +24,7 @@ from evalengine.schemas.wording import option
 
 from .finding import Finder
 from .geometry_columns import says_boxes
+from .label_map_folders import read_alike
 from .lists import open_datums, open_labels
 from .values import paired_values
 
@@ -95,6 +96,7 @@ def open_inputs(
         if thing is not None:
             sources[role] = opener(thing, storage_options)
     _brought_together(sources, last)
+    read_alike(sources, options)
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})

@@ -51,8 +51,8 @@ def some_maps(seed: int = 0, n: int = 5, labels: int = 4) -> tuple[Any, Any]:
     return np.where(rng.random(truth.shape) < 0.8, truth, other), truth
 
 
-def write(path: Path | str, pixels: Any, **profile: Any) -> str:
-    """A raster file of one band, PNG or TIFF by its name."""
+def write(path: Path | str, pixels: Any, palette: Any = None, **profile: Any) -> str:
+    """A raster file of one band, or of several, PNG or TIFF by its name."""
     import rasterio
 
     driver = "PNG" if str(path).endswith("png") else "GTiff"
@@ -64,6 +64,8 @@ def write(path: Path | str, pixels: Any, **profile: Any) -> str:
             width=pixels.shape[-1], dtype=pixels.dtype, **profile,
         ) as file:  # fmt: skip
             file.write(bands)
+            if palette is not None:
+                file.write_colormap(1, palette)
     return str(path)
 
 

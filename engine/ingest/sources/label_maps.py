@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from evalengine.schemas.errors import InputError
 
+from ..annotations.format import stems_or_paths
 from .arrays import as_array, is_array
 from .source import Source
 
@@ -63,16 +64,22 @@ def open_label_maps(thing: Any) -> Source:
 def open_label_map_files(files: Sequence[str], description: str) -> Source:
     """Images as a table of ``datum_id``, the file's name without its extension, and ``raster``.
 
+    Where files of several folders have one name, all are told with their folders.
+
     Args:
         files: local paths, one a datum.
         description: what stands for them, for people.
 
     Raises:
-        InputError: two files of one name, in different folders or formats.
+        InputError: two files of one name in different formats.
     """
-    stems: dict[str, str] = {}
-    for file in files:
-        other = stems.setdefault(Path(file).stem, file)
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(file)) for file in files])
+    ids = stems_or_paths(
+        [os.path.relpath(file, folder).replace(os.sep, "/") for file in map(os.path.abspath, files)]
+    )
+    first: dict[str, str] = {}
+    for one, file in zip(ids, files, strict=True):
+        other = first.setdefault(one, file)
         if other != file:
             raise InputError(
                 f"{description}: a label map's datum is its file's name without the extension, and"
@@ -80,8 +87,7 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
                 " with datum_id and raster (the path)."
             )
     rows = pl.DataFrame(
-        {"datum_id": list(stems), "raster": list(stems.values())},
-        schema={"datum_id": pl.String, "raster": pl.String},
+        {"datum_id": ids, "raster": files}, schema={"datum_id": pl.String, "raster": pl.String}
     )
     return Source(rows.lazy(), description, "raster", tuple(files))
 

@@ -13,12 +13,14 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from evalengine.ingest.label_map_sets import LISTED, MAPS
 from evalengine.schemas.errors import ReadError
 
 from .foreign import foreign
 from .formats import by_extension
 
 _REMOTE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_MASKS = "SegmentationClass"  # of Pascal VOC's layout: one of several folders of PNGs
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -104,7 +106,9 @@ def _in_folder(path: str) -> list[str]:
         return readable
     if not readable:
         raise ReadError(
-            _foreign(found) or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
+            _foreign(found)
+            or _lossy(path, found)
+            or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
         )
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
@@ -115,7 +119,14 @@ def _in_folder(path: str) -> list[str]:
 
 def _of_one_kind(files: Sequence[str]) -> list[str]:
     """The tables among files, or the label maps where there is no table."""
-    readable = [name for name in files if by_extension(name)]
+    readable = [name for name in files if by_extension(name) and os.path.basename(name) != LISTED]
+    for end in MAPS:  # what a data set has beside them is no table, nor another map
+        maps = [name for name in readable if os.path.splitext(name)[0].endswith(end)]
+        if maps:
+            return maps
+    maps = [name for name in readable if os.path.basename(os.path.dirname(name)) == _MASKS]
+    if maps:
+        return maps
     tables = [name for name in readable if by_extension(name) != "raster"]
     return tables or readable  # a chart beside tables is no label map
 
@@ -139,6 +150,17 @@ def _foreign(files: Sequence[str]) -> str | None:
                 other = foreign(file.read(4096))
             return f"{name}: {other}" if other else None
     return None
+
+
+def _lossy(path: str, files: Sequence[str]) -> str | None:
+    """That files are JPEG, which no label map can be."""
+    found = [name for name in files if name.lower().endswith((".jpg", ".jpeg"))]
+    if not found:
+        return None
+    return (
+        f"{path}: the folder holds JPEG files ({os.path.basename(found[0])!r}, ...). They lose"
+        " values of pixels: label maps are written as PNG or TIFF."
+    )
 
 
 def _near(path: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...geometry.masks import boundary_depth
+from ...ingest.label_map_sets import is_coloured
 from ...kernels.segment_edges import colour_ids, segment_edges
 from ...schemas.errors import InputError
 from .histograms import narrowed
@@ -59,6 +60,11 @@ class IdMap(Map):
                 " and 0 where there is no segment."
             )
         return ids
+
+
+def map_of(place: MapRow, stack: ExitStack) -> Map:
+    """A label map, whose pixels are packed colours where its coding is of colours."""
+    return (IdMap if is_coloured(place.coding) else Map)(place, stack)
 
 
 class EdgeMap(IdMap):

@@ -13,6 +13,7 @@ from ...ingest.problems import count_of
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs
+from .id_maps import map_of
 from .rasters import Map, MapRow, Resampled, Window, aligned, in_thread, quiet, windows_of
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +43,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def count_maps(
-    pairs: list[Pair], workers: Workers, *, resample: bool, opens: Opens = Map
+    pairs: list[Pair], workers: Workers, *, resample: bool, opens: Opens = map_of
 ) -> tuple[Pairs, Array]:
     """Joint histograms of all pairs, and which predicted maps were brought onto another grid.
 
@@ -93,7 +94,7 @@ def _refuse(wrong: list[str]) -> None:
 
 
 def opened_pair(
-    pair: Pair, stack: ExitStack, *, resample: bool, opens: Opens = Map
+    pair: Pair, stack: ExitStack, *, resample: bool, opens: Opens = map_of
 ) -> tuple[Map | None, Map | None]:
     """Both label maps, the predicted one on the grid of the other.
 
@@ -113,7 +114,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
     wrong: list[str] = []
     for place in range(first, last):
         truth, found = pairs[place]
-        if opens is Map and truth is not None and found is not None:
+        if opens is map_of and truth is not None and found is not None:
             a, b = truth.pixels, found.pixels
             if (
                 a is not None

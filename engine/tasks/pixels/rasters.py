@@ -51,6 +51,7 @@ class MapRow(msgspec.Struct, frozen=True):
         pixels: integers [h, w], where it is in memory, or what becomes them when it is looked at.
         path: of the file, where it is in one.
         band: of the file, from 1; None for its only one.
+        coding: what its values mean, one of ``ingest.label_map_sets``; empty for indices.
     """
 
     row: int
@@ -58,6 +59,7 @@ class MapRow(msgspec.Struct, frozen=True):
     pixels: Array | Later | None = None
     path: str = ""
     band: int | None = None
+    coding: str = ""
 
     @property
     def named(self) -> str:

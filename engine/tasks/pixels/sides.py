@@ -11,6 +11,7 @@ import polars as pl
 from ...geometry.packed_maps import PackedMap
 from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
+from ...ingest.label_map_sets import CODINGS, GREY, OWN_COLOURS, is_known
 from ...ingest.label_maps import FORMS
 from ...ingest.problems import count_of
 from ...schemas.contract import DEFAULT_LABEL_KEY
@@ -91,17 +92,35 @@ class Side(msgspec.Struct):
             values = values.set(pl.Series(~wanted), None)
         bands = self.column("raster_band")
         if values.dtype == pl.String:
-            paths = self._paths(values)
+            paths, codings = self._paths(values), self.codings()
             return [
                 None
                 if path is None
-                else MapRow(i, self.row, path=path, band=None if band is None else int(band))
-                for i, (path, band) in enumerate(zip(paths, bands, strict=True))
+                else MapRow(
+                    i, self.row, path=path, band=None if band is None else int(band), coding=coding
+                )
+                for i, (path, band, coding) in enumerate(zip(paths, bands, codings, strict=True))
             ]
         return [
             None if one is None else MapRow(i, self.row, pixels=self._checked(i, one))
             for i, one in enumerate(_arrays(values))
         ]
+
+    def codings(self) -> list[str]:
+        """What values of each row's file mean; empty for indices of labels.
+
+        Raises:
+            InputError: a coding that there is not.
+        """
+        found = [one or "" for one in self.column("raster_coding")]
+        wrong = [i for i, one in enumerate(found) if one and not is_known(one)]
+        if wrong:
+            raise InputError(
+                f"column 'raster_coding': {count_of(len(wrong), 'row')} with what is no coding,"
+                f" first {self.row(wrong[0])}: {found[wrong[0]]!r}. Known are"
+                f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}."
+            )
+        return found
 
     def _checked(self, row: int, pixels: Array | PackedMap) -> Array | PackedMap:
         if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:

@@ -18,8 +18,9 @@ from ..pixels.histograms import NOTHING, Pairs
 from ..pixels.maps import count_maps
 from ..pixels.sides import Side, side_of
 from ..workers import Workers
+from .coded import IGNORED, decoded
 from .grid_notes import resampling_notes
-from .naming import apply_map, ignored_codes, index_names, labels_of
+from .naming import Names, apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
 from .units import Units, declared_codes, distinct, images_of, seen_of, summed, with_keys
 
@@ -99,12 +100,25 @@ def _label_maps(
     pairs = list(zip(*placed, strict=True))
     counted, resampled = count_maps(pairs, workers, resample=settings.resample)
     frames.notes += resampling_notes(resampled, counted, units, truth.ids)
-    if settings.ignore_index is not None:
-        kept = counted.truth != settings.ignore_index
-        counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
-    labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, settings)
+    names = index_names(frames, settings)
+    counted = _decoded(counted, (truth, found), units, names)
+    kept = (counted.truth != IGNORED) & (
+        counted.truth != _or_nothing(settings.ignore_index, IGNORED)
+    )
+    counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
+    labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, names, settings)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
     return labels, pixels
+
+
+def _decoded(counted: Pairs, sides: tuple[Side, Side], units: Units, names: Names | None) -> Pairs:
+    """Pairs of indices, of values as files hold them."""
+    both = []
+    for side, values in zip(sides, (counted.truth, counted.found), strict=True):
+        row = np.zeros(units.datum.size, np.int64)
+        row[units.of(side)] = np.arange(side.frame.height)
+        both.append(decoded(side, row[counted.place], values, counted.count, names))
+    return Pairs(counted.place, both[0], both[1], counted.count)
 
 
 def _coded_indices(
@@ -112,10 +126,10 @@ def _coded_indices(
     sides: tuple[Side, Side],
     counted: Pairs,
     units: Units,
+    names: Names | None,
     settings: Settings,
 ) -> tuple[Labels, list[Array], Array]:
     """Labels of all indices, label codes of both columns of pairs (-1 for none), ignored labels."""
-    names = index_names(frames, settings)
     values, keys, spread = [], [], []
     pairs = {}
     for side, index in zip(sides, (counted.truth, counted.found), strict=True):
@@ -137,8 +151,8 @@ def _coded_indices(
     return labels, codes, ignored_codes(labels, names, settings, codes[0])
 
 
-def _or_nothing(index: int | None) -> int:
-    return NOTHING if index is None else index
+def _or_nothing(index: int | None, nothing: int = NOTHING) -> int:
+    return nothing if index is None else index
 
 
 def pixels_of(

@@ -23,7 +23,8 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums
 from ..image_sizes import declared_sizes, sizes_in
-from ..pixels.rasters import Map, MapRow, in_thread, quiet
+from ..pixels.id_maps import map_of
+from ..pixels.rasters import MapRow, in_thread, quiet
 from ..pixels.sides import Side
 from ..workers import Workers
 from .settings import Settings
@@ -222,7 +223,7 @@ def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
             for place in places[first:last]:
                 by_value = ValueRuns()
                 with ExitStack() as stack:
-                    opened = Map(place, stack)
+                    opened = map_of(place, stack)
                     _refuse_size(place.named, opened.shape)
                     for window in opened.strips(tuning().strip_pixels):
                         by_value.add(window.top, opened.read(window))

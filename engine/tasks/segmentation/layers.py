@@ -15,8 +15,10 @@ from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Pixels
 from ..encoding import encode_labels
+from ..pixels.histograms import NOTHING
 from ..pixels.sides import Side
 from ..workers import Workers
+from .coded import IGNORED, decoded
 from .layer_masks import Layers, Sizes, layers_of, with_polygons
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
 from .one_grid import refuse_other_grids
@@ -80,9 +82,11 @@ def count_layers(
         with_polygons(layers, side, sizes, settings, workers)
         for layers, side in zip(read, sides, strict=True)
     ]
+    names = index_names(frames, settings)
+    read = [_decoded(layers, side, names) for layers, side in zip(read, sides, strict=True)]
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
-    labels, coded, dropped = _labelled(frames, sides, read, units, settings)
+    labels, coded, dropped = _labelled(frames, sides, read, units, names, settings)
     truth, found = (
         _united(side, layers, code, units, len(labels), ignored if side is sides[1] else None)
         for side, layers, code in zip(sides, read, coded, strict=True)
@@ -110,17 +114,30 @@ def count_layers(
     )
 
 
+def _decoded(layers: Layers, side: Side, names: Names | None) -> Layers:
+    if layers.index is None:
+        return layers
+    index = decoded(side, layers.row, layers.index, layers.masks.area, names)
+    return Layers(layers.masks, layers.row, index)
+
+
 def _without(
     side: Side, layers: Layers, units: Units, settings: Settings, ignore: int | None
 ) -> tuple[Masks, Layers]:
     """Pixels of each unit that count nowhere, a mask a unit; the side without background."""
     none = np.zeros(layers.row.size, bool)
-    drop = none if layers.index is None or ignore is None else layers.index == ignore
+    drop = none
+    if layers.index is not None:
+        drop = (
+            layers.index == IGNORED if ignore is None else np.isin(layers.index, (ignore, IGNORED))
+        )
     unit = units.of(side)[layers.row]
     gone = union_by(layers.masks.take(np.flatnonzero(drop)), _int32(unit[drop]), units.datum.size)
     blank = none
-    if layers.index is not None and settings.background is not None:
-        blank = layers.index == settings.background
+    if layers.index is not None:
+        blank = layers.index == NOTHING
+        if settings.background is not None:
+            blank |= layers.index == settings.background
     kept = np.flatnonzero(~drop & ~blank)
     index = None if layers.index is None else layers.index[kept]
     return gone, Layers(layers.masks.take(kept), layers.row[kept], index)
@@ -131,10 +148,10 @@ def _labelled(
     sides: tuple[Side, Side],
     read: list[Layers],
     units: Units,
+    names: Names | None,
     settings: Settings,
 ) -> tuple[Labels, list[Array], Array]:
     """Labels of both sides, the label code of every mask, and which labels are ignored."""
-    names: Names | None = index_names(frames, settings)
     dtypes = [side.frame.schema["label_value"] for side in sides if side.layered]
     values, keys, spread = [], [], []
     pairs: dict[str, pl.DataFrame] = {}

@@ -13,6 +13,7 @@ import polars as pl
 from ...ingest import dtypes, meeting
 from ...ingest.frames import Frames
 from ...ingest.label_map import read_label_map
+from ...ingest.label_map_sets import colour_of
 from ...ingest.problems import Note, count_of, listing
 from ...ingest.relabel import relabel
 from ...schemas.contract import GROUND_TRUTHS
@@ -30,10 +31,12 @@ class Names(msgspec.Struct, frozen=True):
     Attributes:
         of_key: label key, or None for every key -> index -> label value.
         dtype: of label values.
+        colours: packed colour -> index, of labels that have one.
     """
 
     of_key: dict[str | None, dict[int, Any]]
     dtype: pl.DataType
+    colours: dict[int, int]
 
     def of(self, key: str) -> Mapping[int, Any]:
         """Names under one label key."""
@@ -75,6 +78,7 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
     keys = labels["label_key"].to_list() if "label_key" in labels.columns else None
     of_key: dict[str | None, dict[int, Any]] = {}
     free: dict[str | None, Any] = {}
+    colours: dict[int, int] = {}
     for row, value in enumerate(labels["label_value"].to_list()):
         key = None if keys is None else keys[row]
         known = of_key.setdefault(key, {})
@@ -98,6 +102,8 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
                 f" {option('label_map', {str(value): str(known[index])})}."
             )
         known[index] = value
+        if "color" in labels.columns and labels["color"][row] is not None:
+            colours[_colour(labels["color"][row], value)] = index
     ignored = settings.ignore_index
     if "index" not in labels.columns and not dtype.is_integer():
         taken = [known[ignored] for known in of_key.values() if ignored in known]
@@ -106,7 +112,16 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
                 Note("ignored_index_named", f"labels: in order of index, {taken[0]!r} is index"
                      f" {ignored}, which is ignored. A column 'index' says otherwise.")
             )  # fmt: skip
-    return Names(of_key, dtype)
+    return Names(of_key, dtype, colours)
+
+
+def _colour(text: str, label: Any) -> int:
+    colour = colour_of(text)
+    if colour is None:
+        raise InputError(
+            f"labels: {text!r} of {label!r} is no colour. Write #804080, or 128,64,128."
+        )
+    return colour
 
 
 def _but(left_out: int | None) -> Any:

@@ -1,0 +1,75 @@
+"""Values of pixels that are coded otherwise than by index become indices of labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ingest.label_map_sets import UNKNOWN, VOID, is_coloured, numbers_of
+from ...ingest.problems import count_of
+from ...schemas.contract import GROUND_TRUTHS
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ..pixels.histograms import NOTHING
+from ..pixels.sides import Side
+from .naming import Names
+
+Array = np.ndarray[Any, Any]
+
+IGNORED = NOTHING + 1
+"""Index of ground-truth pixels that count nowhere, as their coding has it."""
+
+
+def decoded(side: Side, row: Array, index: Array, pixels: Array, names: Names | None) -> Array:
+    """Indices of labels, of values as files hold them; void is ``IGNORED`` or ``NOTHING``.
+
+    Args:
+        side: whose values they are.
+        row: int64 [n], row of the side that each is of.
+        index: int64 [n], the values.
+        pixels: int64 [n], how many pixels have each, for messages.
+        names: of labels, for their colours.
+
+    Raises:
+        InputError: a value that means nothing, with its count and first datum.
+    """
+    if "raster_coding" not in side.frame.columns:
+        return index
+    void = IGNORED if side.role == GROUND_TRUTHS else NOTHING
+    codings = np.array(side.codings())
+    out = index.copy()
+    for coding in sorted({*codings.tolist()} - {""}):
+        here = np.flatnonzero((codings == coding)[row] & (index != NOTHING))
+        numbers = numbers_of(coding, index[here], {} if names is None else names.colours)
+        wrong = here[numbers == UNKNOWN]
+        if wrong.size:
+            raise InputError(_meaningless(side, coding, row[wrong], index[wrong], pixels[wrong]))
+        out[here] = np.where(numbers == VOID, void, numbers)
+    return out
+
+
+def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> str:
+    """That values have no label, which ones, and where the first is."""
+    most = np.unique(index)
+    shown = ", ".join(_told(coding, int(one)) for one in most[:3])
+    more = f" and {most.size - 3:,} more" if most.size > 3 else ""
+    what = "colour" if is_coloured(coding) else "value"
+    way = (
+        "Were the files resized with interpolation, or saved as JPEG? Else say which colour is"
+        f" which label: {option('labels')} with a table of label_value and color."
+        if is_coloured(coding)
+        else f"Say which index is which label: {option('labels')}."
+    )
+    return (
+        f"{side.called}: {count_of(most.size, what)} without a label in {coding}: {shown}{more},"
+        f" {count_of(int(pixels.sum()), 'pixel')} in"
+        f" {count_of(np.unique(side.datum[row]).size, 'datum')}, first"
+        f" {side.numbered(int(row.min()))}. {way}"
+    )
+
+
+def _told(coding: str, value: int) -> str:
+    if not is_coloured(coding):
+        return str(value)
+    return f"({value & 255}, {value >> 8 & 255}, {value >> 16})"
