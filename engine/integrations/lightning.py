@@ -99,21 +99,8 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
         """Score and log."""
         self._log(trainer, pl_module, self.prefix[0])
 
-    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin anew."""
-        self._collectors = {}
-
-    def on_test_batch_end(
-        self,
-        trainer: Any,
-        pl_module: Any,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """Keep a batch."""
-        self._add(outputs, dataloader_idx)
+    on_test_epoch_start = on_validation_epoch_start
+    on_test_batch_end = on_validation_batch_end
 
     def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Score and log."""
