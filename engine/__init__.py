@@ -18,7 +18,7 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, compare, explain, find_slices, metrics_table, score, warmup
+    from .api import check, compare, explain, find_errors, find_slices, metrics_table, score, warmup
     from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
@@ -48,6 +48,7 @@ _HOMES = {
     "check": "api",
     "compare": "api",
     "explain": "api",
+    "find_errors": "api",
     "find_slices": "api",
     "metrics_table": "api",
     "warmup": "api",
@@ -100,6 +101,7 @@ __all__ = [
     "convert_coco",
     "convert_trec",
     "explain",
+    "find_errors",
     "find_slices",
     "fuse",
     "judge",

@@ -21,6 +21,7 @@ from .schemas.options import Options
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
+    from .analysis.error_table import FoundErrors
     from .analysis.slice_table import FoundSlices
     from .schemas.named import Named
     from .statistics.comparison import Comparison
@@ -188,6 +189,63 @@ def compare(
         common=common,
         adjust=adjust,
         test=test,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        progress=progress,
+    )
+
+
+def find_errors(
+    run: Any,
+    ground_truths: Any = None,
+    *,
+    top: int = 50,
+    sort: str = "loss",
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundErrors:
+    """Find what is wrong in a run, the worst datums first.
+
+    Args:
+        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+            them. Rows of errors of a scored run need the metric that makes them (``Errors`` in
+            detection).
+        ground_truths: of predictions that are not scored yet.
+        top: how many datums, and how many rows.
+        sort: order of the rows: ``loss``, by how wrong their datums are, or ``score``, by how sure
+            predictions were, with what was missed at the end.
+        datums: table of all datums, of predictions that are not scored yet.
+        labels: table or list of declared classes, of predictions that are not scored yet.
+        options: options to start from; those named here win.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows what the run is at; or called with the name of each step.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        :class:`evalengine.analysis.error_table.FoundErrors`: ``datums``, and ``rows`` in tasks
+        where rows are right or wrong.
+
+    Raises:
+        ResultError: a run in bounded memory, which keeps nothing of single datums; a scored run
+            without rows of errors.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
+    """
+    from .finding_errors import found_errors
+
+    return found_errors(
+        run,
+        ground_truths,
+        make_options(options, **named),
+        top=top,
+        sort=sort,
         datums=datums,
         labels=labels,
         storage_options=storage_options,

@@ -12,25 +12,23 @@ import numpy as np
 import polars as pl
 
 from . import scoring
-from .executors import Threads
+from .held_runs import card_of, is_scored, tallied_of
 from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS
-from .schemas.errors import InputError, OptionError, ResultError, unknown
+from .schemas.errors import InputError, OptionError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import in_python, option
-from .scorecard.card import Scorecard, load
-from .scorecard.storage import RUN_FILE, TALLY_FILE
+from .scorecard.card import Scorecard
 from .statistics.comparing import Compared, compare_runs, same_kind
 from .statistics.comparison import Comparison
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
 from .statistics.multiple import ADJUSTMENTS, nothing_found
 from .statistics.significance import RANDOMISATION, TESTS
-from .tally import stored
 from .tasks.encoding import draw_keys
 
 Progress = scoring.Progress
@@ -82,7 +80,7 @@ def compared(
     cards: dict[str, Scorecard] = {}
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
-        cards[name] = _card(run, ground_truths, options, datums, labels, storage_options)
+        cards[name] = card_of(run, ground_truths, options, datums, labels, storage_options)
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     refuse_other_rules(cards, options)
     same_kind(tallied)
@@ -211,7 +209,7 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
 
 def _all_read(runs: Sequence[Any], **tables: Any) -> None:
     """Refuse tables that nothing is scored with."""
-    if not all(isinstance(run, Scorecard) or is_saved(run) for run in runs):
+    if not all(is_scored(run) for run in runs):
         return
     for name, given in tables.items():
         if given is not None:
@@ -271,63 +269,10 @@ def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
     )
 
 
-def is_saved(run: Any) -> bool:
-    """Whether a run is the folder of a saved result."""
-    return isinstance(run, (str, Path)) and (Path(run) / RUN_FILE).is_file()
-
-
-def _card(
-    run: Any,
-    ground_truths: Any,
-    options: Options,
-    datums: Any,
-    labels: Any,
-    storage_options: dict[str, str] | None,
-) -> Scorecard:
-    if isinstance(run, Scorecard):
-        return run
-    if is_saved(run):
-        saved: Scorecard = load(run)
-        return saved
-    return scoring.run(
-        run,
-        ground_truths,
-        options,
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        held=True,
-    )
-
-
 def _source(run: Any, card: Scorecard) -> str:
     if isinstance(run, (str, Path)):
         return str(run)
     return str(card.folder) if card.folder is not None else type(run).__name__
-
-
-def tallied_of(name: str, card: Scorecard) -> Tallied:
-    """What a run's numbers were made of.
-
-    Raises:
-        ResultError: it was not kept, or by another version.
-    """
-    if card.tallied is not None:
-        kept: Tallied = card.tallied
-        return kept
-    if card.folder is None:
-        raise ResultError(
-            f"{name}: this scorecard does not hold what comparing needs, as none does that was made"
-            " in bounded memory, by workers, or copied. Compare the tables themselves."
-        )
-    path = card.folder / TALLY_FILE
-    if not path.is_file():
-        raise ResultError(
-            f"{card.folder} keeps nothing to compare: it was made in bounded memory, of too many"
-            " rows, or by an earlier version. Compare the tables themselves."
-        )
-    plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
-    return Tallied(plan, stored.load(path), Threads(card.options.threads))
 
 
 def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:

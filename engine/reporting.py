@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .comparing import compared, refuse_other_rules, tallied_of
+from .comparing import compared, refuse_other_rules
 from .comparing import margins as margins_of
+from .held_runs import tallied_of
 from .progress import heard, silent
 from .report.page import Gate
 from .report.writing import as_page, write_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
@@ -127,12 +127,14 @@ def run(
     progress: Progress | bool | None = None,
     held: bool = False,
     paged: bool = False,
+    showing: Collection[str] = (),
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
     With ``held`` all rows are held in memory and no intervals are made, for comparing. With
     ``paged`` what the report draws from is counted too, whatever the metrics; the default set
-    counts it anyway where rows are held in memory.
+    counts it anyway where rows are held in memory. The frames of ``showing`` are made too, where
+    the task has them.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress if callable(progress) else silent
@@ -142,7 +144,7 @@ def run(
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
              "labels": labels}  # fmt: skip
-    plan = msgspec.structs.replace(plan, paged=paged)
+    plan = msgspec.structs.replace(planner.showing(plan, showing), paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     if not held and (executor is None or pool or address):

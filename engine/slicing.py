@@ -14,7 +14,7 @@ from .analysis.slice_columns import conditions_of
 from .analysis.slice_table import SCHEMA, FoundSlices
 from .analysis.worst import losses_of
 from .analysis.worst_slices import Slice, errors_of, worst_slices
-from .comparing import is_saved, tallied_of
+from .held_runs import card_of, is_scored, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.problems import count_of, listing
 from .ingest.sources.tables import open_source
@@ -28,7 +28,7 @@ from .schemas.options import Options
 from .schemas.shared_tables import DATUM_TABLE
 from .schemas.tables import contracts
 from .schemas.wording import option
-from .scorecard.card import Scorecard, load
+from .scorecard.card import Scorecard
 from .statistics.multiple import benjamini_hochberg
 from .statistics.slice_tests import Held, hold, leading
 from .tasks.encoding import draw_keys
@@ -153,28 +153,16 @@ def _scored(
     tell: Any,
 ) -> tuple[Scorecard, Any]:
     """The run, and the table of its datums; None where its own slice columns are all there are."""
-    if isinstance(run, Scorecard) or is_saved(run):
-        for name, given in (("ground_truths", ground_truths), ("labels", labels)):
-            if given is not None:
-                raise OptionError(
-                    f"{option(name)} is given, but the run is scored already: leave it out."
-                )
-        return (run if isinstance(run, Scorecard) else load(run)), datums
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, labels=labels)
+        return card_of(run, None, options, None, None, None), datums
     tell("scoring")
     plain = options.replace(draws=None, seed=None, method=None)
     if options.cluster is None:
         plain = plain.replace(intervals=None)
     if datums is not None:
         plain = plain.replace(by=())
-    card = scoring.run(
-        run,
-        ground_truths,
-        plain,
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        held=True,
-    )
+    card = card_of(run, ground_truths, plain, datums, labels, storage_options)
     one_table = datums is None and not options.by and ground_truths is None
     return card, run if one_table else datums
 

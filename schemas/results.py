@@ -121,12 +121,16 @@ ERRORS: Schema = {
     "annotation_id": None,
     "annotation_label": None,
     "mended": pl.Boolean,
+    **dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64),
+    **dict.fromkeys(
+        (f"annotation_{side}" for side in ("xmin", "ymin", "xmax", "ymax")), pl.Float64
+    ),
 }
 """One row per wrong prediction (Cls, Loc, Both, Dupe, Bkg) or ground truth that was missed (Miss).
 
 ``label_value`` is the prediction's, or that of what was missed; ``annotation_id`` and
 ``annotation_label`` tell the ground truth that it is held against, ``mended`` whether the
-prediction would be the one to hit it.
+prediction would be the one to hit it. Boxes are those of the tables, or those around their shapes.
 """
 
 PER_DATUM: Schema = {

@@ -42,7 +42,7 @@ def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
     values the order is by what else is wrong with the datums, then by id.
 
     Args:
-        tallied: the run, held or loaded; see :func:`evalengine.comparing.tallied_of`, which says
+        tallied: the run, held or loaded; see :func:`evalengine.held_runs.tallied_of`, which says
             why there is none of runs in bounded memory.
         n: how many at most.
 

@@ -24,6 +24,7 @@ from .base import (
 )
 from .compare import compare
 from .convert import convert
+from .errors import errors
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
@@ -230,6 +231,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(compare)
+cli.add_command(errors)
 cli.add_command(slices)
 cli.add_command(convert)
 cli.add_command(report)

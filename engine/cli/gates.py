@@ -165,7 +165,7 @@ def compared_gates(
         return lambda comparison: []
     if len(runs) != 2:
         raise click.UsageError("gates are of two runs: the first is the baseline of the second.")
-    from ..comparing import is_saved
+    from ..held_runs import is_saved
     from ..jobs.checking import check_gates
     from ..jobs.gates import parse_gates
     from ..jobs.surely import compared_numbers, refuse_own_intervals

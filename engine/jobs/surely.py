@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
-from ..comparing import margins, tallied_of
+from ..comparing import margins
+from ..held_runs import tallied_of
 from ..schemas.errors import OptionError, ResultError
 from ..schemas.intervals import LEVEL
 from ..schemas.options import Options

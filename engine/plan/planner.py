@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -242,6 +242,17 @@ _NAMED = 5
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
     """The plan with some of its metrics alone, as tables that are not at hand left it."""
     return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
+
+
+def filling(task: str, frame: str) -> tuple[Metric, ...]:
+    """Metrics of a task that fill a frame."""
+    return tuple(one for one in metrics.all_metrics(task).values() if one.frame == frame)
+
+
+def showing(plan: Plan, frames: Collection[str]) -> Plan:
+    """The plan with the metrics that fill some frames beside its own, where its task has them."""
+    more = [one for frame in frames for one in filling(plan.task, frame)]
+    return _with(plan, (*plan.metrics, *(one for one in more if one not in plan.metrics)))
 
 
 def _with(plan: Plan, chosen: tuple[Metric, ...]) -> Plan:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ..ingest.problems import count_of
+from .frames import html_table
 from .show import show_frame, write_text
 from .summary import UNDEFINED, markdown_table, number, plain
 from .verdicts import probability
@@ -81,13 +82,8 @@ def as_markdown(found: FoundSlices) -> str:
 def as_html(found: FoundSlices) -> str:
     """For notebooks."""
     header, rows = _table(found)
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
     notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in found.notes)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-    return f"<div><p>{html.escape(heading(found))}</p>{table}{notes}</div>"
+    return f"<div><p>{html.escape(heading(found))}</p>{html_table(header, rows)}{notes}</div>"
 
 
 def show(found: FoundSlices, form: str, out: IO[str], notes: Sequence[str]) -> None:

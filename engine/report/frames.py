@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -36,6 +38,23 @@ def markdown_frame(frame: pl.DataFrame) -> str:
     right = [dtype.is_numeric() for dtype in frame.dtypes]
     rows = list(zip(*_cells(frame), strict=True))
     return markdown_table(frame.columns, rows, right=right) + "\n"
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells as an HTML table, nothing where there are no rows."""
+    if not rows:
+        return ""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_frame(frame: pl.DataFrame) -> str:
+    """All rows of a frame as an HTML table; columns without a value in any row are left out."""
+    frame = _filled(frame)
+    return html_table(frame.columns, list(zip(*_cells(frame), strict=True)))
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.analysis.worst import losses_of, worse_since, worst, worst_codes
-from evalengine.comparing import tallied_of
+from evalengine.held_runs import tallied_of
 from evalengine.schemas.errors import ResultError
 from evalengine.tasks.task import Losses
 

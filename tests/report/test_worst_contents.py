@@ -13,8 +13,8 @@ import pytest
 
 import evalengine as ee
 from evalengine.analysis.worst import worst
-from evalengine.comparing import tallied_of
 from evalengine.geometry.mask_runs import from_pixels, to_rle
+from evalengine.held_runs import tallied_of
 from evalengine.report.contents import AllShown, contents
 from evalengine.tasks.contents import (
     BOXES,

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...ingest.boxes import CORNER_NAMES
 from ...kernels.detection_errors import (
     BACKGROUND,
     BOTH,
@@ -35,7 +36,7 @@ from ...tally.merging import merge_ranked
 from ...tally.ranked import Ranked, Variants
 from ...tally.ranked_view import Beside
 from ..workers import Workers
-from .encode import Batch
+from .encode import Batch, Side
 from .matching import Matched
 from .near import Near
 from .outcomes import annotation_ids
@@ -349,8 +350,22 @@ def _rows(
             "annotation_id": annotation_ids(batch).gather(pl.Series(gt_row).set(none, None)),
             "annotation_label": table["label_value"].gather(pl.Series(gt_label).set(none, None)),
             "mended": pl.Series(np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)]),
+            **_boxes("", batch.predictions, ranked.row[wrong], np.r_[: wrong.size], label.size),
+            **_boxes(
+                "annotation_", batch.ground_truths, gt_row[there], np.flatnonzero(there), label.size
+            ),
         }
     )
+
+
+def _boxes(before: str, side: Side, rows: Array, places: Array, n: int) -> dict[str, pl.Series]:
+    """Corners of some rows of a table at some of ``n`` places, null at all others."""
+    corners = np.full((n, 4), np.nan)
+    corners[places] = side.boxes(rows)
+    return {
+        before + name: pl.Series(column, nan_to_null=True)
+        for name, column in zip(CORNER_NAMES, corners.T, strict=True)
+    }
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:

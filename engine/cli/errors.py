@@ -1,0 +1,68 @@
+"""The command that lists what is wrong in a run."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .base import WithOptions, arguments, progress_line, with_tables
+
+
+@click.command(cls=WithOptions)
+@click.argument("run", type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
+@click.option(
+    "--top", type=click.IntRange(1), default=50, show_default=True, help="How many to show."
+)
+@click.option("--rows", is_flag=True, help="Single rows that are wrong, with their boxes.")
+@click.option(
+    "--sort", type=click.Choice(("loss", "score")), default="loss", show_default=True,
+    help="Order of rows: by how wrong their datums are, or by how sure predictions were.",
+)  # fmt: skip
+@click.option(
+    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
+    default="table", help="How to print them.",
+)  # fmt: skip
+@with_tables
+def errors(
+    run: str,
+    ground_truths: str | None,
+    top: int,
+    rows: bool,
+    sort: str,
+    form: str,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """List what is wrong in RUN, the worst datums first.
+
+    RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
+    that holds both sides. Each datum is told with its own number and why it is bad; --rows lists
+    the predictions that are wrong and the ground truths that were missed.
+
+    \b
+    Example:
+      evalengine errors preds.parquet gts.parquet --top 20
+      evalengine errors preds.parquet gts.parquet --rows --sort score --format csv
+    """
+    if sort != "loss" and not rows:
+        raise click.UsageError("--sort is of --rows: add it.")
+    given = arguments(storage, datums, labels, fields)
+    with progress_line() as progress:
+        from ..api import find_errors
+
+        found = find_errors(run, ground_truths, top=top, sort=sort, progress=progress, **given)
+    from ..report.found_errors import show
+    from ..schemas.wording import in_shell
+
+    if rows and found.rows is None:
+        raise click.UsageError("this task judges datums as wholes: leave --rows out.")
+    notes = [in_shell(note) for note in found.said]
+    show(found, form, sys.stdout, notes, rows=rows)
+    if form not in ("table",):
+        for note in notes:
+            click.echo(f"note: {note}", err=True)

@@ -1,0 +1,78 @@
+"""From a run to what is wrong in it: the worst datums, and the rows that make them so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from . import scoring
+from .analysis.error_table import FoundErrors
+from .analysis.worst import worst
+from .held_runs import card_of, is_scored, refuse_tables, tallied_of
+from .plan import planner
+from .progress import heard, silent
+from .schemas.errors import OptionError, ResultError, unknown
+from .schemas.options import Options
+from .schemas.wording import option
+
+Progress = scoring.Progress
+
+FRAME = "errors"
+ORDERS = ("loss", "score")
+"""By how wrong their datums are, or by how sure predictions were."""
+
+
+@heard
+def found_errors(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    *,
+    top: int,
+    sort: str,
+    datums: Any,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+) -> FoundErrors:
+    """Find what is wrong; arguments as :func:`evalengine.find_errors`, options made."""
+    if top < 1:
+        raise OptionError(f"{option('top', top)}: write 1 or more.")
+    if sort not in ORDERS:
+        raise OptionError(unknown("sort", sort, ORDERS))
+    tell = progress if callable(progress) else silent
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, datums=datums, labels=labels)
+    else:
+        tell("scoring")
+    card = card_of(run, ground_truths, options, datums, labels, storage_options, showing=[FRAME])
+    tell("looking for what is wrong")
+    tallied = tallied_of("the run", card)
+    n = len(tallied.tallies.datums)
+    whole = worst(tallied, n)
+    notes = () if is_scored(run) else card.notes
+    filled_by = [one.name for one in planner.filling(card.task, FRAME)]
+    if not filled_by:
+        if sort != "loss":
+            raise OptionError(
+                f"{option('sort', sort)}: in {card.task} datums are wrong as wholes, not row by"
+                " row; leave it out."
+            )
+        return FoundErrors(whole.head(top), None, n, notes)
+    if FRAME not in card.frames:
+        raise ResultError(
+            f"the run keeps no rows of errors: score it with {option('metrics', filled_by[:1])}."
+        )
+    rows = _sorted(card.frame(FRAME), whole, sort)
+    return FoundErrors(whole.head(top), rows.head(top), n, notes)
+
+
+def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str) -> pl.DataFrame:
+    """Rows of errors with the place of their datum, in the order that is asked for."""
+    place = whole.select("datum_id", place=pl.int_range(pl.len()))
+    joined = rows.join(place, on="datum_id", how="left", maintain_order="left")
+    by = ["place", "score"] if sort == "loss" else ["score", "place"]
+    return joined.sort(
+        by, descending=[one == "score" for one in by], nulls_last=True, maintain_order=True
+    ).drop("place")

@@ -1,0 +1,93 @@
+"""Runs as users give them, scored, saved or as tables, and the tallies they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from . import scoring
+from .executors import Threads
+from .plan import planner
+from .plan.summary import Tallied
+from .schemas.errors import OptionError, ResultError
+from .schemas.options import Options
+from .schemas.wording import option
+from .scorecard.card import Scorecard, load
+from .scorecard.storage import RUN_FILE, TALLY_FILE
+from .tally import stored
+
+
+def is_saved(run: Any) -> bool:
+    """Whether a run is the folder of a saved result."""
+    return isinstance(run, (str, Path)) and (Path(run) / RUN_FILE).is_file()
+
+
+def is_scored(run: Any) -> bool:
+    """Whether a run is a scorecard or the folder of one."""
+    return isinstance(run, Scorecard) or is_saved(run)
+
+
+def refuse_tables(**tables: Any) -> None:
+    """Refuse tables beside a run that is scored already.
+
+    Raises:
+        OptionError: names the first that is given.
+    """
+    for name, given in tables.items():
+        if given is not None:
+            raise OptionError(
+                f"{option(name)} is given, but the run is scored already: leave it out."
+            )
+
+
+def card_of(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+    *,
+    showing: Collection[str] = (),
+) -> Scorecard:
+    """A run's scorecard: as it is, loaded, or scored with its tally held, and with some frames."""
+    if isinstance(run, Scorecard):
+        return run
+    if is_saved(run):
+        saved: Scorecard = load(run)
+        return saved
+    return scoring.run(
+        run,
+        ground_truths,
+        options,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        held=True,
+        showing=showing,
+    )
+
+
+def tallied_of(name: str, card: Scorecard) -> Tallied:
+    """What a run's numbers were made of.
+
+    Raises:
+        ResultError: it was not kept, or by another version.
+    """
+    if card.tallied is not None:
+        kept: Tallied = card.tallied
+        return kept
+    if card.folder is None:
+        raise ResultError(
+            f"{name}: this scorecard does not hold what comparing needs, as none does that was made"
+            " in bounded memory, by workers, or copied. Compare the tables themselves."
+        )
+    path = card.folder / TALLY_FILE
+    if not path.is_file():
+        raise ResultError(
+            f"{card.folder} keeps nothing to compare: it was made in bounded memory, of too many"
+            " rows, or by an earlier version. Compare the tables themselves."
+        )
+    plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
+    return Tallied(plan, stored.load(path), Threads(card.options.threads))

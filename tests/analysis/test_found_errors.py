@@ -1,0 +1,160 @@
+"""What is wrong in a run: the worst datums, and the rows that make them so."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import evalengine as ee
+from evalengine.analysis.error_table import FoundErrors
+from evalengine.analysis.worst import worst
+from evalengine.cli import cli
+from evalengine.held_runs import tallied_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BOXES = [
+    str(EXAMPLES / "detection" / f"{side}.parquet") for side in ("predictions", "groundtruths")
+]
+CORNERS = ["xmin", "ymin", "xmax", "ymax"]
+
+
+@pytest.fixture(scope="module")
+def found() -> FoundErrors:
+    return ee.find_errors(*BOXES, top=1000)
+
+
+@pytest.fixture(scope="module")
+def card() -> ee.Scorecard:
+    return ee.score(*BOXES, metrics=["mAP", "Errors"])
+
+
+def test_datums_are_the_worst_and_rows_those_of_the_frame(
+    found: FoundErrors, card: ee.Scorecard
+) -> None:
+    assert found.datums.equals(worst(tallied_of("run", card), 1000))
+    assert found.rows is not None
+    assert found.n == 60
+    assert found.rows.sort(pl.all()).equals(card.errors.sort(pl.all()))
+    place = {datum: i for i, datum in enumerate(found.datums["datum_id"])}
+    places = [place.get(datum, len(place)) for datum in found.rows["datum_id"]]
+    assert places == sorted(places)  # of datums with nothing wrong at the best score: at the end
+    for _, rows in found.rows.group_by("datum_id", maintain_order=True):
+        score = rows["score"].fill_null(-np.inf)
+        assert score.is_sorted(descending=True)
+
+
+def test_sure_predictions_come_first_by_score_and_what_was_missed_last() -> None:
+    rows = ee.find_errors(*BOXES, top=1000, sort="score").rows
+    assert rows is not None
+    score = rows["score"].fill_null(-np.inf)
+    assert score.is_sorted(descending=True)
+    assert score[-1] == -np.inf
+    assert ee.find_errors(*BOXES, top=7, sort="score").rows.equals(rows.head(7))  # type: ignore[union-attr]
+
+
+def test_boxes_are_those_of_the_tables(found: FoundErrors) -> None:
+    predictions, truths = map(pl.read_parquet, BOXES)
+    assert found.rows is not None
+    wrong = found.rows.filter(pl.col("prediction_row").is_not_null())
+    assert 0 < wrong.height < found.rows.height
+    own = predictions[wrong["prediction_row"]]
+    assert wrong.select(CORNERS).equals(own.select(pl.col(CORNERS).cast(pl.Float64)))
+    assert found.rows.filter(pl.col("prediction_row").is_null())["xmin"].null_count() > 0
+    held = found.rows.filter(pl.col("annotation_id").is_not_null())
+    theirs = held.select("annotation_id").join(
+        truths, on="annotation_id", how="left", maintain_order="left"
+    )
+    for name in CORNERS:
+        assert held[f"annotation_{name}"].to_list() == theirs[name].cast(pl.Float64).to_list()
+
+
+def test_boxes_of_shapes_are_those_around_them() -> None:
+    ring = [[0.0, 0.0, 10.0, 2.0, 4.0, 8.0]]
+    shapes = pl.DataFrame({"datum_id": ["a"], "label_value": ["x"], "polygon": [ring]})
+    wrong = shapes.with_columns(label_value=pl.lit("y"), score=pl.lit(0.5))
+    rows = ee.find_errors(wrong, shapes).rows
+    assert rows is not None
+    assert rows["error"].to_list() == ["Cls"]
+    assert rows.select(CORNERS).row(0) == (0.0, 0.0, 10.0, 8.0)
+    assert rows.select(f"annotation_{name}" for name in CORNERS).row(0) == (0.0, 0.0, 10.0, 8.0)
+
+
+def test_a_run_without_errors_has_none() -> None:
+    box = dict(zip(CORNERS, ([0.0], [0.0], [9.0], [9.0]), strict=True))
+    truths = pl.DataFrame({"datum_id": ["a"], "label_value": ["x"], **box})
+    found = ee.find_errors(truths.with_columns(score=pl.lit(0.9)), truths)
+    assert len(found) == 0
+    assert found.rows is not None
+    assert found.rows.height == 0
+    assert repr(found) == "nothing is wrong in 1 datum"
+
+
+def test_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -> None:
+    card.save(tmp_path / "with")
+    found = ee.find_errors(tmp_path / "with", top=9)
+    assert found.datums.equals(ee.find_errors(card, top=9).datums)
+    assert found.rows is not None
+    assert found.rows.height == 9
+    with pytest.raises(ee.ResultError, match=r"score it with metrics=\['Errors'\]"):
+        ee.find_errors(ee.score(*BOXES))
+    with pytest.raises(ee.OptionError, match=r"ground_truths= is given, but the run is scored"):
+        ee.find_errors(card, BOXES[1])
+
+
+def test_datums_judged_as_wholes_have_no_rows() -> None:
+    table = EXAMPLES / "classification" / "urgent.parquet"
+    found = ee.find_errors(table, top=3)
+    assert found.rows is None
+    assert found.datums.height == 3
+    assert found.datums.equals(worst(tallied_of("run", ee.score(table)), 3))
+    with pytest.raises(ee.OptionError, match="datums are wrong as wholes"):
+        ee.find_errors(table, sort="score")
+    done = CliRunner().invoke(cli, ["errors", str(table), "--rows"])
+    assert done.exit_code == 2
+    assert "leave --rows out" in done.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"top": 0}, "write 1 or more"), ({"sort": "los"}, "'los' is not a known sort")],
+)
+def test_what_is_asked_for_is_checked(asked: dict[str, object], said: str) -> None:
+    with pytest.raises(ee.OptionError, match=said):
+        ee.find_errors(*BOXES, **asked)  # type: ignore[arg-type]
+
+
+def test_runs_without_a_tally_keep_nothing_of_single_datums(card: ee.Scorecard) -> None:
+    with pytest.raises(ee.ResultError, match="bounded memory"):
+        ee.find_errors(copy.copy(card))
+
+
+def test_the_shell(found: FoundErrors, card: ee.Scorecard) -> None:
+    def printed(*asked: str) -> str:
+        done = CliRunner().invoke(cli, ["errors", *BOXES, *asked])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    text = printed("--top", "2")
+    assert text.splitlines()[:4] == [
+        "the 2 worst of 60 datums, by F1 (iou threshold 0.5000, score threshold 0.3600)",
+        "",
+        "  datum_id        F1  why",
+        "  frame_0054  0.0000  4 of 4 objects missed",
+    ]
+    assert found.rows is not None
+    rows = pl.read_csv(io.StringIO(printed("--rows", "--top", "5", "--format", "csv")))
+    assert rows["annotation_id"].to_list() == found.rows["annotation_id"].head(5).to_list()
+    told = json.loads(printed("--top", "5", "--format", "json"))
+    assert [row["datum_id"] for row in told["datums"]] == found.datums["datum_id"].head(5).to_list()
+    assert "| datum_id |" in printed("--format", "markdown")
+    assert "474.0 344.0 827.0 508.0" in printed("--rows", "--top", "1")
+    done = CliRunner().invoke(cli, ["errors", *BOXES, "--sort", "score"])
+    assert done.exit_code == 2
+    assert "--sort is of --rows" in done.output
