@@ -1,0 +1,418 @@
+"""``BLEU``, ``CHRF`` and ``TER``: counts by the engine's kernels, and their last formula."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...schemas.errors import InputError, OptionError
+from ...tasks.text.measures.bleu import sentence_counts
+from ...tasks.text.measures.chrf import of_characters, of_words
+from ...tasks.text.measures.edits import MEASURES
+from ...tasks.text.metrics.chrf_formula import chrf
+from ...tasks.text.pairs import Pairs, best_reference
+from ...tasks.text.settings import MOST_ORDERS
+from ...tasks.text.tokenizers import TOKENIZERS
+from ..text_pairs import pairs_of, settings_of, workers_for
+from .scores import BLEUScore, CHRFScore, Score, Signature, TERScore
+
+Array = np.ndarray[Any, Any]
+References = Sequence[Sequence[str | None]]
+
+_log = logging.getLogger(__name__)
+_SHORT = {
+    "nrefs": "#",
+    "test": "t",
+    "lang": "l",
+    "subset": "S",
+    "origlang": "o",
+    "bs": "bs",
+    "ar": "ar",
+    "seed": "rs",
+    "version": "v",
+    "case": "c",
+    "eff": "e",
+}
+"""What short signatures call the parts that all have."""
+_TOKENIZED = 100
+"""Lines that end in a stop between spaces from which texts seem to be tokens already."""
+
+
+class Metric(ABC):
+    """A metric of texts whose counts add up over a corpus."""
+
+    _short: dict[str, str]
+
+    def __init__(self, references: References | None) -> None:
+        self.n_bootstrap: int | None = None
+        self.seed: str | None = None
+        self.num_refs: int | None = None
+        self._kept = None if references is None else self._lines(references)
+
+    def corpus_score(
+        self, hypotheses: Sequence[str], references: References | None, n_bootstrap: int = 1
+    ) -> Any:
+        """The score of all texts together.
+
+        Args:
+            hypotheses: the texts.
+            references: streams of references, each as long; None in one where a text has fewer.
+                None for those given to the class.
+            n_bootstrap: draws of texts for the mean and the 95% interval in the printed score;
+                seeded by the variable SACREBLEU_SEED, 12345 unless set.
+
+        Raises:
+            InputError: different lengths, no text, a text without reference, what is no string.
+        """
+        counts = self._counts(hypotheses, references)
+        found = self._score(_total(counts))
+        if n_bootstrap > 1:
+            self.n_bootstrap, self.seed = n_bootstrap, os.environ.get("SACREBLEU_SEED", "12345")
+            self.seed = self.seed.lower()
+            rng = np.random.default_rng(None if self.seed == "none" else int(self.seed))
+            places = rng.choice(len(counts), size=(n_bootstrap, len(counts)), replace=True)
+            single = counts.astype(np.float32)  # sacrebleu draws in single precision
+            found.estimate_ci(self._score(single[row].sum(0)) for row in places)
+        return found
+
+    def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
+        """The score of one text.
+
+        Raises:
+            InputError: no reference, or what is no string.
+        """
+        if isinstance(references, str) or not isinstance(hypothesis, str):
+            raise InputError("give a string and a list of its references.")
+        self._advise()
+        streams = [[one] for one in references]
+        return self._score(_total(self._counts([hypothesis], streams)))
+
+    def sentence_scores(
+        self, hypotheses: Sequence[str], references: References | None
+    ) -> list[Any]:
+        """:meth:`sentence_score` of many texts at once; arguments as of :meth:`corpus_score`."""
+        self._advise()
+        return [self._score(_plain(row)) for row in self._counts(hypotheses, references)]
+
+    def get_signature(self) -> Signature:
+        """How the last score was made.
+
+        Raises:
+            InputError: nothing was scored yet.
+        """
+        if self.num_refs is None:
+            raise InputError("the number of references is not known: score something first.")
+        shared = {
+            "nrefs": "var" if self.num_refs < 0 else self.num_refs,
+            "bs": self.n_bootstrap,
+            "seed": self.seed,
+        }
+        return Signature({**shared, **self._told()}, _SHORT | self._short)
+
+    def _lines(self, references: References) -> list[list[str]]:
+        """References by text."""
+        if isinstance(references, str) or any(isinstance(one, str) for one in references):
+            raise InputError(
+                "references are streams, lists of strings as long as the texts: with one"
+                " reference a text, [references]."
+            )
+        if len({len(one) for one in references}) != 1:
+            lengths = ", ".join(str(len(one)) for one in references) or "none"
+            raise InputError(f"streams of references must be as long as each other: {lengths}.")
+        lines = [[one for one in row if one is not None] for row in zip(*references, strict=True)]
+        many = {len(line) for line in lines}
+        self.num_refs = many.pop() if len(many) == 1 else -1
+        return lines
+
+    def _counts(self, hypotheses: Sequence[str], references: References | None) -> Array:
+        lines = self._kept if not references else self._lines(references)
+        if lines is None:
+            raise InputError("no references: give them here or to the class.")
+        if isinstance(hypotheses, str) or len(hypotheses) != len(lines) or not lines:
+            n = 1 if isinstance(hypotheses, str) else len(hypotheses)
+            raise InputError(f"lists of texts and references are as long, one or more: {n} texts,"
+                             f" references of {len(lines)}.")  # fmt: skip
+        return self._measured(pairs_of(hypotheses, lines))
+
+    def _advise(self) -> None:
+        """What is worth knowing of scores of single sentences."""
+
+    @abstractmethod
+    def _measured(self, pairs: Pairs) -> Array:
+        """Counts of each text, [n, counts]."""
+
+    @abstractmethod
+    def _score(self, counts: Any) -> Score:
+        """The score of counts."""
+
+    @abstractmethod
+    def _told(self) -> dict[str, Any]:
+        """Parts of the signature."""
+
+
+def _plain(row: Array) -> list[Any]:
+    found: list[Any] = row.tolist()
+    return found
+
+
+def _total(counts: Array) -> list[Any]:
+    """Sums over all texts, added one after the other, as Python's numbers."""
+    return _plain(counts.sum(axis=0) if counts.dtype.kind == "i" else np.cumsum(counts, axis=0)[-1])
+
+
+class BLEU(Metric):
+    """BLEU; arguments and numbers are sacrebleu's.
+
+    Args:
+        lowercase: whether case is ignored.
+        force: no word about texts that look like tokens already.
+        tokenize: 13a (unless given; zh where ``trg_lang`` is that), intl, zh, char or none.
+        smooth_method: exp, floor, add-k or none.
+        smooth_value: of floor and add-k, 0.1 and 1 unless given.
+        max_ngram_order: highest order of n-grams.
+        effective_order: leave out orders that the texts are too short for.
+        trg_lang: language of the texts.
+        references: streams of references, for :meth:`corpus_score` without any.
+
+    Raises:
+        OptionError: a tokenizer or smoothing that is not there, or an order out of range.
+    """
+
+    SMOOTH_DEFAULTS = {"none": None, "floor": 0.1, "add-k": 1, "exp": None}
+    TOKENIZERS = ("none", "zh", "13a", "intl", "char")
+    TOKENIZER_DEFAULT = "13a"
+    _short = {"tok": "tok", "smooth": "s"}
+
+    def __init__(
+        self,
+        lowercase: bool = False,
+        force: bool = False,
+        tokenize: str | None = None,
+        smooth_method: str = "exp",
+        smooth_value: float | None = None,
+        max_ngram_order: int = 4,
+        effective_order: bool = False,
+        trg_lang: str = "",
+        references: References | None = None,
+    ) -> None:
+        if smooth_method not in self.SMOOTH_DEFAULTS:
+            raise OptionError(
+                f"smooth_method={smooth_method!r}: write one of {', '.join(self.SMOOTH_DEFAULTS)}."
+            )
+        if not 1 <= max_ngram_order <= MOST_ORDERS:
+            raise OptionError(f"max_ngram_order={max_ngram_order}: from 1 to {MOST_ORDERS}.")
+        by_language = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+        name = tokenize or by_language.get(trg_lang, self.TOKENIZER_DEFAULT)
+        if name not in self.TOKENIZERS or name not in TOKENIZERS:
+            raise OptionError(
+                f"tokenize={name!r}: there are {', '.join(self.TOKENIZERS)}. Cut the texts by it"
+                " yourself and write tokenize='none'."
+            )
+        self.lowercase, self.trg_lang, self.tokenizer_signature = lowercase, trg_lang, name
+        self.smooth_method, self.smooth_value = smooth_method, smooth_value
+        self.max_ngram_order, self.effective_order = max_ngram_order, effective_order
+        self._force = force
+        self._settings = settings_of(
+            "sacrebleu",
+            lowercase=bool(lowercase),
+            tokenizer=name,
+            bleu_weights=(1 / max_ngram_order,) * max_ngram_order,
+        )
+        super().__init__(references)
+
+    def _measured(self, pairs: Pairs) -> Array:
+        if not self._force and pairs.candidates.str.ends_with(" .").sum() >= _TOKENIZED:
+            _log.warning(
+                "%d or more texts end in ' .': are they tokens already? Scores of detokenised"
+                " texts can be compared; force=True silences this.",
+                _TOKENIZED,
+            )
+        return sentence_counts(pairs, self._settings, workers_for(pairs))
+
+    def _advise(self) -> None:
+        if not self.effective_order:
+            _log.warning("BLEU of single sentences is better with effective_order=True.")
+
+    def _score(self, counts: Any) -> BLEUScore:
+        n = self.max_ngram_order
+        return self.compute_bleu(
+            counts[2 : 2 + n],
+            counts[2 + n :],
+            int(counts[0]),
+            int(counts[1]),
+            self.smooth_method,
+            self.smooth_value,
+            self.effective_order,
+            n,
+        )
+
+    @staticmethod
+    def compute_bleu(
+        correct: Any,
+        total: Any,
+        sys_len: int,
+        ref_len: int,
+        smooth_method: str = "none",
+        smooth_value: float | None = None,
+        effective_order: bool = False,
+        max_ngram_order: int = 4,
+    ) -> BLEUScore:
+        """BLEU of counts by order; add-k is added to the counts that are given."""
+        if smooth_value is None:
+            smooth_value = BLEU.SMOOTH_DEFAULTS[smooth_method]
+        brevity = 1.0
+        if sys_len < ref_len:
+            brevity = math.exp(1 - ref_len / sys_len) if sys_len > 0 else 0.0
+        precisions: list[Any] = [0.0] * max_ngram_order
+        if not any(correct):
+            return BLEUScore(0.0, correct, total, precisions, brevity, sys_len, ref_len)
+        orders, halved = max_ngram_order, 1.0
+        for i in range(max_ngram_order):
+            if smooth_method == "add-k" and i:
+                correct[i] += smooth_value
+                total[i] += smooth_value
+            if total[i] == 0:
+                break
+            if effective_order:
+                orders = i + 1
+            if correct[i] != 0:
+                precisions[i] = 100.0 * correct[i] / total[i]
+            elif smooth_method == "exp":
+                halved *= 2
+                precisions[i] = 100.0 / (halved * total[i])
+            elif smooth_method == "floor":
+                precisions[i] = 100.0 * smooth_value / total[i]  # type: ignore[operator]
+        logs = [math.log(one) if one else -9999999999.0 for one in precisions[:orders]]
+        score = brevity * math.exp(sum(logs) / orders)
+        return BLEUScore(score, correct, total, precisions, brevity, sys_len, ref_len)
+
+    def _told(self) -> dict[str, Any]:
+        default = self.SMOOTH_DEFAULTS[self.smooth_method]
+        value = default if self.smooth_value is None else self.smooth_value
+        shown = "" if default is None else f"[{value:.2f}]"
+        return {
+            "case": "lc" if self.lowercase else "mixed",
+            "eff": bool(self.effective_order),
+            "tok": self.tokenizer_signature,
+            "smooth": f"{self.smooth_method}{shown}",
+        }
+
+
+class CHRF(Metric):
+    """chrF, and chrF++ with ``word_order=2``; arguments and numbers are sacrebleu's.
+
+    Args:
+        char_order: highest order of n-grams of characters.
+        word_order: the same of words.
+        beta: weight of recall.
+        lowercase: whether case is ignored.
+        whitespace: whether white space counts among the characters.
+        eps_smoothing: mean of F over all orders, with a tiny number for empty ones.
+        references: as of :class:`BLEU`.
+
+    Raises:
+        OptionError: an order out of range.
+    """
+
+    CHAR_ORDER, WORD_ORDER, BETA = 6, 0, 2
+    _short = {"nc": "nc", "nw": "nw", "space": "s"}
+
+    def __init__(
+        self,
+        char_order: int = CHAR_ORDER,
+        word_order: int = WORD_ORDER,
+        beta: int = BETA,
+        lowercase: bool = False,
+        whitespace: bool = False,
+        eps_smoothing: bool = False,
+        references: References | None = None,
+    ) -> None:
+        if not (1 <= char_order <= MOST_ORDERS and 0 <= word_order <= MOST_ORDERS):
+            raise OptionError(
+                f"char_order={char_order}, word_order={word_order}: from 1 and 0 to {MOST_ORDERS}."
+            )
+        self.char_order, self.word_order, self.beta = char_order, word_order, beta
+        self.lowercase, self.whitespace, self.eps_smoothing = lowercase, whitespace, eps_smoothing
+        self._settings = settings_of("sacrebleu", lowercase=bool(lowercase))
+        super().__init__(references)
+
+    def _f(self, counts: Array) -> Array:
+        return chrf(counts, percent=True, beta=self.beta, smoothed=self.eps_smoothing)
+
+    def _measured(self, pairs: Pairs) -> Array:
+        given = pairs, self._settings, workers_for(pairs)
+        counts = of_characters(*given, orders=self.char_order, spaces=self.whitespace)
+        if self.word_order:
+            counts = np.concatenate((counts, of_words(*given, orders=self.word_order)), axis=1)
+        best = best_reference(self._f(counts), pairs.start)
+        return counts[best].reshape(best.size, -1)
+
+    def _score(self, counts: Any) -> CHRFScore:
+        value = self._f(np.asarray(counts).reshape(1, -1, 3))
+        return CHRFScore(float(value[0]), self.char_order, self.word_order, self.beta)
+
+    def _told(self) -> dict[str, Any]:
+        return {
+            "case": "lc" if self.lowercase else "mixed",
+            "eff": not self.eps_smoothing,
+            "nc": self.char_order,
+            "nw": self.word_order,
+            "space": bool(self.whitespace),
+        }
+
+
+class TER(Metric):
+    """Translation edit rate; arguments and numbers are sacrebleu's.
+
+    Args:
+        normalized: part punctuation from words.
+        no_punct: leave punctuation out.
+        asian_support: either, for Chinese and Japanese too.
+        case_sensitive: mind case.
+        references: as of :class:`BLEU`.
+    """
+
+    _short = {"tok": "t", "norm": "nr", "punct": "pn", "asian": "as"}
+
+    def __init__(
+        self,
+        normalized: bool = False,
+        no_punct: bool = False,
+        asian_support: bool = False,
+        case_sensitive: bool = False,
+        references: References | None = None,
+    ) -> None:
+        self.normalized, self.no_punct = normalized, no_punct
+        self.asian_support, self.case_sensitive = asian_support, case_sensitive
+        self._settings = settings_of(
+            "sacrebleu",
+            ter_normalized=bool(normalized),
+            ter_no_punct=bool(no_punct),
+            ter_asian_support=bool(asian_support),
+            ter_case_sensitive=bool(case_sensitive),
+        )
+        super().__init__(references)
+
+    def _measured(self, pairs: Pairs) -> Array:
+        _, counts = MEASURES["ter"](pairs, self._settings, workers_for(pairs))
+        return counts.values[:, 0]
+
+    def _score(self, counts: Any) -> TERScore:
+        edits, length = counts
+        value = edits / length if length > 0 else float(edits > 0)
+        return TERScore(100 * value, edits, length)
+
+    def _told(self) -> dict[str, Any]:
+        return {
+            "case": "mixed" if self.case_sensitive else "lc",
+            "tok": "tercom",
+            "norm": bool(self.normalized),
+            "punct": not self.no_punct,
+            "asian": bool(self.asian_support),
+        }
