@@ -12,8 +12,6 @@ from .words import code_at, space_at
 
 Array = np.ndarray[Any, Any]
 
-HIGHEST = 0x110000
-"""One more than the highest code point."""
 _PUNCTUATION = np.zeros(256, np.bool_)
 _PUNCTUATION[np.r_[33:48, 58:65, 91:97, 123:127]] = True
 _PUNCTUATION.flags.writeable = False

@@ -7,7 +7,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,7 +47,9 @@ _TOKENIZED = 100
 class Metric(ABC):
     """A metric of texts whose counts add up over a corpus."""
 
-    _short: dict[str, str]
+    _short: ClassVar[dict[str, str]]
+    _advice = ""
+    """What is worth knowing of scores of single texts."""
 
     def __init__(self, references: References | None) -> None:
         self.n_bootstrap: int | None = None
@@ -141,7 +143,8 @@ class Metric(ABC):
         return self._measured(pairs_of(hypotheses, lines))
 
     def _advise(self) -> None:
-        """What is worth knowing of scores of single sentences."""
+        if self._advice:
+            _log.warning(self._advice)
 
     @abstractmethod
     def _measured(self, pairs: Pairs) -> Array:
@@ -184,10 +187,15 @@ class BLEU(Metric):
         OptionError: a tokenizer or smoothing that is not there, or an order out of range.
     """
 
-    SMOOTH_DEFAULTS = {"none": None, "floor": 0.1, "add-k": 1, "exp": None}
+    SMOOTH_DEFAULTS: ClassVar[dict[str, float | None]] = {
+        "none": None,
+        "floor": 0.1,
+        "add-k": 1,
+        "exp": None,
+    }
     TOKENIZERS = ("none", "zh", "13a", "intl", "char")
     TOKENIZER_DEFAULT = "13a"
-    _short = {"tok": "tok", "smooth": "s"}
+    _short: ClassVar[dict[str, str]] = {"tok": "tok", "smooth": "s"}
 
     def __init__(
         self,
@@ -218,6 +226,8 @@ class BLEU(Metric):
         self.smooth_method, self.smooth_value = smooth_method, smooth_value
         self.max_ngram_order, self.effective_order = max_ngram_order, effective_order
         self._force = force
+        if not effective_order:
+            self._advice = "BLEU of single sentences is better with effective_order=True."
         self._settings = settings_of(
             "sacrebleu",
             lowercase=bool(lowercase),
@@ -234,10 +244,6 @@ class BLEU(Metric):
                 _TOKENIZED,
             )
         return sentence_counts(pairs, self._settings, workers_for(pairs))
-
-    def _advise(self) -> None:
-        if not self.effective_order:
-            _log.warning("BLEU of single sentences is better with effective_order=True.")
 
     def _score(self, counts: Any) -> BLEUScore:
         n = self.max_ngram_order
@@ -321,7 +327,7 @@ class CHRF(Metric):
     """
 
     CHAR_ORDER, WORD_ORDER, BETA = 6, 0, 2
-    _short = {"nc": "nc", "nw": "nw", "space": "s"}
+    _short: ClassVar[dict[str, str]] = {"nc": "nc", "nw": "nw", "space": "s"}
 
     def __init__(
         self,
@@ -346,16 +352,21 @@ class CHRF(Metric):
         return chrf(counts, percent=True, beta=self.beta, smoothed=self.eps_smoothing)
 
     def _measured(self, pairs: Pairs) -> Array:
-        given = pairs, self._settings, workers_for(pairs)
-        counts = of_characters(*given, orders=self.char_order, spaces=self.whitespace)
+        settings, workers = self._settings, workers_for(pairs)
+        counts = of_characters(
+            pairs, settings, workers, orders=self.char_order, spaces=self.whitespace
+        )
         if self.word_order:
-            counts = np.concatenate((counts, of_words(*given, orders=self.word_order)), axis=1)
+            words = of_words(pairs, settings, workers, orders=self.word_order)
+            counts = np.concatenate((counts, words), axis=1)
         best = best_reference(self._f(counts), pairs.start)
         return counts[best].reshape(best.size, -1)
 
     def _score(self, counts: Any) -> CHRFScore:
-        value = self._f(np.asarray(counts).reshape(1, -1, 3))
-        return CHRFScore(float(value[0]), self.char_order, self.word_order, self.beta)
+        value = self._f(np.asarray(counts).reshape(1, -1, 3))[0]
+        # Means and intervals of drawn scores are in their precision, too.
+        found = value if value.dtype == np.float32 else float(value)
+        return CHRFScore(found, self.char_order, self.word_order, self.beta)
 
     def _told(self) -> dict[str, Any]:
         return {
@@ -378,7 +389,7 @@ class TER(Metric):
         references: as of :class:`BLEU`.
     """
 
-    _short = {"tok": "t", "norm": "nr", "punct": "pn", "asian": "as"}
+    _short: ClassVar[dict[str, str]] = {"tok": "t", "norm": "nr", "punct": "pn", "asian": "as"}
 
     def __init__(
         self,

@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 VERSION = "2.6.0"
 """The release of sacrebleu whose numbers these are; signatures name it."""
 
@@ -58,7 +60,9 @@ class Score:
 
     def estimate_ci(self, scores: Iterable[Score]) -> None:
         """Keep the mean of drawn scores and half the width of their 95% interval."""
-        values = sorted(one.score for one in scores)
+        values: list[Any] = sorted(one.score for one in scores)
+        if any(isinstance(value, np.float32) for value in values):
+            values = [np.float32(value) for value in values]  # those of nothing are floats
         beyond = len(values) // 40
         self._ci = 0.5 * (values[-1 - beyond] - values[beyond])
         self._mean = statistics.mean(values)

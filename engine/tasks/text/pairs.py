@@ -65,6 +65,12 @@ class Tokens(msgspec.Struct, frozen=True):
     n_codes: int
 
 
+def of_code_points(ours: tuple[Array, Array], theirs: tuple[Array, Array]) -> Tokens:
+    """Characters by their code points, of which kernels hold a table up to the highest."""
+    highest = max(int(codes.max(initial=0)) for _, codes in (ours, theirs))
+    return Tokens(ours, theirs, highest + 1)
+
+
 def localised(pairs: Pairs, candidates: Hashed, references: Hashed, workers: Workers) -> Tokens:
     """Codes of hashed tokens, candidate by candidate."""
     codes = np.empty(candidates[0].size, np.int32), np.empty(references[0].size, np.int32)

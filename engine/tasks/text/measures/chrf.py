@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ....kernels.code_points import HIGHEST, code_points, words_and_marks
+from ....kernels.code_points import code_points, words_and_marks
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..metrics.chrf_formula import chrf
-from ..pairs import Pairs, Tokens, best_reference, localised
+from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
 from ..settings import Settings
 from .per_reference import ngrams_of_each, unusual
 
@@ -61,7 +61,7 @@ def of_characters(
             code_points(*packed(cased(texts, settings)), spaces=spaces)
             for texts in (pairs.candidates, pairs.references)
         )
-        return _counts(pairs, Tokens(ours, theirs, HIGHEST), orders, workers)
+        return _counts(pairs, of_code_points(ours, theirs), orders, workers)
 
     return pairs.once(("chrf characters", orders, spaces), make)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.code_points import HIGHEST, code_points
+from ....kernels.code_points import code_points
 from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
 from ....kernels.translation_edits import translation_edits
@@ -16,7 +16,7 @@ from ....metrics.rate_formulas import translation_rate
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
-from ..pairs import Pairs, Tokens, best_reference, localised
+from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
 from ..settings import TER_OPTIONS, Settings
 from ..tercom import prepared, prepared_references
 from ..tokenizers import SPACES
@@ -43,7 +43,7 @@ def _characters(stripped: bool, pairs: Pairs, settings: Settings, workers: Worke
     if stripped:
         sides = [texts.str.strip_chars(SPACES) for texts in sides]
     ours, theirs = (code_points(*packed(texts), spaces=True) for texts in sides)
-    return Tokens(ours, theirs, HIGHEST)
+    return of_code_points(ours, theirs)
 
 
 def _rate(
@@ -106,7 +106,7 @@ def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Col
     return best_columns("EditSimilarity", {None: value}, pairs, named(settings))
 
 
-MEASURES = {
+MEASURES: dict[str, Callable[..., tuple[Column, ...]]] = {
     "ter": _translation,
     "wer": partial(_rate, "WER", _words),
     "cer": partial(_rate, "CER", partial(_characters, True)),

@@ -23,36 +23,38 @@ def chrf(
     """F of the mean precision and mean recall over the orders that both sides have.
 
     Args:
-        counts: [r, orders, 3]: n-grams of the candidate, of the reference, matches.
+        counts: [r, orders, 3]: n-grams of the candidate, of the reference, matches. Float32
+            is reckoned with in single precision, as sacrebleu does with sums of drawn texts.
         percent: whether the values run from 0 to 100.
         beta: weight of recall.
         smoothed: mean of F over all orders instead, where a tiny number stands for a ratio of an
             order that a side lacks.
 
     Returns:
-        float64 [r], from 0 to 1, or to 100.
+        float64 (of float32: float32) [r], from 0 to 1, or to 100.
     """
-    ours, theirs, match = (np.asarray(counts[:, :, i], np.float64) for i in range(3))
+    kind: Any = np.float32 if counts.dtype == np.float32 else np.float64
+    ours, theirs, match = (np.asarray(counts[:, :, i], kind) for i in range(3))
     factor, orders = beta**2, counts.shape[1]
-    value = np.zeros(len(counts))
+    value = np.zeros(len(counts), kind)
     # Both are summed one order after the other, so that ties are sacrebleu's.
     if smoothed:
-        precision = np.divide(match, ours, out=np.full(match.shape, _EPSILON), where=ours > 0)
-        recall = np.divide(match, theirs, out=np.full(match.shape, _EPSILON), where=theirs > 0)
+        precision = np.divide(match, ours, out=np.full_like(match, _EPSILON), where=ours > 0)
+        recall = np.divide(match, theirs, out=np.full_like(match, _EPSILON), where=theirs > 0)
         below = factor * precision + recall
-        f = np.full(match.shape, _EPSILON)
+        f = np.full_like(match, _EPSILON)
         np.divide((1 + factor) * precision * recall, below, out=f, where=below > 0)
         for order in range(orders):
             value += f[:, order]
         found: Array = 100 * value / orders if percent else value / orders
         return found
     both = (ours > 0) & (theirs > 0)
-    precision, recall = np.zeros(len(counts)), np.zeros(len(counts))
+    precision, recall = np.zeros_like(value), np.zeros_like(value)
     for order in range(orders):
         some = both[:, order]
         precision[some] += match[some, order] / ours[some, order]
         recall[some] += match[some, order] / theirs[some, order]
-    many = np.maximum(both.sum(axis=1), 1)
+    many = np.maximum(both.sum(axis=1), 1).astype(kind)
     precision, recall = precision / many, recall / many
     some = precision + recall > 0
     value[some] = (1 + factor) * precision[some] * recall[some]
