@@ -3,7 +3,7 @@
 Example:
     >>> from evalengine.compat.sacrebleu import corpus_bleu
     >>> corpus_bleu(["The dog bit the man."], [["The dog had bit the man."]])
-    BLEU = 51.15 83.3/60.0/50.0/33.3 (BP = 0.846 ratio = 0.857 hyp_len = 6 ref_len = 7)
+    BLEU = 51.15 100.0/80.0/50.0/33.3 (BP = 0.846 ratio = 0.857 hyp_len = 6 ref_len = 7)
 """
 
 from __future__ import annotations
