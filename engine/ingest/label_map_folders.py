@@ -202,7 +202,7 @@ def _same_images(sides: list[_Side]) -> None:
     for known in SETS.values():
         images = [[known.image(name.rsplit("/", 1)[-1]) for name in own] for own in names]
         if all(None not in own and len({*own}) == len(own) for own in images):
-            names = images  # type: ignore[assignment]
+            names = images
             break
     if len(names) == 2 and not {*names[0]} & {*names[1]}:
         names = _without_ends(names) or names
