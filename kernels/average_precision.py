@@ -3,9 +3,11 @@
 Precision is sampled at R recall levels as the largest precision at that recall or beyond. Only
 true positives move the envelope, so a first walk keeps the rows that hit something and how many
 plain misses came before each, and a second walk, from the worst of those rows up, carries the
-envelope and fills each recall level when its true positive is reached: no curve is stored.
+envelope and fills each recall level when its true positive is reached: no curve is stored. Without
+levels it adds up the envelope over all true positives instead: n times the area under it.
 Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
-j of R - 1 is reached once (R - 1) * tp >= j * n).
+j of R - 1 is reached once (R - 1) * tp >= j * n); without levels, Pascal VOC's development kits
+since 2010.
 
 Rows of a segment that do not fit into memory come in parts, the best scores first. Counts of better
 parts go into both walks of a part, and what the second walk holds goes on from the worst part up.
@@ -179,6 +181,8 @@ def _sampled(
                             level[v] -= 1
                     envelope[v] = max(envelope[v], tp[v] / (tp[v] + wrong + epsilon))
                     tp[v] -= w
+                    if levels.size == 0:
+                        precision[s, v, 0] += w * envelope[v]
                     while level[v] >= 0 and tp[v] < needed[v]:
                         precision[s, v, level[v]] = envelope[v]
                         if scores.size:
@@ -227,7 +231,8 @@ def sample_precision(
         shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
         positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
         caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
-        levels: float64 [r], ascending recall levels.
+        levels: float64 [r], ascending recall levels; [0] for the sum of the envelope over all true
+            positives, which is written as that of one level.
         out: zeros, written for segments [first, last): precision float64 [s, t * a, r], 0 at
             levels never reached, or empty where it is not wanted; the score at which each level
             is reached, likewise; true positives int64 [s, m, t * a].

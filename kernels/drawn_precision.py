@@ -6,7 +6,8 @@ takes back what the first has added, from the worst row up, so that rows in seve
 be given in order, and then in the opposite order.
 
 Precision is not sampled but added up: each row that hits something raises the envelope of each draw
-and counts it once for every recall level that only the true positives down to this row reach. All
+and counts it once for every recall level that only the true positives down to this row reach, or
+where there are no levels, as often as the row counts. All
 counts are whole numbers in doubles, and a draw's additions are made in the order of the rows,
 whatever block it is in.
 """
@@ -155,9 +156,13 @@ def _down(
 
 
 @inner
-def _reach(right: Array, positives: Array, last: int, integer_grid: bool, out: Array) -> None:
-    """How many of the recall levels 0, 1 / last, ..., 1 the true positives of each draw reach."""
-    step = 1.0 / last
+def _reach(right: Array, positives: Array, levels: Array, integer_grid: bool, out: Array) -> None:
+    """How many recall levels the true positives of each draw reach; themselves without levels."""
+    last = levels.size - 1
+    if last < 0:
+        for d in range(out.size):
+            out[d] = right[d]
+        return
     if integer_grid:
         for d in range(out.size):
             level = np.floor(right[d] * last / positives[d])
@@ -167,9 +172,10 @@ def _reach(right: Array, positives: Array, last: int, integer_grid: bool, out: A
     for d in range(out.size):
         recall = right[d] / positives[d]
         level = np.floor(recall * last)  # of which rounding may have made the next one
-        level += 1.0 if (level + 1.0) * step <= recall else 0.0
-        level -= 1.0 if level * step > recall else 0.0
         level = level if level < last else float(last)
+        level += 1.0 if levels[min(int(level) + 1, last)] <= recall else 0.0
+        level = level if level < last else float(last)
+        level -= 1.0 if levels[int(level)] > recall else 0.0
         out[d] = level + 1.0 if right[d] > 0.0 else 0.0
 
 
@@ -188,7 +194,7 @@ def _up(
     n_areas: int,
     cap: int,
     positives: Array,
-    last_level: int,
+    levels: Array,
     integer_grid: bool,
     epsilon: float,
     reached: Array,
@@ -209,7 +215,7 @@ def _up(
     for s in range(begin.size):
         for v in range(n_variants):
             n = positives[s, v // n_thresholds]
-            _reach(right[s, v], n, last_level, integer_grid, reached[v])
+            _reach(right[s, v], n, levels, integer_grid, reached[v])
         for i in range(end[s] - 1, begin[s] - 1, -1):
             r = order[i]
             if rank[r] >= cap or (left_out.size > 0 and left_out[r]):
@@ -238,12 +244,12 @@ def _up(
                         best[d] = p if p > best[d] else best[d]
                     for d in range(n_draws):
                         tp[d] -= w[d]
-                    _reach(tp, positives[s, a], last_level, integer_grid, fresh)
-                    out, levels = total[s, v], reached[v]
+                    _reach(tp, positives[s, a], levels, integer_grid, fresh)
+                    out, before = total[s, v], reached[v]
                     for d in range(n_draws):
-                        out[d] += best[d] * (levels[d] - fresh[d])
+                        out[d] += best[d] * (before[d] - fresh[d])
                     for d in range(n_draws):
-                        levels[d] = fresh[d]
+                        before[d] = fresh[d]
                 elif (missed >> np.uint64(v)) & one:
                     bad = wrong[s, v]
                     for d in range(n_draws):
@@ -287,13 +293,13 @@ def walk_up(
     shape: tuple[int, int],
     cap: int,
     positives: Array,
-    last_level: int,
+    levels: Array,
     held: tuple[Array, Array, Array, Array, Array],
     *,
     integer_grid: bool,
     epsilon: float,
 ) -> None:
-    """Add up interpolated precision over the recall levels 0, 1 / l, ..., 1.
+    """Add up interpolated precision over recall levels, or all true positives.
 
     Args:
         first: first segment.
@@ -303,11 +309,12 @@ def walk_up(
         shape: likewise.
         cap: the last of its caps.
         positives: float64 [s, a, b], ground truths that are not ignored; 1 where there are none.
-        last_level: l.
+        levels: float64 [r], recall levels that lie next to 0, 1 / (r - 1), ..., 1 each; [0] for the
+            sum over true positives.
         held: written for segments [first, last), float64 each: plain and wrong as the first walk
             counted them, and right [s, t * a, b], its true positives under all caps, all of which
             are taken back; envelope [s, t * a, b], zeros; the sums of precision, likewise.
-        integer_grid: reach level j at l * tp >= j * n, instead of tp / n >= j * (1 / l).
+        integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
         epsilon: added to the denominator of precision.
     """
     shape_of_draws = shape[0] * shape[1], weights.shape[1]
@@ -317,7 +324,7 @@ def walk_up(
         *shape,
         cap,
         frozen(positives[first:last], np.float64),
-        last_level,
+        frozen(levels, np.float64),
         integer_grid,
         epsilon,
         np.empty(shape_of_draws),

@@ -10,6 +10,10 @@ word, so that one walk settles them together. The rules differ in what a predict
   prediction before it with the same ground truth is: on the half-open interval (best earlier IoU,
   own IoU]. A score of zero is never a true positive. Source: Valor's detection evaluation
   (valor-lite ``rank_table``).
+- ``BEST``: its one best ground truth, free or not (the first among equals): a true positive at the
+  thresholds that the IoU reaches and at which no prediction before it is one with that ground
+  truth, a false one where one is; an ignored ground truth is never used up. Source: the development
+  kits of Pascal VOC, ``VOCevaldet.m``.
 - ``POOL``: the best ground truth that is still in the pool (the first among equals, even at IoU 0);
   both leave it, whatever the threshold. Predictions of a label that the datum's ground truths lack
   are left out of average precision. Source: Valor's metrics document, "Matching Ground Truths with
@@ -27,7 +31,7 @@ from .jit import inner, kernel
 
 Array = np.ndarray[Any, Any]
 
-GREEDY, LOCKED, POOL = 0, 1, 2
+GREEDY, LOCKED, POOL, BEST = 0, 1, 2, 3
 
 
 class Predictions(NamedTuple):
@@ -111,7 +115,7 @@ class Scratch(NamedTuple):
         ious: float64 [most], best IoU of the predictions before, or those of candidates.
         reach: uint64 [most], variants that candidates reach.
         places: int64 [most], candidates.
-        own: float64 [most predictions of a label], best IoU of each, under ``LOCKED`` alone.
+        own: float64 [most predictions of a label], best IoU of each, under ``LOCKED`` and ``BEST``.
         tied: int64 of that size, whose it is, -1 for nobody's.
         room: int32 of that size.
     """
@@ -216,7 +220,7 @@ def match(
     Args:
         first: first label.
         last: one past the last label.
-        rule: ``GREEDY``, ``LOCKED`` or ``POOL``.
+        rule: ``GREEDY``, ``LOCKED``, ``POOL`` or ``BEST``.
         ours: predictions.
         theirs: ground truths.
         pairs: their IoUs, where boxes do not tell them.
@@ -244,7 +248,7 @@ def match(
             where[g_datum[g]] = g
             matched[g - g0] = none
             ious[g - g0] = 0.0
-        for p in range(p0, p1 if rule == LOCKED else p0):
+        for p in range(p0, p1 if rule in (LOCKED, BEST) else p0):
             # The best ground truth of each prediction, before any is walked.
             xmin, ymin, xmax, ymax = p_boxes[p, 0], p_boxes[p, 1], p_boxes[p, 2], p_boxes[p, 3]
             area = p_area[p]
@@ -347,6 +351,12 @@ def match(
                         before = prefix[_reached(ious[j - g0], thresholds)]
                         taken = prefix[_reached(own[p - p0], thresholds)] & ~before
                         ious[j - g0] = own[p - p0]
+                elif rule == BEST:
+                    pick = tied[p - p0]
+                    if pick >= 0:
+                        taken = prefix[_reached(own[p - p0], thresholds)]
+                        taken &= ~(matched[pick - g0] & g_regular[pick])
+                        matched[pick - g0] |= taken
                 else:
                     best = -1.0
                     pair: Any = pair_start[p] if given else np.int64(0)

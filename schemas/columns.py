@@ -55,7 +55,10 @@ BBOX = Column(
 ISCROWD = Column("iscrowd", "flag", "1 for a region of many objects (COCO).", ("is_crowd", "crowd"))
 AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
 IGNORE = Column(
-    "ignore", "flag", "1 for a ground truth that is left out, where the dialect says so.", ()
+    "ignore",
+    "flag",
+    "1 for a ground truth that is left out, where the dialect says so.",
+    ("difficult",),
 )
 ANNOTATION_ID = Column(
     "annotation_id",

@@ -31,7 +31,6 @@ class RankedDraws:
         self.tally = view.tally
         self.labels = view.labels
         self.n_groups = view.n_groups * len(draws)
-        self._last_level = view.levels.size - 1
 
     def beside(self, name: str) -> RankedDraws | None:
         """The draws of another tally; see :meth:`RankedView.beside`."""
@@ -127,8 +126,10 @@ class RankedDraws:
     @cached_property
     def precision(self) -> Array:
         """Mean of interpolated precision, [draw * group, label, area, threshold, 1]."""
-        view = self._view
-        if not np.array_equal(view.levels, np.arange(view.levels.size) * (1 / self._last_level)):
+        view, how = self._view, self._view.interpolation
+        levels = how.averaged
+        even = np.linspace(0.0, 1.0, levels.size)
+        if not np.allclose(levels, even, rtol=0.0, atol=1e-9):
             raise OneByOne
         positives = np.maximum(self._totals[2], 1.0)
         words = self.tally.variants.words
@@ -146,14 +147,14 @@ class RankedDraws:
                     shape=(word.n_thresholds, word.n_areas),
                     cap=int(view.caps[-1]),
                     positives=positives[:, word.places[0]],
-                    last_level=self._last_level,
+                    levels=levels,
                     held=held[w],
-                    integer_grid=view.integer_grid,
-                    epsilon=view.epsilon,
+                    integer_grid=how.integer_grid,
+                    epsilon=how.epsilon,
                 )
                 view.over(start, walk)
         total = self._together([sums for *_, sums in held])
-        total /= self._last_level + 1
+        total /= positives[:, :, None] if how.every_point else levels.size
         return self._by_draw(total)[..., None]
 
     def _together(self, parts: list[Array]) -> Array:

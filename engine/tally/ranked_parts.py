@@ -70,10 +70,10 @@ class ViewOfParts(RankedView):
         out = self.outputs(caps.size, precision=precision, scores=scores)
         positives = self._sought(scores=scores)
         counted = self.outputs(caps.size, precision=False, scores=False)
-        levels = self.levels.size
+        levels = self._levels(scores=scores)
         carried = [
             nothing_carried(
-                self._shape[0] * self._shape[1], (word.n_thresholds, word.n_areas), levels
+                self._shape[0] * self._shape[1], (word.n_thresholds, word.n_areas), levels.size
             )
             for word in self.tally.variants.words
         ]
@@ -82,7 +82,7 @@ class ViewOfParts(RankedView):
             before.append([_copied(one) for one in carried])
             for _, _, true in counted:
                 true[:] = 0
-            self._view(file).walked(leave_out, caps, positives, counted, carried)
+            self._view(file).walked(leave_out, caps, positives, levels, counted, carried)
             for one, (_, _, true), (_, _, every) in zip(carried, counted, out, strict=True):
                 one.right[:] += true[:, -1]
                 every[:] += true
@@ -97,7 +97,7 @@ class ViewOfParts(RankedView):
                     Carried(one.wrong, one.plain, one.right, *held)
                     for one, held in zip(better, worse, strict=True)
                 ]
-                self._view(file).walked(leave_out, caps, positives, into, here)
+                self._view(file).walked(leave_out, caps, positives, levels, into, here)
         return self._together(out)
 
     def _count(self, score_thresholds: Array) -> tuple[Array, Array]:

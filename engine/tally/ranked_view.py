@@ -20,18 +20,38 @@ Over = Callable[[Array, Callable[[int, int], None]], Any]
 """Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
 
 
+class Interpolation(NamedTuple):
+    """How average precision is made of interpolated precision.
+
+    Attributes:
+        levels: float64 [r], ascending recall levels of the curve, next to 0, 1 / (r - 1), ..., 1.
+        every_point: whether average precision is the area under the curve, whose recall rises at
+            each true positive; otherwise the mean at the levels.
+        integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
+        epsilon: see there.
+    """
+
+    levels: Array
+    every_point: bool = False
+    integer_grid: bool = False
+    epsilon: float = 0.0
+
+    @property
+    def averaged(self) -> Array:
+        """Levels that average precision is the mean at, [0] where it is the area."""
+        return self.levels[:0] if self.every_point else self.levels
+
+
 class Beside(NamedTuple):
     """Another ranked tally of the same datums and labels, and how its view is made.
 
     Attributes:
         ranked: the tally.
-        levels: see :class:`RankedView`.
-        epsilon: see there.
+        interpolation: see :class:`RankedView`.
     """
 
     ranked: Ranked
-    levels: Array
-    epsilon: float
+    interpolation: Interpolation
 
 
 LeaveOut = Callable[[Ranked], Array]
@@ -98,10 +118,8 @@ class RankedView(View):
 
     Args:
         tally: the ranked outcomes.
-        levels: ascending recall levels.
+        interpolation: of precision.
         caps: ascending caps on rank for recall, the last of them for everything else.
-        integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
-        epsilon: see there.
         crossed: confusion events, where they were asked for.
         tallies: others of the same rows, by name.
         **grouping: see :class:`View`.
@@ -112,20 +130,17 @@ class RankedView(View):
         tally: Ranked,
         labels: Labels,
         *,
-        levels: Array,
+        interpolation: Interpolation,
         caps: Array,
-        integer_grid: bool,
-        epsilon: float,
         crossed: Counts | None = None,
         tallies: Mapping[str, Beside] | None = None,
         **grouping: Any,
     ) -> None:
         super().__init__(labels, **grouping)
         self.tally = tally
-        self.levels = levels
+        self.interpolation = interpolation
+        self.levels = interpolation.levels
         self.caps = caps
-        self.integer_grid = integer_grid
-        self.epsilon = epsilon
         self.crossed = crossed
         self._tallies = dict(tallies or {})
         self._beside: dict[str, RankedView] = {}
@@ -144,10 +159,8 @@ class RankedView(View):
             self._beside[name] = RankedView(
                 other.ranked,
                 self.labels,
-                levels=other.levels,
+                interpolation=other.interpolation,
                 caps=np.array([np.iinfo(np.int32).max]),
-                integer_grid=False,
-                epsilon=other.epsilon,
                 group=self.group,
                 n_groups=self.n_groups,
                 weights=self.weights,
@@ -224,6 +237,7 @@ class RankedView(View):
         leave_out: LeaveOut,
         caps: Array,
         positives: Array,
+        levels: Array,
         out: Sequence[Outputs],
         carried: Sequence[Carried | None],
     ) -> None:
@@ -233,6 +247,7 @@ class RankedView(View):
             leave_out: which rows of the tally do not count, bool [n] or [0].
             caps: int64 [m], ascending caps on rank.
             positives: int64 [group, label, area], ground truths that are not ignored.
+            levels: float64 [r], recall levels; [0] for the area.
             out: precision, scores and true positives of each word, see
                 :func:`evalengine.kernels.average_precision.sample_precision`.
             carried: of each word, what other parts of the rows hand over.
@@ -254,7 +269,7 @@ class RankedView(View):
                 (word.n_thresholds, word.n_areas),
                 np.repeat(of_segment[:, word.places[0]], word.n_thresholds, axis=1),
                 caps,
-                self.levels,
+                levels,
                 out[w],
             )
             self.over(
@@ -263,8 +278,8 @@ class RankedView(View):
                     first,
                     last,
                     *inputs,
-                    integer_grid=self.integer_grid,
-                    epsilon=self.epsilon,
+                    integer_grid=self.interpolation.integer_grid,
+                    epsilon=self.interpolation.epsilon,
                     carried=carried,
                 ),
             )
@@ -272,7 +287,7 @@ class RankedView(View):
     def outputs(self, n_caps: int, *, precision: bool, scores: bool) -> list[Outputs]:
         """Zeros for :meth:`walked` to fill, of each word; NaN for scores."""
         n_segments = self._shape[0] * self._shape[1]
-        n_levels = self.levels.size if precision else 0
+        n_levels = (self._levels(scores=scores).size or 1) if precision else 0
         return [
             (
                 np.zeros((n_segments, size, n_levels)),
@@ -285,8 +300,13 @@ class RankedView(View):
     def _run(self, *, leave_out: LeaveOut, caps: Array, precision: bool, scores: bool) -> Any:
         """The average-precision kernel over all words, put together by area and threshold."""
         out = self.outputs(caps.size, precision=precision, scores=scores)
-        self.walked(leave_out, caps, self._sought(scores=scores), out, [None] * len(out))
+        levels = self._levels(scores=scores)
+        self.walked(leave_out, caps, self._sought(scores=scores), levels, out, [None] * len(out))
         return self._together(out)
+
+    def _levels(self, *, scores: bool) -> Array:
+        """Recall levels of a walk: those of the curve where scores are wanted."""
+        return self.levels if scores else self.interpolation.averaged
 
     def _sought(self, *, scores: bool) -> Array:
         """Positives as the kernel is told them: it walks no label without, and without its scores.
@@ -326,8 +346,17 @@ class RankedView(View):
 
     @property
     def precision(self) -> Array:
-        """Interpolated precision, [group, label, area, threshold, level]; the last cap's."""
+        """Interpolated precision, [group, label, area, threshold, level]; the last cap's.
+
+        Where average precision is the area under the curve, there is one level, that area.
+        """
+        return self._precision
+
+    @cached_property
+    def _precision(self) -> Array:
         sampled: Array = self._sampled[0]
+        if self.interpolation.every_point:
+            sampled = sampled / np.maximum(self.positives, 1)[..., None, None]
         return sampled
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:

@@ -157,6 +157,7 @@ def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
 
 DETECTION_DIALECTS = (
     "standard", "coco", "valor", "valor-docs", "valor-lite", "lvis", "lvis-fixed",
+    "voc2007", "voc2012", "voc-detectron2",
 )  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def detection(seed: int) -> Case:
         ).cast(dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64))  # fmt: skip
 
     predictions = side(50).with_columns(score=pl.Series(rng.integers(0, 5, 50) / 4))
-    truths = side(30)
+    truths = side(30).with_columns(ignore=pl.Series(rng.random(30) < 0.2).cast(pl.Int64))
     if rng.random() < 0.5:
         truths = truths.with_columns(annotation_id=pl.Series(rng.permutation(30) + 5))
     dialect = str(rng.choice(DETECTION_DIALECTS))

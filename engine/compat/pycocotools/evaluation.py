@@ -15,7 +15,7 @@ from ...exports.coco import arrays_of
 from ...schemas.errors import OptionError
 from ...schemas.options import Options
 from ...tally.ranked import Ranked
-from ...tally.ranked_view import RankedView
+from ...tally.ranked_view import Interpolation, RankedView
 from ...tasks.detection.matching import Matched
 from ...tasks.detection.near import overlap
 from ...tasks.detection.settings import Settings, resolve
@@ -96,10 +96,8 @@ class Tally(msgspec.Struct, frozen=True):
                 RankedView(
                     ranked,
                     labels_of(len(grid.categories)),
-                    levels=levels,
+                    interpolation=Interpolation(levels, epsilon=_SETTINGS.rules.epsilon),
                     caps=np.array(caps, np.int64),
-                    integer_grid=_SETTINGS.rules.integer_grid,
-                    epsilon=_SETTINGS.rules.epsilon,
                     group=group if group.any() else None,
                     over=Threads().over,
                 ),

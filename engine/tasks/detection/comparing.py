@@ -42,7 +42,8 @@ def compared(
     """Both sides' polygons or masks; None where boxes are compared and area ranges go by those.
 
     Where boxes are compared, rows without one get the bounding box of their polygon or mask. The
-    area of that may still be what area ranges go by: boxes are shapes then.
+    area of that may still be what area ranges go by: boxes are shapes then, and where their last
+    pixels lie in them.
 
     Args:
         frames: both sides, checked; their boxes may be filled in here.
@@ -56,7 +57,7 @@ def compared(
     """
     tables = [getattr(frames, side) for side in _SIDES]
     if settings.geometry in (None, "box") and not any(_SHAPED & {*t.columns} for t in tables):
-        return None
+        return _of_pixels(frames) if settings.rules.whole_pixels else None
     target = choose(frames, settings)
     sides = [
         Objects(
@@ -148,6 +149,8 @@ def _boxes(
             boxes, areas = boxes_of(objects, areas=wanted)
             setattr(frames, side, _with_boxes(objects.frame, boxes))
         regions.append(areas)
+    if settings.rules.whole_pixels:
+        return _of_pixels(frames)
     if all(areas is None for areas in regions):
         return None
     for objects, areas in zip(sides, regions, strict=True):
@@ -167,9 +170,26 @@ def _boxes(
     return ours, theirs
 
 
+def _of_pixels(frames: Frames) -> tuple[Shapes, Shapes]:
+    """Both sides' boxes as shapes whose last pixels lie in them."""
+    made = []
+    for side in _SIDES:
+        corners = _corners(getattr(frames, side))
+        extent = corners[:, 2:] - corners[:, :2] + 1.0
+        around = np.concatenate([corners[:, :2], corners[:, 2:] + 1.0], axis=1)
+        layer = BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=1.0)
+        made.append(Shapes((layer,), around))
+    return made[0], made[1]
+
+
+def _corners(frame: pl.DataFrame) -> Array:
+    """xmin, ymin, xmax, ymax of all rows, float64 [n, 4]."""
+    return np.stack([frame[name].to_numpy().astype(np.float64) for name in CORNERS], axis=1)
+
+
 def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> Shapes:
     """Boxes as shapes, compared by the corners and areas that ``kernels.boxes`` makes of them."""
-    corners = np.stack([frame[name].to_numpy().astype(np.float64) for name in CORNERS], axis=1)
+    corners = _corners(frame)
     extent = corners[:, 2:] - corners[:, :2]
     if {*_EXTENT} <= {*frame.columns}:
         extent = np.stack([frame[name].to_numpy().astype(np.float64) for name in _EXTENT], axis=1)

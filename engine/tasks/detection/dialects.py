@@ -15,7 +15,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the references disagree about.
 
     Attributes:
-        matching: ``greedy`` (COCO), ``locked`` (Valor's code) or ``pool`` (Valor's document).
+        matching: ``greedy`` (COCO), ``locked`` (Valor's code), ``pool`` (Valor's document) or
+            ``best`` (Pascal VOC).
         from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
         crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
         ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
@@ -23,6 +24,13 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         declared_only: rows of datums or labels that ``datums`` or ``labels`` do not declare are
             left out, as COCO leaves out what is not among its images and categories.
         iou_ceiling: thresholds above it are lowered to it.
+        above: predictions hit where their IoU is above a threshold; otherwise from it on.
+        whole_pixels: boxes are of pixels, of which the last ones lie in the box: a box is
+            xmax - xmin + 1 wide. Otherwise xmax - xmin.
+        decimals: of predictions' scores and of their corners, to which they are rounded before
+            anything else; None for as they are.
+        levels: recall levels of the curve of interpolated precision, whose mean AP is.
+        every_point: AP is the area under that curve instead, all of whose points count.
         integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
             tp / n is compared with a float grid.
         epsilon: added to the denominator of precision in average precision.
@@ -56,6 +64,11 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     ignore: bool = False
     declared_only: bool = False
     iou_ceiling: float = 1.0
+    above: bool = False
+    whole_pixels: bool = False
+    decimals: tuple[int, int] | None = None
+    levels: tuple[float, ...] = tuple(x * 0.01 for x in range(101))
+    every_point: bool = False
     integer_grid: bool = False
     epsilon: float = 0.0
     mean_over_cells: bool = False
@@ -117,6 +130,14 @@ _COCO_AREAS = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e5**2),
 }
+_VOC_RULES = DetectionRules(
+    matching="best", from_extent=False, crowd=False, ignore=True, whole_pixels=True
+)
+# 0:0.1:1 of MATLAB, which counts from both ends to the middle; NumPy counts from one, so that 0.6
+# and 0.7 are a bit higher there. 0.3 is 3 * 0.1 in both: a recall of 3/10 does not reach it.
+_MATLAB_TENTHS = (*(x * 0.1 for x in range(5)), 0.5, *(1 - x * 0.1 for x in range(4, -1, -1)))
+_NUMPY_TENTHS = tuple(x * 0.1 for x in range(11))
+_VOC_DEFAULTS = DetectionDefaults(metrics=("mAP", "AP"), iou_thresholds=(0.5,))
 _LVIS_RULES = msgspec.structs.replace(
     _COCO_RULES,
     crowd=False,
@@ -188,6 +209,31 @@ DIALECTS = {
             undefined=-1.0,
             export="lvis",
             heeds=_FEDERATED,
+        ),
+        Dialect(
+            name="voc2007",
+            task="detection",
+            about="Pascal VOC's development kit of 2007: 11 recall levels, difficult ones aside.",
+            rules=msgspec.structs.replace(_VOC_RULES, levels=_MATLAB_TENTHS),
+            defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
+            name="voc2012",
+            task="detection",
+            about="Pascal VOC's development kits since 2010: the area under the whole curve.",
+            rules=msgspec.structs.replace(_VOC_RULES, every_point=True),
+            defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
+            name="voc-detectron2",
+            task="detection",
+            about="detectron2's evaluator of VOC 2007: rounded scores and boxes, IoU above t.",
+            rules=msgspec.structs.replace(
+                _VOC_RULES, levels=_NUMPY_TENTHS, above=True, decimals=(3, 1)
+            ),
+            defaults=DetectionDefaults(
+                metrics=("mAPAveragedOverIOUs", "mAP", "AP"), iou_thresholds=_ROUND_IOUS
+            ),
         ),
         Dialect(
             name="tidecv",

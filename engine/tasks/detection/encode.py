@@ -198,6 +198,30 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             )
 
 
+def _as_written(frame: pl.DataFrame, decimals: tuple[int, int]) -> pl.DataFrame:
+    """Predictions as files with so many decimals of the scores and of the corners have them."""
+    columns = {"score": decimals[0]} | dict.fromkeys(CORNER_NAMES, decimals[1])
+    return frame.with_columns(
+        pl.Series(name, _rounded(frame[name].cast(pl.Float64).to_numpy(), many))
+        for name, many in columns.items()
+        if name in frame.columns
+    )
+
+
+def _rounded(values: Array, decimals: int) -> Array:
+    """The nearest decimal to the exact value of each, as formatting gives it, float64 [n]."""
+    scale = 10.0**decimals
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = values * scale
+        out: Array = np.rint(scaled) / scale
+        halfway = np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6  # the product was rounded itself
+    whole = np.abs(values) >= 2.0**52
+    out[whole] = values[whole]
+    at = np.flatnonzero(halfway & ~whole)
+    out[at] = [float(f"{value:.{decimals}f}") for value in values[at]]
+    return out
+
+
 def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     """Arrays from checked tables, whose columns are taken out as they are encoded.
 
@@ -214,6 +238,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     heights = None if numbered else (frames.predictions.height, frames.ground_truths.height)
     if settings.rules.declared_only:
         _declared_rows(frames, settings)
+    if settings.rules.decimals is not None:
+        frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
     sides = [frames.predictions, frames.ground_truths]
     values = [taken(side, "label_value") for side in sides]
     keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]

@@ -34,8 +34,9 @@ from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
 from ...tally.merging import merge_ranked
 from ...tally.ranked import Ranked, Variants
-from ...tally.ranked_view import Beside
+from ...tally.ranked_view import Beside, Interpolation
 from ..workers import Workers
+from .dialects import DetectionRules
 from .encode import Batch, Side
 from .matching import Matched
 from .near import Near
@@ -378,18 +379,19 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-LEVELS = np.linspace(0.0, 1.0, 101)
 _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some lie one bit beside those of COCO
 
 
-def beside(found: Errors | None, rules: Any) -> dict[str, Beside]:
+def beside(
+    found: Errors | None, rules: DetectionRules, interpolation: Interpolation
+) -> dict[str, Beside]:
     """The tallies of errors, as views have them: by the place of their threshold."""
     if found is None:
         return {}
-    own = (LEVELS, rules.epsilon) if rules.first_best is None else (_HUNDREDTHS, 0.0)
+    own = interpolation if rules.first_best is None else Interpolation(_HUNDREDTHS)
     every = {"errors": found.ranked, "unmended": found.unmended}
     return {
-        f"{name} {t}": Beside(ranked, *own)
+        f"{name} {t}": Beside(ranked, own)
         for name, tallies in every.items()
         for t, ranked in enumerate(tallies)
     }

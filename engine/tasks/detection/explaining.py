@@ -8,6 +8,7 @@ from .tallies import variants
 _MATCHING = {
     "greedy": "per threshold, by descending score, the best ground truth still free (COCO)",
     "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
+    "best": "each prediction has its best ground truth or none (Pascal VOC)",
     "pool": "pairs leave the pool whatever the threshold (Valor's document)",
 }
 _GEOMETRY = {

@@ -142,14 +142,21 @@ class PolygonLayer(Region, frozen=True):
 
 
 class BoxLayer(Region, frozen=True):
-    """Boxes, compared as shapes where area ranges go by something else than their areas."""
+    """Boxes, compared as shapes where area ranges go by something else than their areas.
+
+    Attributes:
+        boxes: float64 [n, 4].
+        pixel: what a box is wider than xmax - xmin: 1 where its last pixels lie in it, else 0.
+    """
 
     boxes: Array
+    pixel: float = 0.0
 
     def shared(self, other: BoxLayer, rows: Array, other_rows: Array, over: Any) -> Array:
         """Areas that pairs share, float64 [k], in the arithmetic of ``kernels.boxes.box_iou``."""
         mine, theirs = self.boxes[rows], other.boxes[other_rows]
         extent = np.minimum(mine[:, 2:], theirs[:, 2:]) - np.maximum(mine[:, :2], theirs[:, :2])
+        extent += self.pixel
         meet = (extent[:, 0] > 0) & (extent[:, 1] > 0)
         return np.where(meet, extent[:, 0] * extent[:, 1], 0.0)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...kernels.boxes import lay_out
 from ...kernels.jit import frozen
 from ...kernels.matching import (
+    BEST,
     GREEDY,
     LOCKED,
     POOL,
@@ -29,7 +30,9 @@ from .encode import Batch, Side
 
 Array = np.ndarray[Any, Any]
 
-RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL}
+RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL, "best": BEST}
+LOOKING_AT_ALL = ("locked", "pool")
+"""Rules for which overlaps below the lowest threshold count too."""
 
 
 class LaidOut(msgspec.Struct, frozen=True):
@@ -215,7 +218,8 @@ def match(
     ]
     ceiling = np.minimum(np.asarray(variants.thresholds), rules.iou_ceiling)
     most = int(np.diff(ground_truths.start).max(initial=0)) + 1
-    longest = int(np.diff(predictions.start).max(initial=0)) if tie.size else 0
+    rule = RULES[rules.matching]
+    longest = int(np.diff(predictions.start).max(initial=0)) if rule in (LOCKED, BEST) else 0
     ours = Predictions(
         frozen(predictions.start, np.int64),
         frozen(score, np.float64),
@@ -236,7 +240,6 @@ def match(
         frozen(pairs.ground_truth, np.int32),
         frozen(pairs.iou, np.float64),
     )
-    rule = RULES[rules.matching]
     of_words = []
     for w, word in enumerate(words):
         counted[w] = _counted(word, variants, annotated, set_aside)

@@ -115,6 +115,11 @@ def _to_return(
     return _snapped(_distinct("iou_thresholds_to_return", given), thresholds)
 
 
+def _reached(iou: float, rules: DetectionRules) -> float:
+    """The least IoU that hits at a threshold."""
+    return math.nextafter(iou, math.inf) if rules.above else iou
+
+
 def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
     """The grid's own values nearest to the wanted ones (0.9 may stand there as 0.8999...9)."""
     return tuple(c for c in grid if any(math.isclose(c, w, abs_tol=1e-9) for w in wanted))
@@ -175,6 +180,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         defaults.iou_thresholds if options.iou_thresholds is None else options.iou_thresholds,
     )
     _check_ious("iou_thresholds", thresholds)
+    thresholds = tuple(_reached(iou, dialect.rules) for iou in thresholds)
     scores = (
         defaults.score_thresholds if options.score_thresholds is None else options.score_thresholds
     )
@@ -185,7 +191,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if options.pr_curve_iou_threshold is not None:
         at = options.pr_curve_iou_threshold
     _check_ious("pr_curve_iou_threshold", (at,))
-    at = (_snapped((at,), thresholds) or (at,))[0]
+    at = (_snapped((at,), thresholds) or (_reached(at, dialect.rules),))[0]
     examples = defaults.pr_curve_max_examples
     if options.pr_curve_max_examples is not None:
         examples = options.pr_curve_max_examples

@@ -25,7 +25,7 @@ from .errors import Errors, in_the_input, merge_errors
 from .errors import find as find_errors
 from .examples import Examples, merge_examples
 from .federated import left_out, taking_part
-from .matching import BY_BOXES, LaidOut, Matched, lay_out_sides, match
+from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
@@ -121,8 +121,7 @@ def _near(
     rules = settings.rules
     labels = label_of(sides[0].start), label_of(sides[1].start)
     crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
-    # Greedy matching looks at IoUs from the lowest threshold on; the others at all that overlap.
-    reaching = min(lowest, rules.iou_ceiling) if rules.matching == "greedy" else 0.0
+    reaching = 0.0 if rules.matching in LOOKING_AT_ALL else min(lowest, rules.iou_ceiling)
     keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
     return find_near(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 

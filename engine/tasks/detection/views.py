@@ -12,7 +12,7 @@ from ...schemas.results import empty_frame
 from ...tally.draws import Draws
 from ...tally.ranked_draws import RankedDraws
 from ...tally.ranked_groups import GroupedView, RankedGroups
-from ...tally.ranked_view import RankedView
+from ...tally.ranked_view import Interpolation, RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
 from .errors import beside, errors_frame
@@ -21,9 +21,6 @@ from .settings import Settings
 from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
-
-LEVELS = np.linspace(0.0, 1.0, 101)
-"""Recall levels of the interpolated curve, as pycocotools has them."""
 
 _NO_CAP = int(np.iinfo(np.int32).max)
 
@@ -47,16 +44,18 @@ def view(
         threads: where the view's kernels run; one after the other where None.
     """
     ranked: Any = tallies.ranked
+    rules = settings.rules
+    how = Interpolation(
+        np.asarray(rules.levels), rules.every_point, rules.integer_grid, rules.epsilon
+    )
     kind: Any = GroupedView if isinstance(ranked, RankedGroups) else RankedView
     made: RankedView = kind(
         ranked,
         tallies.labels,
-        levels=LEVELS,
+        interpolation=how,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
-        integer_grid=settings.rules.integer_grid,
-        epsilon=settings.rules.epsilon,
         crossed=tallies.crossed,
-        tallies=beside(tallies.errors, settings.rules),
+        tallies=beside(tallies.errors, rules, how),
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -110,4 +109,5 @@ def own_frames(
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
     """Sampled precisions of one group of datums, which bound how many are held at once."""
     variants = tallies.ranked.variants
-    return len(tallies.labels) * len(variants.areas) * len(variants.thresholds) * LEVELS.size
+    n_levels = len(settings.rules.levels)
+    return len(tallies.labels) * len(variants.areas) * len(variants.thresholds) * n_levels
