@@ -156,7 +156,9 @@ def _down(
 
 
 @inner
-def _reach(right: Array, positives: Array, levels: Array, integer_grid: bool, out: Array) -> None:
+def _reach(
+    right: Array, positives: Array, levels: Array, even: bool, integer_grid: bool, out: Array
+) -> None:
     """How many recall levels the true positives of each draw reach; themselves without levels."""
     last = levels.size - 1
     if last < 0:
@@ -169,13 +171,21 @@ def _reach(right: Array, positives: Array, levels: Array, integer_grid: bool, ou
             level = level if level < last else float(last)
             out[d] = level + 1.0 if right[d] > 0.0 else 0.0
         return
+    if not even:  # looked up, which takes half as long again
+        for d in range(out.size):
+            recall = right[d] / positives[d]
+            at = min(int(recall * last), last)
+            at += 1 if at < last and levels[at + 1] <= recall else 0
+            at -= 1 if levels[at] > recall else 0
+            out[d] = at + 1.0 if right[d] > 0.0 else 0.0
+        return
+    step = 1.0 / last
     for d in range(out.size):
         recall = right[d] / positives[d]
         level = np.floor(recall * last)  # of which rounding may have made the next one
+        level += 1.0 if (level + 1.0) * step <= recall else 0.0
+        level -= 1.0 if level * step > recall else 0.0
         level = level if level < last else float(last)
-        level += 1.0 if levels[min(int(level) + 1, last)] <= recall else 0.0
-        level = level if level < last else float(last)
-        level -= 1.0 if levels[int(level)] > recall else 0.0
         out[d] = level + 1.0 if right[d] > 0.0 else 0.0
 
 
@@ -195,6 +205,7 @@ def _up(
     cap: int,
     positives: Array,
     levels: Array,
+    even: bool,
     integer_grid: bool,
     epsilon: float,
     reached: Array,
@@ -215,7 +226,7 @@ def _up(
     for s in range(begin.size):
         for v in range(n_variants):
             n = positives[s, v // n_thresholds]
-            _reach(right[s, v], n, levels, integer_grid, reached[v])
+            _reach(right[s, v], n, levels, even, integer_grid, reached[v])
         for i in range(end[s] - 1, begin[s] - 1, -1):
             r = order[i]
             if rank[r] >= cap or (left_out.size > 0 and left_out[r]):
@@ -244,7 +255,7 @@ def _up(
                         best[d] = p if p > best[d] else best[d]
                     for d in range(n_draws):
                         tp[d] -= w[d]
-                    _reach(tp, positives[s, a], levels, integer_grid, fresh)
+                    _reach(tp, positives[s, a], levels, even, integer_grid, fresh)
                     out, before = total[s, v], reached[v]
                     for d in range(n_draws):
                         out[d] += best[d] * (before[d] - fresh[d])
@@ -317,6 +328,7 @@ def walk_up(
         integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
         epsilon: added to the denominator of precision.
     """
+    even = bool((levels == np.arange(levels.size) * (1 / max(1, levels.size - 1))).all())
     shape_of_draws = shape[0] * shape[1], weights.shape[1]
     _up(
         *rows.within(first, last),
@@ -325,6 +337,7 @@ def walk_up(
         cap,
         frozen(positives[first:last], np.float64),
         frozen(levels, np.float64),
+        even,
         integer_grid,
         epsilon,
         np.empty(shape_of_draws),
