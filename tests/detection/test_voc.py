@@ -1,7 +1,7 @@
 """The dialects of Pascal VOC against a slow oracle of the published rules.
 
-2,100 seeds were compared when the dialects were made, with it and with detectron2's own ``voc_eval``
-(its ``argsort`` made stable, as equal scores have no order there).
+2,100 seeds were compared when the dialects were made, with it and with detectron2's own
+``voc_eval`` (its ``argsort`` made stable, as equal scores have no order there).
 """
 
 from __future__ import annotations
