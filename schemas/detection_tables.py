@@ -24,13 +24,21 @@ from .columns import (
     YMIN,
 )
 from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
-from .geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
+from .geometry_columns import (
+    KEYPOINTS,
+    MASK,
+    NUM_KEYPOINTS,
+    POLYGON,
+    RASTER,
+    RASTER_BAND,
+    RASTER_VALUE,
+)
 
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 # A row has one of these or a box, which then may be left out.
 _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
-    for column in (POLYGON, MASK, RASTER, RASTER_BAND, RASTER_VALUE)
+    for column in (POLYGON, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
 )
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
 
@@ -58,7 +66,7 @@ DETECTION_GROUND_TRUTHS = Table(
     "detection",
     GROUND_TRUTHS,
     (DATUM_ID, LABEL_VALUE, *_BOX),
-    (*_COMMON, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    (*_COMMON, NUM_KEYPOINTS, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),
     shape="boxes",

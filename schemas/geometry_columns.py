@@ -18,6 +18,21 @@ MASK = Column(
     " or of size and row-major runs; or rows of pixels.",
     ("masks", "rle", "segmentation", "segmentation_mask"),
 )
+KEYPOINTS = Column(
+    "keypoints",
+    "keypoints",
+    "x, y, visibility of every keypoint, one after the other; of ground truths a point counts where"
+    " visibility is above 0, of predictions the third number is not read. Or columns x_1, y_1, v_1,"
+    " x_2, ...",
+    ("keypoint", "pose", "landmarks"),
+)
+NUM_KEYPOINTS = Column(
+    "num_keypoints",
+    "number",
+    "Labelled keypoints; a ground truth of 0 is left out, as a crowd is. Counted if absent.",
+    (),
+    low=0.0,
+)
 RASTER = Column(
     "raster",
     "text",

@@ -34,6 +34,7 @@ class Named(TypedDict, total=False):
     invalid_polygons: str | None
     background_iou: float | None
     boundary_ratio: float | None
+    keypoint_sigmas: Any
     ignore_index: int | None
     background: int | None
     resample: bool | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -29,7 +30,9 @@ _TUPLES = {
     "rouge_types": str,
     "bleu_weights": float,
 }
-_AS_GIVEN = ("label_map", "score_columns", "gains", "embedder", "stop_words")
+_AS_GIVEN = (
+    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas"
+)  # fmt: skip
 """Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
 
@@ -60,6 +63,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged["score_columns"] = _as_score_columns(merged["score_columns"])
     if merged.get("stop_words") is not None:
         merged["stop_words"] = _as_stop_words(merged["stop_words"])
+    if merged.get("keypoint_sigmas") is not None:
+        merged["keypoint_sigmas"] = _as_sigmas(merged["keypoint_sigmas"])
     if merged.get("embedder") is not None:
         merged["embedder"] = as_embedder(merged["embedder"])
     if hasattr(merged.get("positive_label"), "item"):
@@ -121,6 +126,25 @@ def _as_stop_words(value: Any) -> tuple[str, ...] | str:
             f" {wrong[0]!r} is no string."
         )
     return tuple(sorted(words)) if isinstance(value, (set, frozenset)) else tuple(words)
+
+
+def _as_sigmas(value: Any) -> Any:
+    """A number, a name or path, numbers in a tuple, or a mapping of labels to these."""
+    if isinstance(value, Mapping):
+        return {getattr(k, "item", lambda k=k: k)(): _as_sigmas(v) for k, v in value.items()}
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for one in value if several else (value,):
+        number = isinstance(one, (int, float)) and not isinstance(one, bool)
+        if not (number and 0 < one < math.inf) and (several or not isinstance(value, str)):
+            raise OptionError(
+                f"keypoint_sigmas: {one!r} is no sigma: write numbers above 0, one for each"
+                " keypoint or one for all, or the name of a set or file."
+            )
+    return tuple(map(float, value)) if several else value
 
 
 def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, str]:

@@ -85,7 +85,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     iou_type: Annotated[
         str | None,
         _meta(
-            "What to compare: bbox, segm (masks) or boundary; by the tables unless given.", "bbox"
+            "What to compare: bbox, segm (masks), boundary or, where it is given, keypoints; by the"
+            " tables unless given.",
+            "bbox",
         ),
     ] = None
     iou_thresholds: Annotated[
@@ -139,6 +141,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     boundary_ratio: Annotated[
         float | None,
         _meta("Width of the boundary in boundary IoU, as a share of the diagonal; 0.02.", "0.02"),
+    ] = None
+    keypoint_sigmas: Annotated[
+        Any,
+        _meta(
+            "Spread of each keypoint in OKS: coco, crowdpose, even, one number for all, a number"
+            " each, a JSON file of these, or a mapping of labels to any of them; coco's for 17.",
+            "0.05",
+        ),
     ] = None
     ignore_index: Annotated[
         int | None, _meta("Index of ground-truth pixels that count nowhere.", "255")

@@ -187,6 +187,23 @@ def _stop_words(ctx: click.Context, param: click.Parameter, value: Sequence[str]
     return [word for word in words if word] if value else None
 
 
+def _sigmas(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """A name or path, one number, numbers between commas, or ``label=`` before any but several."""
+    pieces = [piece for given in value for piece in separate(given)]
+    if any("=" in piece for piece in pieces):
+        named = (piece.partition("=") for piece in pieces)
+        return {label: _sigma(one) for label, _, one in named}
+    found = [_sigma(piece) for piece in pieces]
+    return (found if len(found) > 1 else found[0]) if found else None
+
+
+def _sigma(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _embedder(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """The name of a model, or ``model=name`` and other fields."""
     pieces = [piece for given in value for piece in separate(given)]
@@ -209,6 +226,7 @@ _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
     "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
     "stop_words": (str, "WORD,...|PATH", _stop_words),
+    "keypoint_sigmas": (str, "NAME|NUMBER,...|PATH", _sigmas),
     "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""

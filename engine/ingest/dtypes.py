@@ -27,6 +27,7 @@ DEFAULTS: dict[str, pl.DataType] = {
     "flag": pl.Boolean(),
     "polygon": pl.List(pl.List(pl.Float64())),
     "mask": pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.String()}),
+    "keypoints": pl.List(pl.Float64()),
 }
 _WORDS = {
     "id": "integers or strings",
@@ -45,6 +46,7 @@ _WORDS = {
     "list": "lists of four numbers",
     "polygon": "lists of rings, WKB, or strings of WKT or GeoJSON",
     "mask": "structs of size and counts, or rows of pixels",
+    "keypoints": "lists or arrays of numbers",
 }
 _WAY_OUT = {
     "id": "Cast it, e.g. to Int64 or String, before scoring.",
@@ -62,6 +64,7 @@ _WAY_OUT = {
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
     "polygon": "Give each row a list of rings [[x, y, x, y, ...], ...], or WKB.",
+    "keypoints": "Give each row one list [x, y, visibility, x, y, visibility, ...].",
     "mask": "Give each row {'size': [height, width], 'counts': ...}, as pycocotools encodes it.",
 }
 
@@ -170,7 +173,12 @@ def _vectors(dtype: pl.DataType) -> pl.DataType | None:
     return _vector(dtype)
 
 
+def _keypoints(dtype: pl.DataType) -> pl.DataType | None:
+    return pl.List(pl.Float64()) if _numbers_within(dtype) == 1 else None
+
+
 _PLAIN = {
+    "keypoints": _keypoints,
     "verdict": _verdict,
     "text_list": _text_list,
     "whole": _whole,

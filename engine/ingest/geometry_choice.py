@@ -14,12 +14,14 @@ import polars as pl
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
+from evalengine.schemas.geometry_columns import KEYPOINTS, NUM_KEYPOINTS
 from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option
 
 from .boxes import CORNER_NAMES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
 from .names import Naming
-from .problems import Note
+from .problems import Note, Problem
 
 
 def leave_unread(
@@ -41,6 +43,8 @@ def leave_unread(
         for role in (PREDICTIONS, GROUND_TRUTHS)
         if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
     }
+    if _of_points(sides, options):
+        return
     asked = options.iou_type is not None or options.convert_to is not None
     shaped = [bool(set(SHAPED_NAMES) & naming.exprs.keys()) for naming in sides.values()]
     if not any(shaped):
@@ -60,6 +64,36 @@ def leave_unread(
                     f" {there[0]!r} of the {_words(role)} is not read."
                 )
                 naming.notes.append(Note("geometry", said))
+
+
+def _of_points(sides: Mapping[str, Naming], options: Options) -> bool:
+    """Whether keypoints are compared: then they and boxes are read alone, else they are not."""
+    wanted = options.iou_type == KEYPOINTS.name
+    for role, naming in sides.items():
+        there = KEYPOINTS.name in naming.exprs
+        others = {*CORNER_NAMES, *SHAPED_NAMES} & naming.exprs.keys()
+        if wanted and not there and not naming.problems:
+            naming.problems.append(
+                Problem(
+                    role,
+                    KEYPOINTS.name,
+                    f"no keypoints, which {option('iou_type', KEYPOINTS.name)} compares. Needed is"
+                    " a list column keypoints (x, y, visibility of each), or columns x_1, y_1,"
+                    f" v_1, x_2, ... If it has another name, write"
+                    f" {option('columns', {'mine': KEYPOINTS.name})}.",
+                )
+            )
+        elif there and not wanted and not others:
+            naming.problems.append(
+                Problem(
+                    role,
+                    KEYPOINTS.name,
+                    "keypoints and no boxes, polygons or masks: write"
+                    f" {option('iou_type', KEYPOINTS.name)} to compare them.",
+                )
+            )
+        _drop(naming, GEOMETRY_NAMES if wanted else (KEYPOINTS.name, NUM_KEYPOINTS.name))
+    return wanted
 
 
 def _words(role: str) -> str:

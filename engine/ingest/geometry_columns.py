@@ -6,20 +6,28 @@ known (:mod:`.geometry_choice`), and row by row where the task encodes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from evalengine.schemas.contract import Column
-from evalengine.schemas.geometry_columns import MASK, POLYGON, RASTER, RASTER_BAND, RASTER_VALUE
+from evalengine.schemas.geometry_columns import (
+    KEYPOINTS,
+    MASK,
+    POLYGON,
+    RASTER,
+    RASTER_BAND,
+    RASTER_VALUE,
+)
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name
 
-from . import box_checks, dtypes
+from . import box_checks, dtypes, keypoint_checks
 from .boxes import BOX_NAMES, CORNER_NAMES, Boxes, find_boxes, has_boxes
 from .finding import Finder
-from .problems import Problem, count_of
+from .problems import Note, Problem, count_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -29,6 +37,7 @@ SHAPED = (POLYGON, MASK, RASTER)
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
 _BESIDE = (RASTER_BAND, RASTER_VALUE)
+_POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
 
 
 def says_boxes(options: Options) -> bool:
@@ -45,7 +54,12 @@ def find_objects(find: Finder, box_format: str | None) -> Boxes:
     """
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
     rotated = [] if POLYGON in found else _four_corners(find)
-    boxes = find_boxes(find, box_format, needed=not found and not rotated)
+    points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
+    if name is not None:
+        found[KEYPOINTS] = name
+    boxes = find_boxes(find, box_format, needed=not found and not rotated and not points)
+    if points:
+        _from_columns(find, boxes, points)
     if rotated:
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
@@ -75,7 +89,9 @@ def has_objects(find: Finder) -> bool:
         find.candidates(("score", "confidence", "conf", "prob", "probability"))
         or "score" in find.said
     )
-    return scored and any(_named(find, column) is not None for column in SHAPED)
+    if scored and _point_columns(find):
+        return True
+    return scored and any(_named(find, column) is not None for column in (*SHAPED, KEYPOINTS))
 
 
 def _four_corners(find: Finder) -> list[str]:
@@ -87,6 +103,41 @@ def _four_corners(find: Finder) -> list[str]:
     columns = [one[0] for one in found]
     find.used.update(columns)
     return columns
+
+
+def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
+    """Columns x_1, y_1, v_1 and so on by number; empty unless these run on without a gap.
+
+    Columns of two or four points without visibility are corners of boxes to others.
+    """
+    found: dict[int, dict[str, str]] = {}
+    for name, dtype in find.schema.items():
+        part = _POINT.match(name)
+        if part and name not in find.used and dtype.is_numeric():
+            found.setdefault(int(part[2]), {})[part[1].lower()] = name
+    points = {n: axes for n, axes in sorted(found.items()) if {"x", "y"} <= axes.keys()}
+    numbers = [*points]
+    whole = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
+    seen = any("v" in axes for axes in points.values())
+    return points if whole and (seen or len(points) > len("xyxy")) else {}
+
+
+def _from_columns(find: Finder, boxes: Boxes, points: Mapping[int, Mapping[str, str]]) -> None:
+    """One list of points from columns; a point without x or y is not labelled."""
+    parts = []
+    for axes in points.values():
+        x, y = (dtypes.cast(pl.col(axes[a]), find.schema[axes[a]], pl.Float64()) for a in "xy")
+        there = x.is_not_null() & y.is_not_null()
+        seen = pl.col(axes["v"]).cast(pl.Float64) if "v" in axes else pl.lit(2.0)
+        parts += [
+            pl.when(there).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
+        ]
+        find.used.update(axes.values())
+        boxes.recognised |= dict.fromkeys(axes.values(), KEYPOINTS.name)
+    boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
+    if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):
+        said = "ground truths: keypoints without a column of visibility count as labelled."
+        boxes.notes.append(Note("unseen_keypoints", said))
 
 
 def _named(find: Finder, column: Column) -> str | None:
@@ -122,6 +173,7 @@ def shaped(frame: pl.DataFrame) -> list[str]:
 def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
     box_checks.lengths(check, seen)
+    keypoint_checks.check(check)
     names = shaped(check.frame)
     if not names:
         return
