@@ -2,7 +2,8 @@
 
 OKS is the mean over a person's labelled points of exp(-e), where e = (dx^2 + dy^2) / var / (area +
 2^-52) / 2 and var = (2 sigma)^2. Of a person without a labelled point, distances are those to its
-box, enlarged by its own width and height to every side. Source: pycocotools ``COCOeval.computeOks``.
+box, enlarged by its own width and height to every side. Source: pycocotools'
+``COCOeval.computeOks``.
 
 Numba's exp may differ from NumPy's in the last bit, so that no exp stands here: the exponents of
 pairs that may reach a similarity are written out, NumPy raises them all in one call, and their sums
@@ -60,7 +61,7 @@ class People(NamedTuple):
         labelled: int64 [rows], points of visibility above 0.
         area: float64 [rows], that distances are held against.
         boxes: float64 [rows, 4], x, y, width, height; NaN without a box.
-        n_points: int64 [rows], points that a person of the label has.
+        n_points: int64 [rows], points that rows of the person's label have.
         variance_at: int64 [rows], where in ``variance`` those of the row's label begin.
         variance: float64, (2 sigma)^2 of every point.
     """
@@ -73,6 +74,36 @@ class People(NamedTuple):
     variance: Array
 
 
+@kernel
+def extents(start: Array, values: Array, every: bool) -> Any:
+    """What is around the points of every row, and how many there are.
+
+    Args:
+        start: int64 [n + 1], first number of each row.
+        values: float64, x, y and visibility of every point.
+        every: whether all points count, or those of visibility above 0 alone.
+
+    Returns:
+        boxes float64 [n, 4], xmin, ymin, xmax, ymax, NaN without points; int64 [n].
+    """
+    boxes = np.full((start.size - 1, 4), np.nan)
+    many = np.zeros(start.size - 1, np.int64)
+    for i in range(many.size):
+        for k in range(start[i], start[i + 1], 3):
+            if not every and not values[k + 2] > 0:
+                continue
+            x, y = values[k], values[k + 1]
+            many[i] += 1
+            if many[i] == 1:
+                boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3] = x, y, x, y
+                continue
+            boxes[i, 0] = min(boxes[i, 0], x)
+            boxes[i, 1] = min(boxes[i, 1], y)
+            boxes[i, 2] = max(boxes[i, 2], x)
+            boxes[i, 3] = max(boxes[i, 3], y)
+    return boxes, many
+
+
 @inner
 def _beyond(value: float, low: float, high: float) -> float:
     """How far a value lies outside of [low, high]."""
@@ -80,7 +111,7 @@ def _beyond(value: float, low: float, high: float) -> float:
 
 
 @kernel
-def exponents(
+def reaching(
     first: int,
     last: int,
     ours: Rows,
@@ -90,7 +121,7 @@ def exponents(
     people: People,
     lowest: float,
 ) -> Any:
-    """-e of every counted point of the pairs whose OKS may reach ``lowest``, datum by datum.
+    """Pairs whose OKS may reach ``lowest``, datum by datum.
 
     Args:
         first: first datum.
@@ -104,7 +135,7 @@ def exponents(
 
     Returns:
         prediction int32 [k] and ground truth int32 [k], places in their layouts, by datum,
-        prediction and ground truth; int64 [k + 1], first exponent of each pair; float64, exponents.
+        prediction and ground truth.
     """
     p_start, p_place, p_key, p_row = ours
     g_start, g_place, g_key, g_row = theirs
@@ -113,10 +144,7 @@ def exponents(
     labelled, areas, boxes, n_points, variance_at, variance = people
     p_out = np.empty(256, np.int32)
     g_out = np.empty(256, np.int32)
-    start = np.zeros(257, np.int64)
-    values = np.empty(4096, np.float64)
     n = 0
-    used = 0
     least = lowest * (1 - _ROUNDING)
     for d in range(first, last):
         for i in range(p_start[d], p_start[d + 1]):
@@ -128,47 +156,74 @@ def exponents(
                 row = g_row[g]
                 if p_key[p] != g_key[g] or size != n_points[row]:
                     continue
-                boxed = labelled[row] == 0
-                if boxed and boxes[row, 0] != boxes[row, 0]:
-                    continue  # neither points nor box
-                x0 = boxes[row, 0] - boxes[row, 2]
-                x1 = boxes[row, 0] + boxes[row, 2] * 2
-                y0 = boxes[row, 1] - boxes[row, 3]
-                y1 = boxes[row, 1] + boxes[row, 3] * 2
-                size_of = areas[row] + _TINY
-                t, v = t_start[row], variance_at[row]
-                count = size if boxed else labelled[row]
-                while used + size > values.size:
-                    values = np.concatenate((values, np.empty(values.size, np.float64)))
-                room = count - least * count  # how much may be missing from a sum of ones
-                k = used
-                for q in range(size):
-                    if boxed:
-                        dx = _beyond(d_values[at + 3 * q], x0, x1)
-                        dy = _beyond(d_values[at + 3 * q + 1], y0, y1)
-                    elif t_values[t + 3 * q + 2] > 0:
-                        dx = d_values[at + 3 * q] - t_values[t + 3 * q]
-                        dy = d_values[at + 3 * q + 1] - t_values[t + 3 * q + 1]
-                    else:
-                        continue
-                    e = (dx * dx + dy * dy) / variance[v + q] / size_of / 2
-                    values[k] = -e
-                    k += 1
-                    room -= 1.0 - 1.0 / (1.0 + e * (1.0 + 0.5 * e))
+                if labelled[row] > 0:
+                    t, v = t_start[row], variance_at[row]
+                    scale = 1.0 / (2.0 * (areas[row] + _TINY))
+                    room = labelled[row] * (1.0 - least)  # how far a sum of ones may fall
+                    for q in range(size):
+                        if t_values[t + 3 * q + 2] > 0:
+                            dx = d_values[at + 3 * q] - t_values[t + 3 * q]
+                            dy = d_values[at + 3 * q + 1] - t_values[t + 3 * q + 1]
+                            e = (dx * dx + dy * dy) / variance[v + q] * scale
+                            room -= 1.0 - 1.0 / (1.0 + e * (1.0 + 0.5 * e))
+                            if room < 0.0:
+                                break
                     if room < 0.0:
-                        break
-                if room < 0.0:
-                    continue
-                used = k
+                        continue
+                elif boxes[row, 0] != boxes[row, 0]:
+                    continue  # neither points nor box
                 if n == p_out.size:
                     p_out = np.concatenate((p_out, np.empty(n, np.int32)))
                     g_out = np.concatenate((g_out, np.empty(n, np.int32)))
-                    start = np.concatenate((start, np.empty(n, np.int64)))
                 p_out[n] = p
                 g_out[n] = g
                 n += 1
-                start[n] = used
-    return p_out[:n], g_out[:n], start[: n + 1], values[:used]
+    return p_out[:n], g_out[:n]
+
+
+@kernel
+def exponents(
+    row: Array, other_row: Array, found: Points, truth: Points, people: People
+) -> tuple[Array, Array]:
+    """-e of every counted point of pairs of rows, one pair after the other.
+
+    Args:
+        row: int64 [k], rows of the predictions.
+        other_row: int64 [k], rows of the ground truths, with as many points or a box alone.
+        found: points of the predictions.
+        truth: points of the ground truths.
+        people: the ground truths.
+
+    Returns:
+        int64 [k + 1], first number of each pair; float64, the numbers.
+    """
+    d_start, d_values = found
+    t_start, t_values = truth
+    labelled, areas, boxes, n_points, variance_at, variance = people
+    start = np.zeros(row.size + 1, np.int64)
+    for i in range(row.size):
+        size = (d_start[row[i] + 1] - d_start[row[i]]) // 3
+        start[i + 1] = start[i] + (labelled[other_row[i]] or size)
+    values = np.empty(start[-1], np.float64)
+    for i in range(row.size):
+        at, g, k = d_start[row[i]], other_row[i], start[i]
+        size = (d_start[row[i] + 1] - at) // 3
+        t, v = t_start[g], variance_at[g]
+        size_of = areas[g] + _TINY
+        boxed = labelled[g] == 0
+        x0, x1 = boxes[g, 0] - boxes[g, 2], boxes[g, 0] + boxes[g, 2] * 2
+        y0, y1 = boxes[g, 1] - boxes[g, 3], boxes[g, 1] + boxes[g, 3] * 2
+        for q in range(size):
+            x, y = d_values[at + 3 * q], d_values[at + 3 * q + 1]
+            if boxed:
+                dx, dy = _beyond(x, x0, x1), _beyond(y, y0, y1)
+            elif t_values[t + 3 * q + 2] > 0:
+                dx, dy = x - t_values[t + 3 * q], y - t_values[t + 3 * q + 1]
+            else:
+                continue
+            values[k] = -((dx * dx + dy * dy) / variance[v + q] / size_of / 2)
+            k += 1
+    return start, values
 
 
 @inner

@@ -18,6 +18,8 @@ MASK = Column(
     " or of size and row-major runs; or rows of pixels.",
     ("masks", "rle", "segmentation", "segmentation_mask"),
 )
+OF_BOX = 0.53
+"""The share of its box that a person of no annotated area is taken to fill, as in xtcocotools."""
 KEYPOINTS = Column(
     "keypoints",
     "keypoints",

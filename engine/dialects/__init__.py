@@ -1,5 +1,5 @@
 """Dialects: named, frozen sets of rule choices. Data, not code paths."""
 
-from .registry import Dialect, get, names
+from .registry import Dialect, chosen, get, names
 
-__all__ = ["Dialect", "get", "names"]
+__all__ = ["Dialect", "chosen", "get", "names"]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..schemas.errors import OptionError, unknown
+from ..schemas.options import Options
 from ..schemas.task_names import NAMES
 
 
@@ -25,6 +26,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
         own_names: names of the reference, in small letters -> the metric they mean under this
             dialect, where by themselves they mean another.
+        by_iou_type: what is compared, where that has a dialect of its own -> that dialect.
         heeds: kinds of warnings of files that its rules settle, which are not told then.
     """
 
@@ -37,6 +39,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     export: str | None = None
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
+    by_iou_type: dict[str, str] = {}
     heeds: frozenset[str] = frozenset()
 
     def default(self, option: str) -> Any:
@@ -71,3 +74,14 @@ def get(task: str, name: str) -> Dialect:
     if name not in dialects:
         raise OptionError(unknown(f"dialect of {task}", name, dialects))
     return dialects[name]
+
+
+def chosen(task: str, options: Options) -> Dialect:
+    """The dialect that options name, or the one that it has for what is compared.
+
+    Raises:
+        OptionError: no such dialect; names the nearest.
+    """
+    named = get(task, options.dialect)
+    own = named.by_iou_type.get(options.iou_type or "")
+    return named if own is None else get(task, own)

@@ -1,4 +1,4 @@
-"""COCO's shape: the twelve numbers, and the precision, recall and score arrays."""
+"""COCO's shape: its numbers, twelve or ten, and the precision, recall and score arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..schemas.errors import ResultError
+from ..tasks.detection.geometry import POINTS
 from ..tasks.detection.metrics.averages import mean_precision, mean_recall
 
 if TYPE_CHECKING:
@@ -64,13 +65,16 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
     areas = {name or "all": a for a, (name, _, _) in enumerate(settings.areas)}
     caps = settings.max_detections
     every = settings.iou_thresholds
-    recall = mean_recall(view, settings)
     some = {iou: tuple(t for t in every if math.isclose(t, iou)) for iou in _SHORT}
     several = list(dict.fromkeys([every, *filter(None, some.values())]))
     precisions = mean_precision(view, settings, several)
 
     def precision(name: str, ious: tuple[float, ...]) -> float:
         return first(precisions[..., areas[name], several.index(ious)]) if ious else -1.0
+
+    def recall(name: str, ious: tuple[float, ...], cap: int = -1) -> float:
+        found = mean_recall(view, settings, ious)
+        return first(found[:, :, cap, areas[name]]) if ious else -1.0
 
     out: dict[str, float] = {}
     if "all" in areas:
@@ -79,10 +83,12 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
             out[title] = precision("all", some[iou])
     others = [name for name in areas if name != "all"]
     out.update({f"AP{name}": precision(name, every) for name in others})
-    if "all" in areas:
-        for m, cap in enumerate(caps or ("",)):
-            out[f"AR{cap}"] = first(recall[:, :, m, areas["all"]])
-    out.update({f"AR{name}": first(recall[:, :, -1, areas[name]]) for name in others})
+    if "all" in areas and settings.geometry == POINTS:
+        out["AR"] = recall("all", every)
+        out.update({f"AR{title[2:]}": recall("all", some[iou]) for iou, title in _SHORT.items()})
+    elif "all" in areas:
+        out.update({f"AR{cap}": recall("all", every, m) for m, cap in enumerate(caps or ("",))})
+    out.update({f"AR{name}": recall(name, every) for name in others})
     return out
 
 

@@ -45,6 +45,13 @@ def says_boxes(options: Options) -> bool:
     return options.iou_type == "bbox" or options.convert_to == "box"
 
 
+def wanted_fields(options: Options) -> frozenset[str]:
+    """Fields of COCO's rows that hold what is compared, beside boxes."""
+    if options.iou_type == KEYPOINTS.name:
+        return frozenset({KEYPOINTS.name})
+    return frozenset() if says_boxes(options) else frozenset({"segmentation"})
+
+
 def find_objects(find: Finder, box_format: str | None) -> Boxes:
     """Recognise a table's objects; what is wrong goes to ``find.problems``.
 

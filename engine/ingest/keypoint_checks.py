@@ -49,9 +49,9 @@ def check(check: Check) -> None:
         )
 
 
-def _tell(check: Check, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str) -> None:
+def _tell(
+    check: Check, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str
+) -> None:
     shown = check.rows(pl.lit(pl.Series(wrong)), [])
     n = int(wrong.sum())
-    check.add(
-        _NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}"
-    )
+    check.add(_NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}")

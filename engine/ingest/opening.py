@@ -23,7 +23,7 @@ from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
 from .finding import Finder
-from .geometry_columns import says_boxes
+from .geometry_columns import wanted_fields
 from .label_map_folders import read_alike
 from .lists import open_datums, open_labels
 from .values import paired_values
@@ -82,7 +82,7 @@ def open_inputs(
             thing,
             storage_options=storage_options,
             box_format=options.box_format,
-            masks=not says_boxes(options),
+            wanted=wanted_fields(options),
             room=room,
         )
         for role, thing in given.items()

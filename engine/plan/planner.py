@@ -33,7 +33,7 @@ def make_plan(options: Options, task: str) -> Plan:
     Raises:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
-    dialect = dialects.get(task, options.dialect)
+    dialect = dialects.chosen(task, options)
     does = tasks.get(task)
     plain = options
     if options.metrics is not None:

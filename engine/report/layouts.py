@@ -110,6 +110,18 @@ _COCO_BOXES = Layout(
     exact=True,
 )
 
+_COCO_KEYPOINTS = msgspec.structs.replace(
+    _COCO_BOXES,
+    headline=(
+        Entry("mAPAveragedOverIOUs", "AP"),
+        Entry("mAP", "AP{percent:g}"),
+        Entry("mAPAveragedOverIOUs", "AP{area}", area=PARTS),
+        Entry("mAR", "AR"),
+        Entry("mARAtIOU", "AR{percent:g}"),
+        Entry("mAR", "AR{area}", area=PARTS),
+    ),
+)
+
 _CLASSES = Layout(
     headline=(),
     # Precision falls for labels that take what is lost of others; F1 falls for those that lose it.
@@ -127,6 +139,7 @@ _PIXELS = Layout(
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
+    ("detection", "coco-keypoints"): _COCO_KEYPOINTS,
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
 }

@@ -120,7 +120,8 @@ def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
             f"COCO's numbers are of one label key, and this result has {len(keys)}:"
             f" {', '.join(map(repr, keys))}."
         )
-    entries = layout_of("detection", "coco").headline
+    own = layout_of(card.task, card.dialect)
+    entries = (own if own.exact else layout_of("detection", "coco")).headline
     lines, _ = _headline(card, rows, entries, Shown(), rest=False)
     return [(line.title, line.value) for line in lines]
 

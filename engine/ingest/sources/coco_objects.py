@@ -25,13 +25,15 @@ def array_kind(first: Mapping[str, Any]) -> str:
     return "coco_annotations" if annotated else "coco_results"
 
 
-def open_coco_object(thing: Any, box_format: str | None, *, masks: bool) -> Source | None:
+def open_coco_object(
+    thing: Any, box_format: str | None, *, wanted: frozenset[str]
+) -> Source | None:
     """COCO in memory, read as its file would be; None for anything else.
 
     Args:
         thing: a dict with ``annotations``, pycocotools' ``COCO``, or a list of results as dicts.
         box_format: a list is one of plain records where this says anything but xywh.
-        masks: whether segmentations may be wanted.
+        wanted: fields of geometry that are to be read beside boxes.
 
     Raises:
         InputError: values that JSON cannot hold.
@@ -48,7 +50,7 @@ def open_coco_object(thing: Any, box_format: str | None, *, masks: bool) -> Sour
         if not {*thing} <= _KEYS:
             return None
         whole = {**thing, "annotations": _plain(thing.get("annotations", []))}
-        source = coco_rows.read_ground_truths(_encoded(whole, name), name, masks=masks)
+        source = coco_rows.read_ground_truths(_encoded(whole, name), name, wanted=wanted)
     elif (
         isinstance(thing, Sequence)
         and not isinstance(thing, (str, bytes))
@@ -58,7 +60,7 @@ def open_coco_object(thing: Any, box_format: str | None, *, masks: bool) -> Sour
         and (kind := array_kind(thing[0])) in _ARRAYS
     ):
         encoded = _encoded(_plain(thing), name)
-        source = coco_rows.read_results(encoded, name, _ARRAYS[kind], masks=masks)
+        source = coco_rows.read_results(encoded, name, _ARRAYS[kind], wanted=wanted)
     else:
         return None
     source.files = ()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -17,11 +18,14 @@ import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.geometry_columns import OF_BOX
+from evalengine.schemas.wording import option
 
+from .coco_keypoints import lists
 from .coco_masks import with_segmentation
 from .coco_tables import read_categories, read_images, refuse_large, there
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
-from .source import Source
+from .source import SEGMENTED, Source
 
 Box = tuple[float, float, float, float]
 _NO_BOX = (math.nan,) * 4
@@ -29,7 +33,10 @@ _NO_BOX = (math.nan,) * 4
 
 _LARGEST = 2**53  # to which floats hold integers exactly
 
-_MAY_LACK = ("score", "iscrowd", "ignore", "area", "annotation_id", "segmentation")
+_MAY_LACK = (
+    *("score", "iscrowd", "ignore", "area", "annotation_id"),
+    *("segmentation", "keypoints", "num_keypoints"),
+)
 _BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax", "box_width", "box_height")
 
 
@@ -69,16 +76,24 @@ class _LooseAnnotation(_LooseResult, gc=False):
     id: int | str | None = None
 
 
-def _with_text(row: type[Any]) -> type[Any]:
-    """The same row with its segmentation, as text."""
-    field = ("segmentation", msgspec.Raw, msgspec.Raw())
-    return msgspec.defstruct(row.__name__, [field], bases=(row,), gc=False)
-
-
 _ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAnnotation)}
-_ROWS_WITH_TEXT = {
-    what: (_with_text(strict), _with_text(loose)) for what, (strict, loose) in _ROWS.items()
+_FIELDS: dict[str, tuple[Any, ...]] = {
+    "segmentation": (("segmentation", msgspec.Raw, msgspec.Raw()),),  # as text
+    "keypoints": (
+        ("keypoints", list[float] | None, None),
+        ("num_keypoints", float | None, None),
+    ),
 }
+
+
+@cache
+def _rows_with(what: str, fields: tuple[str, ...]) -> tuple[type[Any], ...]:
+    """The rows of a file with some of its geometry beside the boxes."""
+    added = [field for name in fields for field in _FIELDS[name]]
+    return tuple(
+        msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
+        for row in _ROWS[what]
+    )
 
 
 class _File(msgspec.Struct):
@@ -89,32 +104,36 @@ class _File(msgspec.Struct):
     categories: msgspec.Raw = msgspec.Raw()
 
 
-def read_results(buffer: Any, name: str, what: str = "result", *, masks: bool = True) -> Source:
+def read_results(
+    buffer: Any, name: str, what: str = "result", *, wanted: frozenset[str] = SEGMENTED
+) -> Source:
     """A results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
         name: the file, for messages.
         what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
-        masks: whether segmentations may be wanted; without, they are read where a box is missing.
+        wanted: fields of geometry that are to be read beside boxes, ``segmentation`` and
+            ``keypoints``; of neither, segmentations are read where a box is missing.
 
     Raises:
         ReadError: malformed JSON or a row that does not fit.
         InputError: results with neither box nor segmentation.
     """
-    rows, notes = _rows(buffer, name, what, masks=masks)
+    rows, notes = _rows(buffer, name, what, wanted=wanted)
     return Source(
         with_segmentation(rows, name, what), f"COCO {what}s {name}", "coco", (name,), notes=notes
     )
 
 
-def read_ground_truths(buffer: Any, name: str, *, masks: bool = True) -> Source:
+def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGMENTED) -> Source:
     """An object ``{images, annotations, categories}``; images become datums, categories labels.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
         name: the file, for messages.
-        masks: whether segmentations may be wanted; without, they are read where a box is missing.
+        wanted: fields of geometry that are to be read beside boxes, ``segmentation`` and
+            ``keypoints``; of neither, segmentations are read where a box is missing.
 
     Raises:
         ReadError: malformed JSON, a row that does not fit, or no annotations at all.
@@ -131,7 +150,7 @@ def read_ground_truths(buffer: Any, name: str, *, masks: bool = True) -> Source:
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
             " those, COCO results, an array of records, and JSON Lines."
         )
-    rows, notes = _rows(memoryview(file.annotations), name, "annotation", masks=masks)
+    rows, notes = _rows(memoryview(file.annotations), name, "annotation", wanted=wanted)
     return Source(
         with_segmentation(rows, name, "annotation"),
         f"COCO ground truths {name}",
@@ -157,20 +176,20 @@ def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...
 
 
 def _rows(
-    buffer: Any, name: str, what: str, *, masks: bool
+    buffer: Any, name: str, what: str, *, wanted: frozenset[str]
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Rows as canonical columns, and what had to be filled in."""
-    text = masks and _mentions(buffer, b'"segmentation"')
-    strict, loose = (_ROWS_WITH_TEXT if text else _ROWS)[what]
+    there = tuple(field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode()))
+    strict, loose = _rows_with(what, tuple(field for field in there if field in wanted))
     try:
         pieces = _columns(buffer, strict, name, what, loose=False)
     except (ReadError, OverflowError):
         # Ids that are strings, flags that are booleans; what is really wrong fails again.
         pieces = _columns(buffer, loose, name, what, loose=True)
     frame = _joined(pieces)
-    if not masks and frame.width and frame["xmin"].null_count():
-        return _rows(buffer, name, what, masks=True)
-    _refuse_bare(frame, name, what)
+    if not wanted and frame.width and frame["xmin"].null_count():
+        return _rows(buffer, name, what, wanted=SEGMENTED)
+    _refuse_bare(frame, name, what, there)
     return _tidy(frame)
 
 
@@ -201,6 +220,9 @@ def _columns(
         if "segmentation" in row.__struct_fields__:
             texts = [bytes(one.segmentation) or None for one in rows]
             columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
+        if "keypoints" in row.__struct_fields__:
+            columns["keypoints"] = lists([one.keypoints for one in rows])
+            columns["num_keypoints"] = _numbers(rows, "num_keypoints")
         if what == "annotation":
             for flag in ("iscrowd", "ignore"):
                 columns[flag] = _flags(rows, flag, name, what, done)
@@ -347,25 +369,38 @@ def _tidy(
             frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
     lacking = frame["area"].null_count() if "area" in frame.columns else 0
     if lacking and "box_width" in frame.columns:
-        area = pl.col("area").fill_null(pl.col("box_width") * pl.col("box_height"))
-        frame = frame.with_columns(area)
+        area = pl.col("box_width") * pl.col("box_height")
+        share = OF_BOX if "keypoints" in frame.columns else 1.0
+        frame = frame.with_columns(pl.col("area").fill_null(area * share))
+        part = "" if share == 1.0 else f"{share:g} times "
         notes.append(
-            ("area_filled", f"ground truths: {lacking:,} without area, filled with width times"
-             " height of the box.", lacking)
+            ("area_filled", f"ground truths: {lacking:,} without area, filled with {part}width"
+             " times height of the box.", lacking)
         )  # fmt: skip
     return frame, tuple(notes)
 
 
-def _refuse_bare(frame: pl.DataFrame, name: str, what: str) -> None:
-    """Refuse rows that have neither a box nor a segmentation."""
+def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[str]) -> None:
+    """Refuse rows that have neither a box nor any other geometry.
+
+    Args:
+        frame: the rows.
+        name: the file.
+        what: what a row is called there.
+        there: fields of geometry that the file has.
+    """
     if frame.is_empty():
         return
     bare = frame["xmin"].is_null()
-    if "segmentation" in frame.columns:
-        bare &= frame["segmentation"].is_null()
+    for field in ("segmentation", "keypoints"):
+        if field in frame.columns:
+            bare &= frame[field].is_null()
     if bare.any():
+        unread = "keypoints" in there and "keypoints" not in frame.columns
+        way = "Give them one, or remove them."
+        if unread:
+            way = f"To compare their keypoints, write {option('iou_type', 'keypoints')}."
         raise InputError(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
-            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). Give them one,"
-            " or remove them."
+            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}"
         )

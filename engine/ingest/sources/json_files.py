@@ -20,7 +20,7 @@ from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
 from .panoptic import is_panoptic, read_panoptic
-from .source import Source
+from .source import SEGMENTED, Source
 
 _HEAD = 1 << 16
 _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
@@ -44,7 +44,11 @@ def sniff(path: str | os.PathLike[str]) -> str:
 
 
 def open_json(
-    files: list[str], description: str, box_format: str | None = None, *, masks: bool = True
+    files: list[str],
+    description: str,
+    box_format: str | None = None,
+    *,
+    wanted: frozenset[str] = SEGMENTED,
 ) -> Source:
     """JSON files as one source.
 
@@ -52,7 +56,7 @@ def open_json(
         files: local files in row order.
         description: for people.
         box_format: records, not COCO results, are read where this says anything but xywh.
-        masks: whether segmentations of COCO rows may be wanted.
+        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
 
     Raises:
         ReadError: malformed, truncated, or several COCO ground-truth files.
@@ -61,7 +65,7 @@ def open_json(
     sources = []
     for file in files:
         with _shallow(file):
-            sources.append(_open_one(file, box_format, masks=masks))
+            sources.append(_open_one(file, box_format, wanted=wanted))
     if len(sources) == 1:
         return sources[0]
     if any(source.labels is not None or source.datums is not None for source in sources):
@@ -101,7 +105,7 @@ def _mixed(files: list[str], sources: list[Source], description: str) -> str:
     return f"{description}: the files differ in their columns."
 
 
-def _open_one(name: str, box_format: str | None, *, masks: bool) -> Source:
+def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> Source:
     from .coco_rows import read_ground_truths, read_results
 
     buffer = _map(name)
@@ -111,9 +115,9 @@ def _open_one(name: str, box_format: str | None, *, masks: bool) -> Source:
     if kind == "mapping":
         return read_mapping(buffer, name)
     if kind == "coco":
-        return read_ground_truths(buffer, name, masks=masks)
+        return read_ground_truths(buffer, name, wanted=wanted)
     if kind in _ARRAYS and box_format in (None, "xywh"):
-        return read_results(buffer, name, _ARRAYS[kind], masks=masks)
+        return read_results(buffer, name, _ARRAYS[kind], wanted=wanted)
     if kind == "lines":
         return Source(pl.scan_ndjson(name, infer_schema_length=None), name, "ndjson", (name,))
     return Source(_records(buffer, name).lazy(), name, "json", (name,))

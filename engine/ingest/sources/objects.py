@@ -21,17 +21,19 @@ from .mappings import source_of
 from .mixed import mixed_columns
 from .paths import is_remote, looks_wild
 from .per_image import are_images, open_images
-from .source import Source
+from .source import SEGMENTED, Source
 from .table_formats import table_of
 
 
-def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True) -> Source:
+def open_object(
+    thing: Any, box_format: str | None = None, *, wanted: frozenset[str] = SEGMENTED
+) -> Source:
     """A table in memory as a source; also label maps, lists of images, and COCO in memory.
 
     Args:
         thing: what the user gave for one side.
         box_format: what boxes hold, if said.
-        masks: whether segmentations of COCO rows may be wanted.
+        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
 
     Raises:
         InputError: no table, or one that cannot be converted.
@@ -44,7 +46,7 @@ def open_object(thing: Any, box_format: str | None = None, *, masks: bool = True
         return open_label_maps(thing)
     if are_images(thing):
         return open_images(thing, box_format)
-    coco = open_coco_object(thing, box_format, masks=masks)
+    coco = open_coco_object(thing, box_format, wanted=wanted)
     if coco is not None:
         return coco
     name = _name(thing)

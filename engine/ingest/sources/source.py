@@ -7,6 +7,9 @@ import polars as pl
 
 from evalengine.schemas.wording import without_secrets
 
+SEGMENTED = frozenset({"segmentation"})
+"""Fields of geometry that COCO's rows are read with unless it is said what is compared."""
+
 
 class Source(msgspec.Struct):
     """One side's table before anything is known about its columns.

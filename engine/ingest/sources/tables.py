@@ -20,7 +20,7 @@ from .objects import COLUMNS, open_object
 from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
 from .scanning import scan
-from .source import Source
+from .source import SEGMENTED, Source
 from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
@@ -35,7 +35,7 @@ def open_source(
     *,
     storage_options: dict[str, str] | None = None,
     box_format: str | None = None,
-    masks: bool = True,
+    wanted: frozenset[str] = SEGMENTED,
     room: Room | None = None,
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
@@ -49,7 +49,7 @@ def open_source(
         storage_options: credentials and the like for remote paths, as Polars takes them.
         box_format: what lists of boxes hold, if said; COCO results are read as plain records
             where it says anything but xywh.
-        masks: whether segmentations of COCO rows may be wanted.
+        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
         room: memory that reading may take; None for any.
 
     Raises:
@@ -62,11 +62,13 @@ def open_source(
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, (str, os.PathLike)):
-        return _open_paths([os.fspath(thing)], storage_options, box_format, masks=masks, room=room)
+        return _open_paths(
+            [os.fspath(thing)], storage_options, box_format, wanted=wanted, room=room
+        )
     if _paths(thing):
         paths = [os.fspath(item) for item in thing]
-        return _open_paths(paths, storage_options, box_format, masks=masks, room=room)
-    return open_object(thing, box_format, masks=masks)
+        return _open_paths(paths, storage_options, box_format, wanted=wanted, room=room)
+    return open_object(thing, box_format, wanted=wanted)
 
 
 def _paths(thing: Any) -> bool:
@@ -83,7 +85,7 @@ def _open_paths(
     storage_options: dict[str, str] | None,
     box_format: str | None,
     *,
-    masks: bool,
+    wanted: frozenset[str],
     room: Room | None,
 ) -> Source:
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
@@ -123,7 +125,7 @@ def _open_paths(
     if format_ == "json":
         from .json_files import open_json
 
-        return open_json(files, description, box_format, masks=masks)
+        return open_json(files, description, box_format, wanted=wanted)
     if format_ == "trec":
         from .trec import open_trec
 

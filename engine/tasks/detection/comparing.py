@@ -13,10 +13,11 @@ from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...schemas.contract import ROW
-from ...tally.datums import Datums
+from ...tally.datums import Datums, Labels
 from ..workers import Workers
 from .alignment import refuse_apart
-from .geometry import BOX, POLYGON, choose, read_as
+from .geometry import BOX, POINTS, POLYGON, choose, read_as
+from .keypoints import as_keypoints
 from .layers import BoxLayer, Shapes
 from .settings import Settings
 from .shapes import CORNERS, Objects, as_masks, as_polygons, boxes_of, own_masks
@@ -27,6 +28,7 @@ _SIDES = ("predictions", "ground_truths")
 _SHAPED = {"polygon", "mask", "raster"}
 _EXTENT = ("box_width", "box_height")
 _BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
+_BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
 _BY_REGION = (
     "by mask or polygon, not by the box around it, as in pycocotools; give boxes to change that"
 )
@@ -35,11 +37,12 @@ _BY_REGION = (
 def compared(
     frames: Frames,
     datums: Datums,
-    codes: tuple[Array, Array],
+    labels: Labels,
+    of_rows: tuple[tuple[Array, Array], tuple[Array, Array]],
     settings: Settings,
     threads: Workers,
 ) -> tuple[Shapes, Shapes] | None:
-    """Both sides' polygons or masks; None where boxes are compared and area ranges go by those.
+    """Both sides as what is compared; None where boxes are, and area ranges go by those.
 
     Where boxes are compared, rows without one get the bounding box of their polygon or mask. The
     area of that may still be what area ranges go by: boxes are shapes then, and where their last
@@ -48,14 +51,24 @@ def compared(
     Args:
         frames: both sides, checked; their boxes may be filled in here.
         datums: the datums.
-        codes: both sides' datum codes, int32 [n].
+        labels: the labels.
+        of_rows: both sides' datum codes, and their label codes, int32 [n].
         settings: what was asked for.
         threads: where the work runs.
 
     Raises:
         InputError: geometry that cannot be read, or not be brought to what is compared.
     """
+    codes, label_codes = of_rows
     tables = [getattr(frames, side) for side in _SIDES]
+    ours_origin, theirs_origin = (
+        _origin(frames, side, datums, of_row) for side, of_row in zip(_SIDES, codes, strict=True)
+    )
+    if settings.geometry == POINTS:
+        points, people = as_keypoints(
+            frames, labels, label_codes, (ours_origin, theirs_origin), settings.sigmas
+        )
+        return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
     if settings.geometry in (None, "box") and not any(_SHAPED & {*t.columns} for t in tables):
         return _of_pixels(frames) if settings.rules.whole_pixels else None
     target = choose(frames, settings)
@@ -67,10 +80,10 @@ def compared(
             settings.invalid_polygons,
             frames.folders.get(side, RasterFiles()),
             threads.over,
-            _origin(frames, side, datums, of_row),
+            origin,
             frames.notes,
         )
-        for side, frame, of_row in zip(_SIDES, tables, codes, strict=True)
+        for side, frame, origin in zip(_SIDES, tables, (ours_origin, theirs_origin), strict=True)
     ]
     refuse_apart((sides[0], sides[1]), codes)
     if target == BOX:
@@ -101,7 +114,7 @@ def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
     return Origin(number, lambda row: datums.id[int(codes[row])])
 
 
-def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:
+def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BOX) -> Shapes:
     """The predictions with the areas of their boxes, where the dialect's area ranges go by those.
 
     pycocotools' ``loadRes`` takes the area of results that have a bbox from that.
@@ -124,7 +137,7 @@ def _told(shapes: Shapes, frames: Frames, settings: Settings) -> Shapes:
         note_of(
             "areas_of_boxes",
             n,
-            ("row goes", "rows go", f"in area ranges {_BY_BOX}"),
+            ("row goes", "rows go", f"in area ranges {said}"),
             before="predictions: ",
         )
     )

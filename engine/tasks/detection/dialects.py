@@ -53,6 +53,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             among the datum's ``positive_labels`` or ``negative_labels``, or has a ground truth
             there; and those that hit nothing are ignored where it is among ``partial_labels``.
         needs_area: rows of no area, or an infinite one, are left out.
+        compares: what may be compared, by ``iou_type``.
         cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
             those beyond it take no part; otherwise it is of a datum and label.
         most_of_label: predictions of a label that count, the best of all datums; 0 for no limit.
@@ -81,6 +82,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     needs_area: bool = False
     cap_of_datum: bool = False
     most_of_label: int = 0
+    compares: tuple[str, ...] = ("bbox", "segm", "boundary")
     first_best: int | None = None
 
 
@@ -123,6 +125,9 @@ _COCO_RULES = DetectionRules(
     epsilon=_EPSILON,
     mean_over_cells=True,
     region_areas=True,
+)
+_OWN_COCO_RULES = msgspec.structs.replace(
+    _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
 )
 _COCO_AREAS = {
     "all": (0.0, 1e5**2),
@@ -167,7 +172,9 @@ DIALECTS = {
             name="standard",
             task="detection",
             about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
-            rules=msgspec.structs.replace(_COCO_RULES, ignore=True),
+            rules=msgspec.structs.replace(
+                _COCO_RULES, ignore=True, compares=(*_COCO_RULES.compares, "keypoints")
+            ),
             defaults=DetectionDefaults(
                 metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_COCO_IOUS
             ),
@@ -178,14 +185,27 @@ DIALECTS = {
             name="coco",
             task="detection",
             about="pycocotools' COCOeval, to the bit.",
-            rules=msgspec.structs.replace(
-                _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
-            ),
+            rules=_OWN_COCO_RULES,
             defaults=DetectionDefaults(
                 metrics=_AVERAGES,
                 iou_thresholds=_COCO_IOUS,
                 max_detections=(1, 10, 100),
                 area_ranges=_COCO_AREAS,
+            ),
+            undefined=-1.0,
+            export="coco",
+            by_iou_type={"keypoints": "coco-keypoints"},
+        ),
+        Dialect(
+            name="coco-keypoints",
+            task="detection",
+            about="pycocotools' COCOeval of keypoints, to the bit: 20 detections, no small people.",
+            rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("keypoints",)),
+            defaults=DetectionDefaults(
+                metrics=(*_AVERAGES, "mARAtIOU"),
+                iou_thresholds=_COCO_IOUS,
+                max_detections=(20,),
+                area_ranges={name: _COCO_AREAS[name] for name in ("all", "medium", "large")},
             ),
             undefined=-1.0,
             export="coco",

@@ -17,6 +17,7 @@ from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
+from ...schemas.geometry_columns import KEYPOINTS
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
@@ -83,7 +84,7 @@ class Batch(msgspec.Struct, frozen=True):
         ground_truths: rows of the ground truths.
         single: whether scores were of single precision before they were widened.
         crowd: bool [m].
-        ignore: bool [m].
+        ignore: bool [m], ground truths that count for nothing.
         area: float64 [m], annotated area, or None to use that of what is compared.
         heights: rows of both tables, where they are numbered from their first; None where they are
             numbered as in the whole input.
@@ -127,7 +128,7 @@ def _side(
     scores = [] if score is None else [score]
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
-        for name in GEOMETRY_NAMES:  # nothing reads them any more
+        for name in (*GEOMETRY_NAMES, KEYPOINTS.name):  # nothing reads them any more
             if name in frame.columns:
                 frame.drop_in_place(name)
         one = _NONE if score is None else score.cast(pl.Float64).to_numpy()
@@ -251,7 +252,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     ]
     (datums, (p_datum, g_datum)), (labels, (p_label, g_label)) = threads.each(calls)
     del calls, values, keys  # columns that nothing needs any more
-    shapes = compared(frames, datums, (p_datum, g_datum), settings, threads) or (None, None)
+    codes = (p_datum, g_datum), (p_label, g_label)
+    shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = taken(frames.predictions, "score")
     _note_scores(frames, score)
@@ -261,6 +263,10 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         else np.zeros(g_datum.size, bool)
         for name in ("iscrowd", "ignore")
     )
+    if not settings.rules.ignore:
+        ignore = np.zeros(g_datum.size, bool)
+    if shapes[1] is not None and shapes[1].set_aside is not None:
+        ignore = ignore | shapes[1].set_aside
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings = (

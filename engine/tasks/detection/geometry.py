@@ -22,6 +22,8 @@ Array = np.ndarray[Any, Any]
 
 BOX, POLYGON, MASK = 0, 1, 2
 """Kinds of geometry, by detail."""
+POINTS = "points"
+"""Keypoints, which are no region: nothing else becomes them, nor they anything else."""
 KINDS = {"box": BOX, "polygon": POLYGON, "mask": MASK}
 _WORDS = {BOX: ("box", "boxes"), POLYGON: ("polygon", "polygons"), MASK: ("mask", "masks")}
 _COLUMNS = {BOX: ("xmin",), POLYGON: ("polygon",), MASK: ("mask", "raster")}

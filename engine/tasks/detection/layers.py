@@ -168,11 +168,14 @@ class Shapes(msgspec.Struct, frozen=True):
         layers: the geometry; rows are as alike as the layer says in which they are least so.
         boxes: float64 [n, 4], bounding boxes.
         told_area: float64 [n], what area ranges go by where that is not the first layer's own area.
+        set_aside: bool [n], ground truths that count for nothing, and what they match likewise,
+            whatever the dialect; None for none.
     """
 
     layers: tuple[Layer, ...]
     boxes: Array
     told_area: Array | None = None
+    set_aside: Array | None = None
 
     @property
     def area(self) -> Array:

@@ -13,10 +13,11 @@ from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import DetectionDefaults, DetectionRules
+from .sigmas import Sigmas, read_sigmas
 
 Range = tuple[str | None, float, float]
 
-IOU_TYPES = {"bbox": "box", "segm": "mask", "boundary": "mask"}
+IOU_TYPES = {"bbox": "box", "segm": "mask", "boundary": "mask", "keypoints": "points"}
 """What can be compared, and the geometry that is."""
 
 GEOMETRIES = {"box": "box", "polygon": "polygon", "mask": "mask", "raster": "mask"}
@@ -43,11 +44,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             were given, else ``pr_curve_iou_threshold``.
         outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
             else -inf for every prediction.
-        geometry: box, polygon or mask where one was asked for; None to choose by the tables.
+        geometry: box, polygon, mask or points where one was asked for; None to choose by the
+            tables.
         geometry_said: the option that asked for it, for notes.
         invalid_polygons: refuse or repair.
         boundary_ratio: width of boundaries as a share of the image's diagonal; None where
             boundaries are not compared.
+        sigmas: of keypoints.
         background_iou: IoU up to which a wrong prediction lies on the background.
     """
 
@@ -66,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geometry_said: str = ""
     invalid_polygons: str = "refuse"
     boundary_ratio: float | None = None
+    sigmas: Sigmas = Sigmas()
     background_iou: float = 0.1
 
     @property
@@ -135,13 +139,18 @@ def _known(name: str, value: str | None, known: Iterable[str]) -> None:
         raise OptionError(unknown(name, value, known))
 
 
-def _geometry(options: Options) -> dict[str, Any]:
+def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
     """What the options say of geometry.
 
     Raises:
         OptionError: values that do not exist or contradict each other.
     """
     _known("iou_type", options.iou_type, IOU_TYPES)
+    compares = dialect.rules.compares
+    if (options.iou_type or "bbox") not in compares:
+        ways = " or ".join(option("iou_type", name) for name in compares)
+        given = option("iou_type", options.iou_type) if options.iou_type else "no iou_type"
+        raise OptionError(f"dialect {dialect.name} and {given}: write {ways}, or another dialect.")
     _known("convert_to", options.convert_to, GEOMETRIES)
     _known("invalid_polygons", options.invalid_polygons, INVALID)
     by_type = IOU_TYPES.get(options.iou_type or "")
@@ -165,6 +174,7 @@ def _geometry(options: Options) -> dict[str, Any]:
         "geometry_said": f"asked for by {' and '.join(asked)}" if asked else "",
         "invalid_polygons": options.invalid_polygons or "refuse",
         "boundary_ratio": ratio if options.iou_type == "boundary" else None,
+        "sigmas": read_sigmas(options.keypoint_sigmas),
     }
 
 
@@ -233,7 +243,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         or ((None, -math.inf, math.inf),),
         spot_ious=thresholds if options.iou_thresholds is not None else (at,),
         outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),
-        **_geometry(options),
+        **_geometry(options, dialect),
     )
 
 

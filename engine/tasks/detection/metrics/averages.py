@@ -132,9 +132,9 @@ def mean_precision(
     return out
 
 
-def recalls(view: RankedView, settings: Settings) -> Array:
-    """Recall at the averaged IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
-    at = _at_ious(view, settings.iou_thresholds)
+def recalls(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
+    """Recall at IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
+    at = _at_ious(view, ious)
     true = view.true_positives(settings.recall_score_threshold)[..., at]
     positives = view.positives[:, :, None, :, None]
     recall = np.full(true.shape, _fill(settings))
@@ -142,9 +142,9 @@ def recalls(view: RankedView, settings: Settings) -> Array:
     return recall
 
 
-def mean_recall(view: RankedView, settings: Settings) -> Array:
+def mean_recall(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Mean recall over labels and IoU thresholds, [group, key, cap, area]."""
-    recall = recalls(view, settings)
+    recall = recalls(view, settings, ious)
     keys = key_members(view)
     shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
     out = np.full(shape, np.nan)
@@ -266,7 +266,7 @@ def _recall_parameters(settings: Settings) -> str:
 
 
 def _ar(view: RankedView, settings: Settings) -> list[Cells]:
-    value = row_means(recalls(view, settings))
+    value = row_means(recalls(view, settings, settings.iou_thresholds))
     axes = ("group", "label", "max_detections", "area")
     support = view.positives[:, :, None, :]
     told = _recall_parameters(settings)
@@ -274,11 +274,22 @@ def _ar(view: RankedView, settings: Settings) -> list[Cells]:
 
 
 def _mar(view: RankedView, settings: Settings) -> list[Cells]:
-    value = mean_recall(view, settings)
+    value = mean_recall(view, settings, settings.iou_thresholds)
     axes = ("group", "key", "max_detections", "area")
     support = sum_by_key(view, view.positives)[:, :, None, :]
     told = _recall_parameters(settings)
     return _cells(view, settings, axes, value, support, parameters=told)
+
+
+def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
+    ious = settings.iou_thresholds_to_return
+    each = [mean_recall(view, settings, (iou,)) for iou in ious]
+    shape = view.n_groups, len(key_members(view)), len(view.caps), len(settings.areas), len(ious)
+    value = np.stack(each, axis=-1) if each else np.empty(shape)
+    axes = ("group", "key", "max_detections", "area", "iou_threshold")
+    support = sum_by_key(view, view.positives)[:, :, None, :, None]
+    told = parameters(recall_score_threshold=settings.recall_score_threshold)
+    return _cells(view, settings, axes, value, support, ious, parameters=told)
 
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
@@ -372,6 +383,15 @@ METRICS = (
         _BOTH,
         _mar,
         _SCORED,
+        "percentile",
+    ),
+    _average(
+        "mARAtIOU",
+        "Mean of recall at one IoU threshold over the labels of a key that have ground truth:"
+        " COCO's AR50 and AR75 of keypoints.",
+        _COCO,
+        _mar_at_iou,
+        (*_RETURNED, *_SCORED),
         "percentile",
     ),
     *(

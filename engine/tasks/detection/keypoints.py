@@ -1,0 +1,224 @@
+"""Keypoints as what is compared: object keypoint similarity (OKS) in place of IoU.
+
+Source: pycocotools ``COCOeval.computeOks`` and ``COCO.loadRes``; xtcocotools for people of no
+annotated area.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.columns import flat
+from ...geometry.places import Origin, Place
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, note_of
+from ...kernels.jit import frozen
+from ...kernels.keypoints import People, Points, Rows, exponents, extents, means, reaching
+from ...kernels.pairs import rows_by_datum
+from ...schemas.geometry_columns import KEYPOINTS, NUM_KEYPOINTS, OF_BOX
+from ...tally.datums import Labels
+from ..workers import Workers
+from .layers import Meeting, Shapes, joined
+from .sigmas import Sigmas
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK = 1 << 14
+"""Pairs whose exponents are held at once."""
+_SIDES = ("predictions", "ground_truths")
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+class KeypointLayer(msgspec.Struct, frozen=True):
+    """Keypoints.
+
+    Attributes:
+        area: float64 [n], what distances are held against of ground truths, and what is around the
+            points of predictions.
+        points: their places.
+        people: what else is known of ground truths; None of predictions.
+    """
+
+    area: Array
+    points: Points
+    people: People | None = None
+
+    def candidates(
+        self, other: KeypointLayer, meeting: Meeting, threads: Workers
+    ) -> tuple[Array, Array]:
+        """See :meth:`.layers.Layer.candidates`."""
+        ours, theirs = (
+            Rows(
+                frozen(start, np.int64),
+                frozen(place, np.int32),
+                frozen(key, np.int32),
+                frozen(row, np.int32),
+            )
+            for (start, place), key, row in zip(
+                (rows_by_datum(datum, meeting.n_datums) for datum in meeting.datum),
+                meeting.key,
+                meeting.row,
+                strict=True,
+            )
+        )
+        given = ours, theirs, self.points, other.points, other.people, float(meeting.lowest)
+        found = threads.over(ours.start, lambda first, last: reaching(first, last, *given))
+        return joined(found)
+
+    def similarity(
+        self, other: KeypointLayer, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`: OKS, to which crowds make no difference."""
+        rows, other_rows = frozen(rows, np.int64), frozen(other_rows, np.int64)
+        out = np.empty(rows.size)
+
+        def part(first: int, last: int) -> None:
+            for at in range(first, last, _BLOCK):
+                here = slice(at, min(at + _BLOCK, last))
+                start, values = exponents(
+                    rows[here], other_rows[here], self.points, other.points, other.people
+                )
+                np.exp(values, out=values)
+                out[here] = means(start, values)
+
+        threads.over(np.arange(rows.size + 1), part)
+        return out
+
+
+def points_of(column: pl.Series) -> Points:
+    """Lists of x, y and visibility as what kernels read."""
+    values, (start,) = flat(column)
+    return Points(frozen(start, np.int64), frozen(values.cast(pl.Float64).to_numpy(), np.float64))
+
+
+def as_keypoints(
+    frames: Frames,
+    labels: Labels,
+    codes: tuple[Array, Array],
+    origins: tuple[Origin, Origin],
+    sigmas: Sigmas,
+) -> tuple[Shapes, Shapes]:
+    """Both sides' keypoints.
+
+    Args:
+        frames: both sides, checked.
+        labels: of both.
+        codes: label codes of their rows, int32 [n] and [m].
+        origins: what errors call their rows.
+        sigmas: of the labels.
+
+    Raises:
+        InputError: rows of one label with different numbers of points, or another number than
+            there are sigmas; people without an area and without a box.
+    """
+    tables = [getattr(frames, side) for side in _SIDES]
+    ours, theirs = (
+        points_of(
+            table[KEYPOINTS.name]
+            if KEYPOINTS.name in table.columns
+            else pl.Series([[]] * table.height, dtype=pl.List(pl.Float64))
+        )
+        for table in tables
+    )
+    n_points = _n_points((ours, theirs), codes, len(labels), origins)
+    variance_at, variance = sigmas.variances(labels, n_points)
+    around, _ = extents(*ours, True)
+    of_truths, labelled = extents(*theirs, False)
+    own = _boxes(tables[1])
+    area = _areas(frames, own, labelled, origins[1])
+    people = People(
+        labelled,
+        area,
+        frozen(own, np.float64),
+        frozen(n_points[codes[1]], np.int64),
+        frozen(variance_at[codes[1]], np.int64),
+        variance,
+    )
+    corners = np.concatenate([own[:, :2], own[:, :2] + own[:, 2:]], axis=1)
+    boxes = np.where((labelled > 0)[:, None], of_truths, corners)
+    unlabelled = labelled == 0
+    if NUM_KEYPOINTS.name in tables[1].columns:
+        told = tables[1][NUM_KEYPOINTS.name]
+        unlabelled = np.where(told.is_null().to_numpy(), unlabelled, (told == 0).fill_null(False))
+    _note_unlabelled(frames, int(unlabelled.sum()))
+    around_area = (around[:, 2] - around[:, 0]) * (around[:, 3] - around[:, 1])
+    return (
+        Shapes((KeypointLayer(around_area, ours),), around),
+        Shapes((KeypointLayer(area, theirs, people),), boxes, set_aside=unlabelled),
+    )
+
+
+def _note_unlabelled(frames: Frames, n: int) -> None:
+    if n:
+        words = (
+            "row without a labelled keypoint counts",
+            "rows without a labelled keypoint count",
+            "for nothing, and what lies on them neither",
+        )
+        frames.notes.append(note_of("unlabelled_people", n, words, before="ground truths: "))
+
+
+def _n_points(
+    points: tuple[Points, Points],
+    codes: tuple[Array, Array],
+    n_labels: int,
+    origins: tuple[Origin, Origin],
+) -> Array:
+    """Points of each label's rows, int64 [labels].
+
+    Raises:
+        InputError: rows of one label that differ.
+    """
+    sizes = [np.diff(side.start) // 3 for side in points]
+    out = np.zeros(n_labels, np.int64)
+    for size, label in zip(sizes, codes, strict=True):
+        np.maximum.at(out, label, size)
+    for side, size, label, origin in zip(_SIDES, sizes, codes, origins, strict=True):
+        wrong = (size > 0) & (size != out[label])
+        Place(side, KEYPOINTS.name, None, origin).refuse(
+            wrong,
+            "with fewer keypoints than other rows of their label",
+            "All rows of a label, predictions and ground truths, need the same points in the same"
+            " order; those that are not there have visibility 0.",
+            lambda row, size=size, label=label: f"{size[row]} of {out[label[row]]}",  # type: ignore[misc]
+        )
+    return out
+
+
+def _boxes(frame: pl.DataFrame) -> Array:
+    """x, y, width and height of every row's box, float64 [n, 4], NaN without one."""
+    if not {*_CORNERS} <= {*frame.columns}:
+        return np.full((frame.height, 4), np.nan)
+    wide, high = (
+        pl.col(f"{axis}max") - pl.col(f"{axis}min")
+        if extent not in frame.columns
+        else pl.coalesce(extent, pl.col(f"{axis}max") - pl.col(f"{axis}min"))
+        for axis, extent in (("x", "box_width"), ("y", "box_height"))
+    )
+    found = frame.select("xmin", "ymin", wide.alias("w"), high.alias("h"))
+    return found.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _areas(frames: Frames, boxes: Array, labelled: Array, origin: Origin) -> Array:
+    """What distances of each person are held against, float64 [m].
+
+    Raises:
+        InputError: people with labelled points that have neither an area nor a box.
+    """
+    frame = frames.ground_truths
+    if "area" in frame.columns:
+        return frozen(frame["area"].cast(pl.Float64).to_numpy(), np.float64)
+    area = boxes[:, 2] * boxes[:, 3] * OF_BOX
+    Place("ground_truths", "area", None, origin).refuse(
+        np.isnan(area),
+        "without an area and without a box",
+        "OKS needs the size of each person: give a column area, or boxes.",
+    )
+    if area.size:
+        said = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."
+        frames.notes.append(Note("areas_of_people", said))
+    return frozen(area, np.float64)
