@@ -199,7 +199,7 @@ def exponents(
     """
     d_start, d_values = found
     t_start, t_values = truth
-    labelled, areas, boxes, n_points, variance_at, variance = people
+    labelled, areas, boxes, _, variance_at, variance = people
     start = np.zeros(row.size + 1, np.int64)
     for i in range(row.size):
         size = (d_start[row[i] + 1] - d_start[row[i]]) // 3

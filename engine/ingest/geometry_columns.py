@@ -140,7 +140,8 @@ def _from_columns(find: Finder, boxes: Boxes, points: Mapping[int, Mapping[str, 
             pl.when(there).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
         ]
         find.used.update(axes.values())
-        boxes.recognised |= dict.fromkeys(axes.values(), KEYPOINTS.name)
+    names = [name for axes in points.values() for name in axes.values()]
+    boxes.recognised[f"{names[0]} to {names[-1]}"] = KEYPOINTS.name
     boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
     if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):
         said = "ground truths: keypoints without a column of visibility count as labelled."

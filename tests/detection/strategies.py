@@ -12,6 +12,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 import evalengine as ee
+from evalengine import dialects
 
 GRID_IOUS = (0.25, 1 / 3, 0.5, 0.6, 0.75, 1.0)
 """Thresholds that boxes of the grid meet exactly."""
@@ -23,6 +24,13 @@ _INTEGER_LABELS = (-1, 3, 12)
 _STRING_LABELS = ("a", "b", "ab")
 _INTEGER_DATUMS = (0, 2, 10, 11)
 _STRING_DATUMS = ("10", "2", "é", "Y")
+
+BOX_DIALECTS = [
+    name
+    for name in dialects.names("detection")
+    if "bbox" in dialects.get("detection", name).rules.compares
+]
+"""Those that compare boxes."""
 
 
 Row = tuple[Any, str, tuple[float, float, float, float]]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from detection.checking import AVERAGES, RANGES, RATES, asked, modest
-from detection.strategies import Tables, crowded_tables, more_tables, tables
+from detection.strategies import BOX_DIALECTS, Tables, crowded_tables, more_tables, tables
 from hypothesis import given
 from hypothesis import strategies as st
 from merging.parts import Case
@@ -20,7 +20,6 @@ from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
-from evalengine import dialects
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.kernels.datum_hash import hash_integers
@@ -31,7 +30,7 @@ from evalengine.tally.cells import Cells
 from evalengine.tally.draws import Draws, OneByOne
 
 METRICS = [*AVERAGES, *RATES]
-DIALECTS = dialects.names("detection")
+DIALECTS = BOX_DIALECTS
 CAPS = {"lvis": [3]}
 DRAWS = 12
 FOUR = {"all": (0, 1e10), "small": (0, 900), "medium": (900, 6400), "large": (6400, 1e10)}

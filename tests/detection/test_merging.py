@@ -10,14 +10,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine import dialects
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tally.merging import merge_datums
 
-from .strategies import crowded_tables, more_tables
+from .strategies import BOX_DIALECTS, crowded_tables, more_tables
 
 METRICS = (
     "AP",
@@ -62,7 +61,7 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
         planner.merge(plan, parts)
 
 
-@pytest.mark.parametrize("dialect", dialects.names("detection"))
+@pytest.mark.parametrize("dialect", BOX_DIALECTS)
 def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
     """Weights give the frames of tables in which each datum stands that often.
 

@@ -208,6 +208,46 @@ def detection(seed: int) -> Case:
     return Case((predictions, truths), options, tables=tables)
 
 
+def keypoints(seed: int) -> Case:
+    """People of five points, some without any, crowds, ties, two labels."""
+    rng = np.random.default_rng(seed)
+    ids = _ids(rng, 9)
+
+    def side(n: int) -> pl.DataFrame:
+        centre = rng.integers(10, 40, (n, 1, 2))
+        points = centre + rng.integers(-8, 8, (n, 5, 2))
+        seen = rng.choice([0, 1, 2], (n, 5, 1)) * (rng.random((n, 1, 1)) < 0.9)
+        numbers = np.concatenate([points, seen], axis=2).reshape(n, 15).astype(np.float64)
+        return pl.DataFrame(
+            {
+                "datum_id": ids.gather(rng.integers(0, 8, n)),
+                "label_value": rng.choice(["person", "dog"], n),
+                "keypoints": pl.Series(numbers.tolist(), dtype=pl.List(pl.Float64)),
+                "xmin": centre[:, 0, 0] - 8.0, "ymin": centre[:, 0, 1] - 8.0,
+                "xmax": centre[:, 0, 0] + 8.0, "ymax": centre[:, 0, 1] + 8.0,
+            }
+        )  # fmt: skip
+
+    truths = side(30).with_columns(
+        area=pl.Series(rng.integers(1, 400, 30).astype(np.float64)),
+        iscrowd=pl.Series(rng.integers(0, 8, 30) == 0),
+    )
+    guesses = side(20).with_columns(score=pl.Series(rng.integers(0, 5, 20) / 4))
+    near = truths.select(guesses.drop("score").columns).with_columns(score=pl.lit(0.5))
+    options = {
+        "iou_type": "keypoints",
+        "keypoint_sigmas": 0.2,
+        "dialect": str(rng.choice(["standard", "coco"])),
+        "metrics": metrics.names("detection"),
+        "score_thresholds": [0.25, 0.5, 0.75],
+        "iou_thresholds": [0.3, 0.5, 0.75],
+        "area_ranges": {"all": (0.0, 1e10), "small": (0.0, 100.0)},
+        "by": ["weather"],
+    }
+    tables = {"datums": _slices(ids, rng)}
+    return Case((pl.concat([guesses, near]), truths), options, tables=tables)
+
+
 def classification(seed: int) -> Case:
     """Several label keys, ties, weights, missing sides, declared labels."""
     rng = np.random.default_rng(seed)

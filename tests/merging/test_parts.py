@@ -12,6 +12,7 @@ from merging import parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
+    "keypoints": ("detection", parts.keypoints),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "segmentation": ("segmentation", parts.segmentation),

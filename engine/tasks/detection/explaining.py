@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .geometry import POINTS
 from .settings import Settings
 from .tallies import variants
 
@@ -16,6 +17,7 @@ _GEOMETRY = {
     "box": "boxes",
     "polygon": "polygons",
     "mask": "masks",
+    POINTS: "keypoints (OKS in place of IoU)",
 }
 _OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
 

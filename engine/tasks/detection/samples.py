@@ -13,11 +13,13 @@ Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:
-    """Predictions, ground truths and options: each dialect, draws of datums, and masks."""
+    """Predictions, ground truths and options: each dialect, draws of datums, masks, keypoints."""
     box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
     truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box})
     predicted = truth.with_columns(score=pl.Series([0.9, 0.8]))
     for dialect in dialects.names("detection"):
+        if "bbox" not in dialects.get("detection", dialect).rules.compares:
+            continue
         yield (
             predicted,
             truth,
@@ -46,6 +48,10 @@ def samples() -> Iterator[Sample]:
     )
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
     yield found, shapes, {"iou_type": "boundary", "datums": size}
+    person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]
+    people = truth.with_columns(keypoints=pl.Series([person, None]), area=pl.lit(9.0))
+    seen = predicted.with_columns(keypoints=pl.Series([person, person]))
+    yield seen, people, {"iou_type": "keypoints", "keypoint_sigmas": 0.1}
 
 
 def warm_large() -> None:

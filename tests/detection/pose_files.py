@@ -1,0 +1,93 @@
+"""Random COCO keypoint files, odd ones among them, and pycocotools' arrays of them."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+File = dict[str, list[dict[str, Any]]]
+Rows = list[dict[str, Any]]
+
+
+def pose_files(rng: np.random.Generator, k: int = 17) -> tuple[File, Rows]:
+    """Ground truths and results of k points.
+
+    People of no labelled point, of one that the file counts otherwise, without area, twice in one
+    place, crowds; results in the very place, more than 20 in an image, with and without boxes,
+    equal scores; whole numbers and fractions.
+    """
+    whole, boxed = rng.random() < 0.3, rng.random() < 0.3
+    images = [{"id": i} for i in range(1, int(rng.integers(2, 8)))]
+    categories = [{"id": c, "name": f"c{c}"} for c in range(1, int(rng.integers(2, 5)))]
+    truths: Rows = []
+    found: Rows = []
+
+    def about(centre: Any, spread: float) -> np.ndarray:
+        points = centre + rng.normal(0, spread, (k, 2))
+        return np.round(points) if whole else points
+
+    for image in images:
+        for category in categories:
+            place = {"image_id": image["id"], "category_id": category["id"]}
+            mine: Rows = []
+            for _ in range(int(rng.integers(0, 5))):
+                points = about(rng.uniform(20, 180, 2), float(rng.choice([5, 20, 60])))
+                seen = rng.choice([0, 1, 2], k, p=[0.4, 0.3, 0.3]) * (rng.random() > 0.15)
+                low, (w, h) = points.min(axis=0), np.ptp(points, axis=0)
+                counted = int((seen > 0).sum())
+                numbers = np.c_[np.where(seen[:, None] > 0, points, 0), seen].ravel().tolist()
+                mine.append(
+                    {
+                        **place,
+                        "keypoints": [int(x) for x in numbers] if whole else numbers,
+                        "num_keypoints": counted if rng.random() > 0.08 else int(rng.integers(3)),
+                        "bbox": [*low.tolist(), float(w), float(h)],
+                        "area": float(w * h * rng.uniform(0.2, 0.9)) * (rng.random() > 0.03),
+                        "iscrowd": int(rng.random() < 0.1),
+                    }
+                )
+            mine += [copy.deepcopy(one) for one in mine if rng.random() < 0.05]
+            truths += mine
+            for _ in range(int(rng.integers(0, 8)) if rng.random() > 0.05 else 25):
+                points = about(rng.uniform(0, 200, 2), 20)
+                if mine and rng.random() < 0.8:
+                    own = mine[rng.integers(len(mine))]["keypoints"]
+                    centre = np.array(own, np.float64).reshape(k, 3)[:, :2]
+                    points = about(centre, float(rng.choice([0, 0.5, 3, 10])))
+                w, h = np.ptp(points, axis=0)
+                box = [*points.min(axis=0).tolist(), float(w * rng.uniform(0.5, 2)), float(h)]
+                found.append(
+                    {
+                        **place,
+                        "keypoints": np.c_[points, np.ones(k)].ravel().tolist(),
+                        "score": float(rng.choice([rng.random(), 0.5, 0.9])),
+                        **({"bbox": box} if boxed else {}),
+                    }
+                )
+    if not found:  # pycocotools cannot read an empty list
+        found = [{**place, "keypoints": [1.0] * (3 * k), "score": 0.5}]
+    for i, one in enumerate(truths):
+        one["id"] = i + 1
+    return {"images": images, "annotations": truths, "categories": categories}, found
+
+
+def pycocotools_of(truths: File, found: Rows, sigmas: Sequence[float] | None = None) -> COCOeval:
+    """pycocotools' evaluation."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        ours = COCO()
+        ours.dataset = copy.deepcopy(truths)
+        ours.createIndex()
+        made = COCOeval(ours, ours.loadRes(copy.deepcopy(found)), "keypoints")
+        if sigmas is not None:
+            made.params.kpt_oks_sigmas = np.array(sigmas)
+        made.evaluate()
+        made.accumulate()
+        made.summarize()
+    return made
