@@ -13,7 +13,7 @@ import polars as pl
 from .api import Progress, score
 from .batches import Batches
 from .geometry.packed_maps import packed, unpacked
-from .ingest.geometry_columns import says_boxes
+from .ingest.geometry_columns import wanted_fields
 from .ingest.lists import open_datums
 from .ingest.problems import listing
 from .ingest.sources.label_maps import FORMAT as LABEL_MAPS
@@ -183,7 +183,7 @@ class Collector:
             role: open_source(
                 thing,
                 box_format=self.options.box_format,
-                masks=not says_boxes(self.options),
+                wanted=wanted_fields(self.options),
             )
             for role, thing in given.items()
             if thing is not None

@@ -55,7 +55,7 @@ GROUPS: tuple[Group, ...] = (
         ("classification",),
     ),
     Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
-    Group("Geometry", ("box_format", "convert_to"), ("detection",)),
+    Group("Geometry", ("box_format", "convert_to", "keypoint_sigmas"), ("detection",)),
     Group("Geometry", ("iou_type", "boundary_ratio"), ("detection", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),
     Group("Pixels", ("ignore_index", "background", "resample"), ("segmentation",)),

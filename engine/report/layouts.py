@@ -120,6 +120,7 @@ _COCO_KEYPOINTS = msgspec.structs.replace(
         Entry("mARAtIOU", "AR{percent:g}"),
         Entry("mAR", "AR{area}", area=PARTS),
     ),
+    slice_columns=(*_COCO_BOXES.slice_columns, Entry("mARAtIOU", "AR{percent:g}")),
 )
 
 _CLASSES = Layout(

@@ -60,10 +60,11 @@ class Sigmas(msgspec.Struct, frozen=True):
         Raises:
             InputError: another number of points than of sigmas.
         """
-        at, parts, n = [], [np.zeros(0)], 0
+        at: list[int] = []
+        parts, n = [np.zeros(0)], 0
         named = labels.frame["label_name"] if "label_name" in labels.frame.columns else None
         for i, value in enumerate(labels.frame["label_value"].to_list()):
-            names = (str(value), None if named is None else named[i])
+            names = (str(value), "" if named is None else str(named[i]))
             own = next((self.own[name] for name in names if name in self.own), self.usual)
             at.append(n)
             if n_points[i]:
