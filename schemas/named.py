@@ -35,6 +35,8 @@ class Named(TypedDict, total=False):
     background_iou: float | None
     boundary_ratio: float | None
     keypoint_sigmas: Any
+    pixel_spacing: float | Iterable[float] | None
+    surface_tolerance: float | None
     ignore_index: int | None
     background: int | None
     resample: bool | None

@@ -56,9 +56,11 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
     Group("Geometry", ("box_format", "convert_to", "keypoint_sigmas"), ("detection",)),
-    Group("Geometry", ("iou_type", "boundary_ratio"), ("detection", "panoptic")),
+    Group("Geometry", ("iou_type",), ("detection", "panoptic")),
+    Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),
     Group("Pixels", ("ignore_index", "background", "resample"), ("segmentation",)),
+    Group("Outlines", ("pixel_spacing", "surface_tolerance"), ("segmentation",)),
     Group(
         "Raster files",
         ("remote_rasters", "raster_root"),

@@ -150,6 +150,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             "0.05",
         ),
     ] = None
+    pixel_spacing: Annotated[
+        tuple[float, ...] | None,
+        _meta("Height and width of a pixel, or one number for both; 1.", "0.8"),
+    ] = None
+    surface_tolerance: Annotated[
+        float | None,
+        _meta("How far outlines may lie apart in NSD and BoundaryF1; 1, of pixel_spacing.", "2"),
+    ] = None
     ignore_index: Annotated[
         int | None, _meta("Index of ground-truth pixels that count nowhere.", "255")
     ] = None

@@ -12,7 +12,7 @@ from ..schemas.errors import InputError
 from .counted_rows import merged_crossings
 from .datums import Labels
 from .merging import joined
-from .pixels import Areas, Images, Pixels
+from .pixels import Areas, Images, Pixels, Surfaces
 from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
@@ -134,6 +134,12 @@ def merge_pixels(
         *(kept("areas", name)[order] for name in ("truth", "found", "right")),
     )
     crossings = merged_crossings([part.crossings for part in parts], datums, labels, whole)
+    datum, label = mapped("surfaces", "datum", datums), mapped("surfaces", "label", labels)
+    order = np.lexsort((label, datum))
+    names = Surfaces.__struct_fields__[2:]
+    surfaces = Surfaces(
+        datum[order], label[order], *(kept("surfaces", name)[order] for name in names)
+    )
     images = _sorted(
         [
             msgspec.structs.replace(
@@ -150,7 +156,7 @@ def merge_pixels(
         if declared is not None and part.declared is not None:
             declared[code[part.declared]] = True
         ignored[code[~part.ignored]] = False  # a ground truth of some part has it
-    return Pixels(areas, crossings, images, declared, ignored)
+    return Pixels(areas, crossings, images, declared, ignored, surfaces)
 
 
 def _sorted(parts: Sequence[Images]) -> Images:

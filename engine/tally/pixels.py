@@ -33,6 +33,40 @@ class Areas(msgspec.Struct, frozen=True):
     right: Array
 
 
+class Surfaces(msgspec.Struct, frozen=True):
+    """One row a datum and label that has pixels there on either side, where outlines are measured.
+
+    Attributes:
+        datum: int32 [n], datum code.
+        label: int32 [n], label code.
+        edge_truth: int64 [n], pixels of the boundary in the ground truth.
+        edge_found: int64 [n], those in the prediction.
+        edge_right: int64 [n], those in both.
+        hausdorff: float64 [n], largest distance between the outlines; NaN where a side has none.
+        hd95: float64 [n], that of the 95th percentile, likewise.
+        assd: float64 [n], mean distance, likewise.
+        nsd: float64 [n], share of both outlines within the tolerance, 0 where a side has none.
+        f1: float64 [n], F1 of the shares of either, likewise.
+    """
+
+    datum: Array
+    label: Array
+    edge_truth: Array
+    edge_found: Array
+    edge_right: Array
+    hausdorff: Array
+    hd95: Array
+    assd: Array
+    nsd: Array
+    f1: Array
+
+
+def no_surfaces() -> Surfaces:
+    """None measured."""
+    kinds = [np.int32] * 2 + [np.int64] * 3 + [np.float64] * 5
+    return Surfaces(*(np.empty(0, kind) for kind in kinds))
+
+
 class Images(msgspec.Struct, frozen=True):
     """One row a datum and label key.
 
@@ -61,6 +95,7 @@ class Pixels(msgspec.Struct, frozen=True):
         images: by datum and label key.
         declared: bool [n_labels], labels that were declared; None where no label was.
         ignored: bool [n_labels], labels that the ignored index names, which only predictions have.
+        surfaces: by datum and label, where outlines are measured; else without rows.
     """
 
     areas: Areas
@@ -68,12 +103,13 @@ class Pixels(msgspec.Struct, frozen=True):
     images: Images
     declared: Array | None
     ignored: Array
+    surfaces: Surfaces = msgspec.field(default_factory=no_surfaces)
 
     def bare(self) -> Pixels:
         """What all datums share, without rows."""
         return msgspec.structs.replace(
             self, areas=no_rows(self.areas), crossings=no_rows(self.crossings),
-            images=no_rows(self.images),
+            images=no_rows(self.images), surfaces=no_surfaces(),
         )  # fmt: skip
 
     def blocks(self, group: Array | None) -> Iterator[tuple[Pixels, Array | None, Array | None]]:
@@ -119,6 +155,14 @@ class PixelView(CountsView):
     def right(self) -> Array:
         """Pixels of each label in both, int64 [group, label]."""
         return self._by_label("right")
+
+    def edges(self, name: str) -> Array:
+        """Pixels of boundaries, a column of :class:`Surfaces`, int64 [group, label]."""
+
+        def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
+            return pixels.surfaces.datum, pixels.surfaces.label, getattr(pixels.surfaces, name)
+
+        return self.summed(rows, len(self.labels))
 
     def _by_key(self, values: Callable[[Images], Array]) -> Array:
         def rows(pixels: Pixels) -> tuple[Array, Array, Array]:

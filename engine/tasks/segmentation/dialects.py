@@ -24,6 +24,8 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
         background: index of pixels without a label, where the option is not given; None for none.
         ignored_in_iou: whether predictions of the ignored index count as a label in IOU's averages.
         images_alike: whether images count alike in mIOUPerImage; else every label of every image.
+        pooled_distances: whether HD95 is a percentile of the distances of both outlines together;
+            else the larger of those of each.
     """
 
     rows: str = USED
@@ -33,6 +35,7 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
     background: int | None = None
     ignored_in_iou: bool = True
     images_alike: bool = True
+    pooled_distances: bool = False
 
 
 class SegmentationDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +93,15 @@ DIALECTS: dict[str, Dialect] = {
         about="torchmetrics 1.9: JaccardIndex's 0 for a label without any pixel, left out of means",
         rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, images_alike=False),
         defaults=SegmentationDefaults(),
+        undefined=None,
+        export="valor",
+    ),
+    "medpy": Dialect(
+        name="medpy",
+        task="segmentation",
+        about="medpy 0.5: HD95 of the distances of both outlines together; else standard",
+        rules=SegmentationRules(pooled_distances=True),
+        defaults=SegmentationDefaults(metrics=("Dice", "IOU", "HD95", "HausdorffDistance", "ASSD")),
         undefined=None,
         export="valor",
     ),

@@ -18,6 +18,7 @@ from ..pixels.histograms import NOTHING, Pairs
 from ..pixels.maps import count_maps
 from ..pixels.sides import Side, side_of
 from ..workers import Workers
+from . import surfaces
 from .coded import IGNORED, decoded
 from .grid_notes import resampling_notes
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
@@ -77,7 +78,7 @@ def encode_batch(
             frames, datums, (truth, found), units, settings, needs, workers
         )
     else:
-        labels, pixels = _label_maps(frames, truth, found, units, settings, workers)
+        labels, pixels = _label_maps(frames, truth, found, units, settings, needs, workers)
     return Batch(datums, labels, pixels, answered, known)
 
 
@@ -87,6 +88,7 @@ def _label_maps(
     found: Side,
     units: Units,
     settings: Settings,
+    needs: frozenset[str],
     workers: Workers,
 ) -> tuple[Labels, Pixels]:
     """Both sides are maps of indices: one joint histogram a unit."""
@@ -108,6 +110,9 @@ def _label_maps(
     counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
     labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, names, settings)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
+    if surfaces.NEED in needs:
+        lines = surfaces.of_maps(pairs, counted, codes, units.datum, settings, workers)
+        pixels = msgspec.structs.replace(pixels, surfaces=lines)
     return labels, pixels
 
 

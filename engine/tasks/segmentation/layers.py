@@ -13,11 +13,12 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
-from ...tally.pixels import Areas, Pixels
+from ...tally.pixels import Areas, Pixels, no_surfaces
 from ..encoding import encode_labels
 from ..pixels.histograms import NOTHING
 from ..pixels.sides import Side
 from ..workers import Workers
+from . import surfaces
 from .coded import IGNORED, decoded
 from .layer_masks import Layers, Sizes, layers_of, with_polygons
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
@@ -105,12 +106,17 @@ def count_layers(
     neither = size - (truth.covered + found.covered - common)
     agreeing = summed(unit, areas.right, units.datum.size) + neither
     images = images_of(labels, units, size, agreeing, truth.overlapping | found.overlapping)
+    lines = no_surfaces()
+    if surfaces.NEED in needs:
+        masks = [(one.unit, one.label, one.masks) for one in (truth, found)]
+        lines = surfaces.of_masks((masks[0], masks[1]), ignored, units.datum, settings, workers)
     return labels, Pixels(
         areas=areas,
         crossings=_crossings(truth, found, units, over, wanted="crossings" in needs),
         images=images,
         declared=declared_codes(frames, labels),
         ignored=dropped,
+        surfaces=lines,
     )
 
 

@@ -13,6 +13,7 @@ from ...schemas.wording import option
 from .dialects import SegmentationDefaults, SegmentationRules
 
 INVALID = ("refuse", "repair")
+_RATIO = 0.02
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         background: index of pixels without a label, or None.
         resample: predicted rasters of another grid are brought onto the ground truth's.
         invalid_polygons: ``refuse`` or ``repair``.
+        boundary_ratio: width of boundaries as a share of the image's diagonal.
+        pixel_spacing: height and width of a pixel, in the unit of distances between outlines.
+        surface_tolerance: how far outlines may lie apart in NSD and BoundaryF1, in that unit.
         label_map: as given; of label maps it is applied once their labels are known.
         k: no cut-offs; here because the planner asks every task.
     """
@@ -33,6 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     background: int | None
     resample: bool
     invalid_polygons: str
+    boundary_ratio: float
+    pixel_spacing: tuple[float, float]
+    surface_tolerance: float
     label_map: Any
     k: tuple[int | None, ...] = ()
 
@@ -54,12 +61,30 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     invalid = options.invalid_polygons or INVALID[0]
     if invalid not in INVALID:
         raise OptionError(f"invalid_polygons: {unknown('way with polygons', invalid, INVALID)}")
+    ratio = _RATIO if options.boundary_ratio is None else options.boundary_ratio
+    if not 0 < ratio < 1:
+        raise OptionError(
+            f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
+            " below 1."
+        )
+    spacing = options.pixel_spacing or (1.0,)
+    if len(spacing) > 2 or not all(0 < step < float("inf") for step in spacing):
+        raise OptionError(
+            f"{option('pixel_spacing', spacing)}: the height and the width of a pixel, above 0, or"
+            " one number for both."
+        )
+    tolerance = 1.0 if options.surface_tolerance is None else options.surface_tolerance
+    if not 0 <= tolerance < float("inf"):
+        raise OptionError(f"{option('surface_tolerance', tolerance)}: a distance from 0.")
     return Settings(
         rules=rules,
         ignore_index=options.ignore_index,
         background=background,
         resample=bool(options.resample),
         invalid_polygons=invalid,
+        boundary_ratio=ratio,
+        pixel_spacing=(spacing[0], spacing[-1]),
+        surface_tolerance=tolerance,
         label_map=options.label_map,
     )
 

@@ -1,4 +1,4 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("labels", "keys", "images", "frames")
+MODULES = ("labels", "keys", "images", "surfaces", "frames")
 """Those that hold ``METRICS``, in their order."""

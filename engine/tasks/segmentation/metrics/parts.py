@@ -40,13 +40,17 @@ def metric(
         compute: from a view and settings to cells; None where the task makes the frame itself.
         **more: other fields of :class:`Metric`.
     """
-    fields: dict[str, Any] = {"frame": "metrics", "needs": ("areas",), **more}
+    fields: dict[str, Any] = {
+        "frame": "metrics",
+        "needs": ("areas",),
+        **more,
+        "params": PIXEL_OPTIONS + more.get("params", ()),
+    }
     return Metric(
         name=name,
         task="segmentation",
         definition=definition,
         source=source,
-        params=PIXEL_OPTIONS,
         compute=compute,
         **fields,
     )

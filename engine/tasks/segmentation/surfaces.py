@@ -1,0 +1,190 @@
+"""Outlines and boundaries of labels: measured image by image, label by label.
+
+Source: Cheng et al., "Boundary IoU", CVPR 2021; Huttenlocher et al. 1993 and Taha and Hanbury 2015
+for distances between outlines; Nikolov et al. 2018 for NSD; Csurka et al. 2013 for boundary F1. The
+outline of a mask is that of MONAI 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ...geometry.masks import Masks, boundary_depth, to_pixels
+from ...kernels.segment_edges import INSIDE, segment_edges
+from ...kernels.surfaces import distances, outline
+from ...tally.pixels import Surfaces
+from ..pixels.histograms import Pairs
+from ..pixels.maps import Pair, opened_pair
+from ..pixels.rasters import in_thread, quiet
+from ..workers import Workers
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+Labelled = tuple[int, Array | None, Array | None]
+"""Label code, and its pixels, bool [h, w], of truth and prediction; None where there are none."""
+LabelsOf = Callable[[int], Iterator[Labelled]]
+
+NEED = "surfaces"
+PERCENTILE = 95
+
+
+def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Workers) -> Surfaces:
+    """Outlines of every label of every unit.
+
+    Args:
+        datum: int32 [u], datum of each unit.
+        labels_of: of a unit, its labels one by one.
+        settings: the run's settings.
+        workers: runs units side by side.
+    """
+
+    def some(first: int, last: int) -> list[tuple[float, ...]]:
+        return [
+            (int(datum[unit]), label, *_row(truth, found, settings))
+            for unit in range(first, last)
+            for label, truth, found in labels_of(unit)
+        ]
+
+    made = workers.over(np.arange(datum.size + 1), some)
+    rows = np.array([row for part in made for row in part], np.float64)
+    rows = rows.reshape(-1, len(Surfaces.__struct_fields__))
+    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    kinds = (np.int32, np.int32, np.int64, np.int64, np.int64)
+    columns = [column[order] for column in rows.T]
+    for place, kind in enumerate(kinds):
+        columns[place] = columns[place].astype(kind)
+    return Surfaces(*columns)
+
+
+def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[float, ...]:
+    """What a label has in one image, as :class:`.Surfaces` has it behind datum and label."""
+    sides = [None if side is None or not side.any() else side for side in (truth, found)]
+    edges = [None if side is None else _boundary(side, settings.boundary_ratio) for side in sides]
+    area = [0 if edge is None else int(edge.sum()) for edge in edges]
+    a, b = edges
+    shared = 0 if a is None or b is None else int((a & b).sum())
+    if sides[0] is None or sides[1] is None:
+        none = np.nan
+        return (*area, shared, none, none, none, 0.0, 0.0)
+    lines = [outline(side.view(np.uint8)) for side in sides if side is not None]
+    steps = settings.pixel_spacing
+    missed = distances(lines[0], lines[1], steps)
+    astray = distances(lines[1], lines[0], steps)
+    together = np.concatenate([missed, astray])
+    if settings.rules.pooled_distances:
+        near = float(np.percentile(together, PERCENTILE))
+    else:
+        near = max(float(np.percentile(one, PERCENTILE)) for one in (missed, astray))
+    recall, precision = (
+        float((one <= settings.surface_tolerance).mean()) for one in (missed, astray)
+    )
+    inside = float((together <= settings.surface_tolerance).mean())
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return (*area, shared, float(together.max()), near, float(together.mean()), inside, f1)
+
+
+def _boundary(mask: Array, ratio: float) -> Array:
+    """The pixels within a share of the diagonal from the outline, on its inner side."""
+    height, width = np.array(mask.shape)
+    edges = segment_edges(mask.astype(np.int32), int(boundary_depth(height, width, ratio)))
+    inner: Array = mask & (edges != INSIDE)
+    return inner
+
+
+def of_maps(
+    pairs: list[Pair],
+    counted: Pairs,
+    codes: list[Array],
+    datum: Array,
+    settings: Settings,
+    workers: Workers,
+) -> Surfaces:
+    """Outlines of labels of label maps, which are read again, a pair at a time.
+
+    Args:
+        pairs: the maps of each unit.
+        counted: pixels by pair of indices of units.
+        codes: int64 [n] twice, label code of each index counted, -1 for none.
+        datum: int32 [u], datum of each unit.
+        settings: the run's settings.
+        workers: runs units side by side.
+    """
+    order = np.argsort(counted.place, kind="stable")
+    ends = np.searchsorted(counted.place[order], np.arange(len(pairs) + 1))
+    columns = (counted.truth, counted.found)
+
+    def labels_of(unit: int) -> Iterator[Labelled]:
+        rows = order[ends[unit] : ends[unit + 1]]
+        files = any(side is not None and side.pixels is None for side in pairs[unit])
+        with in_thread() if files else nullcontext(), ExitStack() as stack:
+            opened = opened_pair(pairs[unit], stack, resample=settings.resample)
+            read = [None if side is None else side.read(side.whole) for side in opened]
+            truth = read[0]
+            dropped = None
+            if truth is not None and settings.ignore_index is not None:
+                dropped = truth == settings.ignore_index
+            coded = [
+                None if pixels is None else _coded(pixels, column[rows], code[rows], dropped)
+                for pixels, column, code in zip(read, columns, codes, strict=True)
+            ]
+        for label in np.unique(np.concatenate([code[rows] for code in codes])):
+            if label >= 0:
+                a, b = (None if pixels is None else pixels == label for pixels in coded)
+                yield int(label), a, b
+
+    files = any(side is not None and side.pixels is None for pair in pairs for side in pair)
+    with quiet() if files else nullcontext():
+        return measured(datum, labels_of, settings, workers)
+
+
+def _coded(pixels: Array, index: Array, code: Array, dropped: Array | None) -> Array:
+    """Label codes of pixels, int64 [h, w], -1 for none."""
+    known, first = np.unique(index, return_index=True)
+    at = np.minimum(np.searchsorted(known, pixels), max(known.size - 1, 0))
+    out = np.full(pixels.shape, -1, np.int64)
+    if known.size:
+        out = np.where(known[at] == pixels, code[first][at], -1)
+    if dropped is not None:
+        out[dropped] = -1
+    return out
+
+
+def of_masks(
+    sides: tuple[tuple[Array, Array, Masks], tuple[Array, Array, Masks]],
+    ignored: Masks,
+    datum: Array,
+    settings: Settings,
+    workers: Workers,
+) -> Surfaces:
+    """Outlines of labels of masks.
+
+    Args:
+        sides: unit int64 [n] ascending, label int64 [n] and n masks, of ground truths and of
+            predictions.
+        ignored: a mask for each unit, of pixels of predictions that do not count.
+        datum: int32 [u], datum of each unit.
+        settings: the run's settings.
+        workers: runs units side by side.
+    """
+    starts = [np.searchsorted(unit, np.arange(datum.size + 1)) for unit, _, _ in sides]
+
+    def labels_of(unit: int) -> Iterator[Labelled]:
+        places = [
+            {int(label[i]): i for i in range(start[unit], start[unit + 1])}
+            for start, (_, label, _) in zip(starts, sides, strict=True)
+        ]
+        gone = to_pixels(ignored, unit) != 0 if ignored.area[unit] else None
+        for label in sorted({*places[0], *places[1]}):
+            truth, found = (
+                to_pixels(masks, place[label]) != 0 if label in place else None
+                for place, (_, _, masks) in zip(places, sides, strict=True)
+            )
+            if found is not None and gone is not None:
+                found = found & ~gone
+            yield label, truth, found
+
+    return measured(datum, labels_of, settings, workers)
