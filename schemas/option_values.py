@@ -29,6 +29,7 @@ _TUPLES = {
     "relevance_levels": float,
     "rouge_types": str,
     "bleu_weights": float,
+    "pixel_spacing": float,
 }
 _AS_GIVEN = (
     "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas"
