@@ -69,7 +69,14 @@ def _mean(name: str, options: tuple[str, ...], view: PixelView, settings: Settin
             columns={"value": value, "support": images, "scored": many.astype(np.int64)},
             reason=np.where(images > 0, ONE_SIDE, NO_PIXEL),
         ),
-        key_cells(view, mean, NO_LABEL, average="macro"),
+        key_cells(
+            view,
+            mean,
+            NO_LABEL,
+            average="macro",
+            support=by_key(view, images, images > 0),
+            scored=by_key(view, many.astype(np.int64), images > 0),
+        ),
     ]
     return _told(cells, **{name: getattr(settings, name) for name in options})
 
