@@ -87,6 +87,23 @@ def test_cityscapes_in_every_form(tmp_path: Path, form: str) -> None:
     assert any("read as labels of Cityscapes" in note for note in card.notes)
 
 
+def test_outlines_of_coded_files_are_those_of_their_labels(tmp_path: Path) -> None:
+    """Void ground truth counts nowhere; the files hold colours, and ids of another numbering."""
+    found, truth = some(8, 3, [1, 2, 13, 255], error=0.1)
+    found = [np.where(one == 255, 4, one).astype(np.uint8) for one in found]
+    theirs = cityscapes(tmp_path / "gtFine" / "val", truth)
+    palette = [next(c for c, n in COLOURS.of.items() if n == k + 1) for k in range(19)]
+    ours = saved(tmp_path / "found", [f"{n}.png" for n in IMAGES], colours_of(found, palette))
+    metrics = ["BoundaryIOU", "HausdorffDistance", "NSD"]
+    card = ee.score(ours, theirs, metrics=metrics)
+    plain = ee.score(
+        dict(zip(IMAGES, found, strict=True)), dict(zip(IMAGES, truth, strict=True)),
+        metrics=metrics, ignore_index=255,
+    )  # fmt: skip
+    for name in metrics:
+        assert card.value(name, label_value="car") == plain.value(name, label_value=13), name
+
+
 def test_cityscapes_ids_are_told_from_train_ids_that_they_might_be(tmp_path: Path) -> None:
     found, truth = some(4, 3, [0, 1, 2, 3], error=0.1)
     theirs = cityscapes(tmp_path / "gt", truth)

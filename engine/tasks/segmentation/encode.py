@@ -103,6 +103,7 @@ def _label_maps(
     counted, resampled = count_maps(pairs, workers, resample=settings.resample)
     frames.notes += resampling_notes(resampled, counted, units, truth.ids)
     names = index_names(frames, settings)
+    as_read = counted
     counted = _decoded(counted, (truth, found), units, names)
     kept = (counted.truth != IGNORED) & (
         counted.truth != _or_nothing(settings.ignore_index, IGNORED)
@@ -111,7 +112,7 @@ def _label_maps(
     labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, names, settings)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
     if surfaces.NEED in needs:
-        lines = surfaces.of_maps(pairs, counted, codes, units.datum, settings, workers)
+        lines = surfaces.of_maps(pairs, as_read, kept, codes, units.datum, settings, workers)
         pixels = msgspec.structs.replace(pixels, surfaces=lines)
     return labels, pixels
 

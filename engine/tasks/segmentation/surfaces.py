@@ -98,6 +98,7 @@ def _boundary(mask: Array, ratio: float) -> Array:
 def of_maps(
     pairs: list[Pair],
     counted: Pairs,
+    kept: Array,
     codes: list[Array],
     datum: Array,
     settings: Settings,
@@ -107,15 +108,18 @@ def of_maps(
 
     Args:
         pairs: the maps of each unit.
-        counted: pixels by pair of indices of units.
-        codes: int64 [n] twice, label code of each index counted, -1 for none.
+        counted: pixels by pair of values of units, as files hold them.
+        kept: bool [n], which pairs count; those of ignored ground truths do not.
+        codes: int64 [m] twice, label codes of the m pairs that count, -1 for none.
         datum: int32 [u], datum of each unit.
         settings: the run's settings.
         workers: runs units side by side.
     """
-    order = np.argsort(counted.place, kind="stable")
-    ends = np.searchsorted(counted.place[order], np.arange(len(pairs) + 1))
-    columns = (counted.truth, counted.found)
+    place, columns = counted.place[kept], (counted.truth[kept], counted.found[kept])
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(len(pairs) + 1))
+    lost = {int(unit): counted.truth[~kept & (counted.place == unit)]
+            for unit in np.unique(counted.place[~kept])}  # fmt: skip
 
     def labels_of(unit: int) -> Iterator[Labelled]:
         rows = order[ends[unit] : ends[unit + 1]]
@@ -123,14 +127,11 @@ def of_maps(
         with in_thread() if files else nullcontext(), ExitStack() as stack:
             opened = opened_pair(pairs[unit], stack, resample=settings.resample)
             read = [None if side is None else side.read(side.whole) for side in opened]
-            truth = read[0]
-            dropped = None
-            if truth is not None and settings.ignore_index is not None:
-                dropped = truth == settings.ignore_index
-            coded = [
-                None if pixels is None else _coded(pixels, column[rows], code[rows], dropped)
-                for pixels, column, code in zip(read, columns, codes, strict=True)
-            ]
+        ignored = np.isin(read[0], lost[unit]) if unit in lost else None
+        coded = [
+            None if pixels is None else _coded(pixels, column[rows], code[rows], ignored)
+            for pixels, column, code in zip(read, columns, codes, strict=True)
+        ]
         for label in np.unique(np.concatenate([code[rows] for code in codes])):
             if label >= 0:
                 a, b = (None if pixels is None else pixels == label for pixels in coded)
@@ -141,15 +142,15 @@ def of_maps(
         return measured(datum, labels_of, settings, workers)
 
 
-def _coded(pixels: Array, index: Array, code: Array, dropped: Array | None) -> Array:
+def _coded(pixels: Array, index: Array, code: Array, ignored: Array | None) -> Array:
     """Label codes of pixels, int64 [h, w], -1 for none."""
     known, first = np.unique(index, return_index=True)
     at = np.minimum(np.searchsorted(known, pixels), max(known.size - 1, 0))
     out = np.full(pixels.shape, -1, np.int64)
     if known.size:
         out = np.where(known[at] == pixels, code[first][at], -1)
-    if dropped is not None:
-        out[dropped] = -1
+    if ignored is not None:
+        out[ignored] = -1
     return out
 
 
