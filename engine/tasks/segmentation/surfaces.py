@@ -127,7 +127,8 @@ def of_maps(
         with in_thread() if files else nullcontext(), ExitStack() as stack:
             opened = opened_pair(pairs[unit], stack, resample=settings.resample)
             read = [None if side is None else side.read(side.whole) for side in opened]
-        ignored = np.isin(read[0], lost[unit]) if unit in lost else None
+        truth = read[0]
+        ignored = np.isin(truth, lost[unit]) if truth is not None and unit in lost else None
         coded = [
             None if pixels is None else _coded(pixels, column[rows], code[rows], ignored)
             for pixels, column, code in zip(read, columns, codes, strict=True)
