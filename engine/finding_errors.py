@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -10,15 +11,19 @@ from . import scoring
 from .analysis.error_table import FoundErrors
 from .analysis.worst import worst
 from .held_runs import card_of, is_scored, refuse_tables, tallied_of
+from .ingest.names import recognise
+from .ingest.sources.tables import open_source
 from .plan import planner
 from .progress import heard, silent
 from .schemas.errors import OptionError, ResultError, unknown
 from .schemas.options import Options
+from .schemas.shared_tables import DATUM_TABLE
 from .schemas.wording import option
 
 Progress = scoring.Progress
 
 FRAME = "errors"
+_TOLD = ("datum_id", "width", "height", "file_name")
 ORDERS = ("loss", "score")
 """By how wrong their datums are, or by how sure predictions were."""
 
@@ -43,7 +48,7 @@ def found_errors(
         raise OptionError(unknown("sort", sort, ORDERS))
     tell = progress if callable(progress) else silent
     if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, datums=datums, labels=labels)
+        refuse_tables(ground_truths=ground_truths, labels=labels)
     else:
         tell("scoring")
     card = card_of(run, ground_truths, options, datums, labels, storage_options, showing=[FRAME])
@@ -59,13 +64,31 @@ def found_errors(
                 f"{option('sort', sort)}: in {card.task} datums are wrong as wholes, not row by"
                 " row; leave it out."
             )
-        return FoundErrors(whole.head(top), None, n, notes)
+        return FoundErrors(whole.head(top), None, n, notes=notes)
     if FRAME not in card.frames:
         raise ResultError(
             f"the run keeps no rows of errors: score it with {option('metrics', filled_by[:1])}."
         )
     rows = _sorted(card.frame(FRAME), whole, sort)
-    return FoundErrors(whole.head(top), rows.head(top), n, notes)
+    images = partial(_images, datums, ground_truths, options, storage_options)
+    return FoundErrors(whole.head(top), rows.head(top), n, images=images, notes=notes)
+
+
+def _images(
+    datums: Any, ground_truths: Any, options: Options, storage_options: dict[str, str] | None
+) -> pl.DataFrame | None:
+    """What is told of images, ids, sizes and names: by their table, else beside ground truths."""
+    told = None
+    for given in (datums, ground_truths):
+        if given is not None and told is None:
+            source = open_source(given, storage_options=storage_options)
+            own = None if source.datums is None else source.datums.lazy()
+            told = source.frame if given is datums and own is None else own
+    if told is None:
+        return None
+    schema = told.collect_schema()
+    exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
+    return told.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
 
 
 def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str) -> pl.DataFrame:

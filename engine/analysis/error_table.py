@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import polars as pl
 
+from ..schemas.errors import ResultError
 from ..schemas.wording import in_python
 
 
@@ -22,17 +24,46 @@ class FoundErrors:
     """
 
     def __init__(
-        self, datums: pl.DataFrame, rows: pl.DataFrame | None, n: int, notes: Sequence[str] = ()
+        self,
+        datums: pl.DataFrame,
+        rows: pl.DataFrame | None,
+        n: int,
+        *,
+        images: Callable[[], pl.DataFrame | None] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.datums = datums
         self.rows = rows
         self.n = n
+        self._images = images
         self.said = tuple(notes)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know, a sentence each."""
         return tuple(map(in_python, self.said))
+
+    def write(self, form: str, path: str | Path) -> int:
+        """Write ``rows`` as tasks for a tool in which people look at images.
+
+        Args:
+            form: ``label-studio``, ``cvat`` (for images 1.1), or ``coco``, which FiftyOne reads,
+                with what is told of each error as attributes.
+            path: the file; it stands whole or not at all.
+
+        Returns:
+            how many images it has.
+
+        Raises:
+            ResultError: the task judges datums as wholes.
+            InputError: sizes of images that the form asks for are unknown.
+        """
+        from ..exports.review import write
+
+        if self.rows is None:
+            raise ResultError("datums of this task are wrong as wholes: there is nothing to draw.")
+        images = None if self._images is None else self._images()
+        return write(self.rows, images, form, path)
 
     def __len__(self) -> int:
         return self.datums.height

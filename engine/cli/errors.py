@@ -25,6 +25,11 @@ from .base import WithOptions, arguments, progress_line, with_tables
     "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
     default="table", help="How to print them.",
 )  # fmt: skip
+@click.option(
+    "--to", type=click.Choice(("label-studio", "cvat", "coco")),
+    help="Write the rows for a tool that shows images instead; coco is for FiftyOne.",
+)  # fmt: skip
+@click.option("-o", "--out", metavar="FILE", help="The file of --to.")
 @with_tables
 def errors(
     run: str,
@@ -33,6 +38,8 @@ def errors(
     rows: bool,
     sort: str,
     form: str,
+    to: str | None,
+    out: str | None,
     datums: str | None,
     labels: str | None,
     storage: tuple[str, ...],
@@ -48,7 +55,11 @@ def errors(
     Example:
       evalengine errors preds.parquet gts.parquet --top 20
       evalengine errors preds.parquet gts.parquet --rows --sort score --format csv
+      evalengine errors preds.parquet gts.parquet --datums images.parquet --to cvat -o errors.xml
     """
+    if (to is None) != (out is None):
+        raise click.UsageError("--to and --out belong together: give both.")
+    rows = rows or to is not None
     if sort != "loss" and not rows:
         raise click.UsageError("--sort is of --rows: add it.")
     given = arguments(storage, datums, labels, fields)
@@ -62,7 +73,11 @@ def errors(
     if rows and found.rows is None:
         raise click.UsageError("this task judges datums as wholes: leave --rows out.")
     notes = [in_shell(note) for note in found.said]
-    show(found, form, sys.stdout, notes, rows=rows)
-    if form not in ("table",):
+    if to is not None and out is not None and found.rows is not None:
+        images = found.write(to, out)
+        click.echo(f"{out}: {len(found.rows)} errors in {images} images")
+    else:
+        show(found, form, sys.stdout, notes, rows=rows)
+    if form != "table" or to is not None:
         for note in notes:
             click.echo(f"note: {note}", err=True)

@@ -17,6 +17,7 @@ from evalengine.analysis.error_table import FoundErrors
 from evalengine.analysis.worst import worst
 from evalengine.cli import cli
 from evalengine.held_runs import tallied_of
+from evalengine.ingest.sources.tables import open_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BOXES = [
@@ -158,3 +159,62 @@ def test_the_shell(found: FoundErrors, card: ee.Scorecard) -> None:
     done = CliRunner().invoke(cli, ["errors", *BOXES, "--sort", "score"])
     assert done.exit_code == 2
     assert "--sort is of --rows" in done.output
+
+
+IMAGES = EXAMPLES / "detection" / "datums.parquet"
+
+
+@pytest.mark.parametrize(("form", "name"), [("cvat", "a.xml"), ("label-studio", "a.json")])
+def test_tasks_are_read_back_as_they_are(tmp_path: Path, form: str, name: str) -> None:
+    found = ee.find_errors(*BOXES, top=60, datums=IMAGES)
+    assert found.rows is not None
+    assert found.write(form, tmp_path / name) == found.rows["datum_id"].n_unique()
+    read = open_source(tmp_path / name).frame.collect()
+    shown = [pl.coalesce(name, f"annotation_{name}").alias(name) for name in CORNERS]
+    told = found.rows.select("datum_id", "label_value", *shown, pl.col("score"))
+    for datum, own in told.group_by("datum_id"):
+        again = read.filter(pl.col("datum_id") == datum[0])
+        assert again["label_value"].to_list() == own["label_value"].to_list()
+        assert again["score"].to_list() == own["score"].to_list()
+        boxes = again.select(CORNERS).to_numpy()
+        assert boxes == pytest.approx(own.select(CORNERS).to_numpy(), abs=1e-9)
+
+
+def test_coco_has_what_is_told_of_errors(tmp_path: Path) -> None:
+    found = ee.find_errors(*BOXES, top=60)  # sizes are not needed
+    found.write("coco", tmp_path / "a.json")
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert found.rows is not None
+    rows = found.rows.sort(pl.col("datum_id").cum_count().first().over("datum_id"))
+    assert [one["error"] for one in told["annotations"]] == rows["error"].to_list()
+    names = {one["id"]: one["name"] for one in told["categories"]}
+    images = {one["id"]: one["file_name"] for one in told["images"]}
+    for one, row in zip(told["annotations"], rows.iter_rows(named=True), strict=True):
+        assert names[one["category_id"]] == row["label_value"]
+        assert images[one["image_id"]] == row["datum_id"]
+        assert one.get("score") == row["score"]
+        assert one.get("iou") == row["iou"]
+
+
+def test_sizes_that_are_missing_are_told_before_anything_is_written(tmp_path: Path) -> None:
+    found = ee.find_errors(*BOXES, top=5)
+    with pytest.raises(ee.InputError, match=r"unknown of 2 images: 'frame_0054', 'frame_0059'"):
+        found.write("cvat", tmp_path / "a.xml")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ee.OptionError, match="'cvta' is not a known form"):
+        found.write("cvta", tmp_path / "a.xml")
+    table = EXAMPLES / "classification" / "urgent.parquet"
+    with pytest.raises(ee.ResultError, match="nothing to draw"):
+        ee.find_errors(table).write("coco", tmp_path / "a.json")
+
+
+def test_the_shell_writes_tasks_of_a_saved_run(tmp_path: Path, card: ee.Scorecard) -> None:
+    card.save(tmp_path / "run")
+    asked = ["errors", str(tmp_path / "run"), "--datums", str(IMAGES), "--to", "cvat"]
+    done = CliRunner().invoke(cli, asked)
+    assert done.exit_code == 2
+    assert "give both" in done.output
+    done = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "a.xml"), "--top", "7"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"{tmp_path / 'a.xml'}: 7 errors in 2 images\n"
+    assert (tmp_path / "a.xml").read_text().count("<box ") == 7

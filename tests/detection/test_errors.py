@@ -58,7 +58,7 @@ def as_tidecv(case, ious=None):
 
 def test_as_tidecv():
     """tidecv 1.0.1 on random files with crowds, ties, caps, and labels without ground truth."""
-    for case in known_answers("analysis", "tidecv"):
+    for case in known_answers("analysis", "tidecv")[::2]:
         if not case["dts"]:
             continue
         card = as_tidecv(case)
@@ -72,7 +72,7 @@ def test_as_tidecv():
 def test_thresholds_of_tidecv_do_not_hang_on_each_other():
     """Which prediction stands first among equal scores is each threshold's own."""
     keys = ["metric", "statistic", "label_value", "iou_threshold"]
-    for case in known_answers("analysis", "tidecv")[::3]:
+    for case in known_answers("analysis", "tidecv")[::12]:
         if case["dts"]:
             both = as_tidecv(case, [0.5, 0.75]).metrics.sort(keys)
             alone = [as_tidecv(case, [iou]).metrics for iou in (0.5, 0.75)]
@@ -111,7 +111,7 @@ def mended(found, truth, errors, kind):
     ), truth
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("dialect", ["standard", "coco"])
 def test_costs_are_those_of_mended_tables(seed, dialect):
     found, truth = tables(seed)
@@ -149,7 +149,7 @@ def _ap(card, label, iou):
 def test_thresholds_do_not_hang_on_each_other():
     """What was missed at one is not at another."""
     keys = ["metric", "statistic", "label_value", "iou_threshold"]
-    for seed in range(6):
+    for seed in range(3):
         found, truth = tables(seed)
         asked = {"task": "detection", "metrics": ["TIDEAP", "TIDE", "TIDECounts"]}
         both = ee.score(found, truth, iou_thresholds=[0.3, 0.5, 0.8], **asked).metrics.sort(keys)

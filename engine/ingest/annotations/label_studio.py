@@ -116,11 +116,14 @@ def _notes(told: _Told) -> tuple[tuple[str, str, int | None], ...]:
 
 
 def _name(task: _Task, file: str, number: int) -> str:
-    """The image's file name: that of the first value that is a path, without an upload's prefix."""
+    """The image's file, that of the first value that is a path, without an upload's prefix."""
     for value in task.data.values():
         if isinstance(value, str) and "." in value.rsplit("/", 1)[-1]:
             name = value.partition("?d=")[2] or value
             return name.replace("\\", "/").split("?")[0].rsplit("/", 1)[-1]
+    named = task.data.get("image")
+    if isinstance(named, str) and named:
+        return named
     if task.id is not None:
         return str(task.id)
     raise broken(

@@ -1,0 +1,226 @@
+"""Errors as lists of tasks for the tools in which people look at images.
+
+The shapes of the files are those of https://labelstud.io/guide/predictions, of CVAT for images 1.1
+(https://docs.cvat.ai/docs/manual/advanced/xml_format) and of COCO's ground truths with attributes
+of their own, which FiftyOne's COCODetectionDataset and CVAT read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import msgspec
+import polars as pl
+
+from evalengine.atomic import whole_file
+from evalengine.ingest.boxes import CORNER_NAMES
+from evalengine.ingest.problems import count_of, listing
+from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.wording import option
+
+_ABOUT = ("error", "iou", "annotation_label", "annotation_id", "prediction_row")
+"""What is told of a region beside its label and score."""
+
+
+class _Region(NamedTuple):
+    """A box to look at.
+
+    Attributes:
+        label: of the prediction, or of what was missed.
+        box: left, top, right and bottom in pixels.
+        score: None for what was missed.
+        about: what is told of it.
+    """
+
+    label: str
+    box: tuple[float, float, float, float]
+    score: float | None
+    about: dict[str, Any]
+
+
+class _Image(NamedTuple):
+    """An image with its regions.
+
+    Attributes:
+        name: of its file.
+        width: in pixels; None where it is unknown.
+        height: likewise.
+        datum_id: as the tables have it.
+        regions: in the order of the rows.
+    """
+
+    name: str
+    width: int | None
+    height: int | None
+    datum_id: Any
+    regions: list[_Region]
+
+
+def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str | Path) -> int:
+    """Write rows of errors as tasks, an image with errors each, in the order of their first row.
+
+    Boxes of wrong predictions are shown where they were predicted, those of missed ground truths
+    where they are. The file stands whole or not at all.
+
+    Args:
+        rows: of the ``errors`` frame.
+        images: a row a datum: ``datum_id``, ``width`` and ``height`` in pixels, ``file_name``; None
+            for none. The id is the name where there is no other.
+        form: one of :data:`FORMATS`.
+        path: the file.
+
+    Returns:
+        how many images it has.
+
+    Raises:
+        OptionError: no such form.
+        InputError: sizes that the form asks for are missing; names the first images.
+    """
+    if form not in FORMATS:
+        raise OptionError(unknown("form", form, FORMATS))
+    make, sized = FORMATS[form]
+    made = list(_images(rows, images))
+    lacking = [one.datum_id for one in made if not one.width or not one.height]
+    if sized and lacking:
+        raise InputError(
+            f"{form} needs the size of each image; it is unknown of"
+            f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
+            f" columns datum_id, width, height and file_name in {option('datums')}."
+        )
+    with whole_file(path) as file:
+        file.write(make(made))
+    return len(made)
+
+
+def _images(rows: pl.DataFrame, images: pl.DataFrame | None) -> Iterator[_Image]:
+    told: dict[Any, dict[str, Any]] = {}
+    if images is not None:
+        told = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
+    for (datum,), own in rows.group_by("datum_id", maintain_order=True):
+        about = told.get(str(datum), {})
+        yield _Image(
+            name=str(about.get("file_name") or datum),
+            width=_whole(about.get("width")),
+            height=_whole(about.get("height")),
+            datum_id=datum,
+            regions=[_region(row) for row in own.iter_rows(named=True)],
+        )
+
+
+def _whole(pixels: float | None) -> int | None:
+    return None if pixels is None else round(pixels)
+
+
+def _region(row: dict[str, Any]) -> _Region:
+    before = "annotation_" if row["xmin"] is None else ""
+    left, top, right, bottom = (row[before + name] for name in CORNER_NAMES)
+    about = {name: row[name] for name in _ABOUT if row[name] is not None}
+    return _Region(str(row["label_value"]), (left, top, right, bottom), row["score"], about)
+
+
+def _label_studio(images: list[_Image]) -> bytes:
+    tasks = [
+        {
+            "data": {"image": image.name, "datum_id": image.datum_id},
+            "predictions": [
+                {
+                    "model_version": "evalengine errors",
+                    "result": [_rectangle(i, one, image) for i, one in enumerate(image.regions)],
+                }
+            ],
+        }
+        for image in images
+    ]
+    return msgspec.json.encode(tasks)
+
+
+def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
+    assert image.width is not None
+    assert image.height is not None
+    left, top, right, bottom = region.box
+    said = ", ".join(f"{name} {value}" for name, value in region.about.items())
+    made: dict[str, Any] = {
+        "id": f"error-{number}",
+        "type": "rectanglelabels",
+        "from_name": "label",
+        "to_name": "image",
+        "original_width": image.width,
+        "original_height": image.height,
+        "image_rotation": 0,
+        "value": {
+            "x": 100 * left / image.width,
+            "y": 100 * top / image.height,
+            "width": 100 * (right - left) / image.width,
+            "height": 100 * (bottom - top) / image.height,
+            "rotation": 0,
+            "rectanglelabels": [region.label],
+        },
+        "meta": {"text": [said]},
+    }
+    return made if region.score is None else {**made, "score": region.score}
+
+
+def _cvat(images: list[_Image]) -> bytes:
+    root = Element("annotations")
+    SubElement(root, "version").text = "1.1"
+    for number, image in enumerate(images):
+        size = {"width": str(image.width), "height": str(image.height)}
+        one = SubElement(root, "image", {"id": str(number), "name": image.name, **size})
+        for region in image.regions:
+            places = zip(("xtl", "ytl", "xbr", "ybr"), map(repr, region.box), strict=True)
+            plain = {"source": "auto", "occluded": "0", **dict(places), "z_order": "0"}
+            box = SubElement(one, "box", {"label": region.label, **plain})
+            scored = {} if region.score is None else {"score": region.score}
+            for name, value in (region.about | scored).items():
+                SubElement(box, "attribute", {"name": name}).text = str(value)
+    indent(root)
+    written: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
+
+
+def _coco(images: list[_Image]) -> bytes:
+    names = sorted({region.label for image in images for region in image.regions})
+    numbers = {name: number for number, name in enumerate(names, 1)}
+    annotations: list[dict[str, Any]] = []
+    for number, image in enumerate(images, 1):
+        for region in image.regions:
+            left, top, right, bottom = region.box
+            width, height = right - left, bottom - top
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": number,
+                    "category_id": numbers[region.label],
+                    "bbox": [left, top, width, height],
+                    "area": width * height,
+                    "iscrowd": 0,
+                    **region.about,
+                    **({} if region.score is None else {"score": region.score}),
+                }
+            )
+    return msgspec.json.encode(
+        {
+            "images": [
+                {
+                    "id": number,
+                    "file_name": image.name,
+                    "datum_id": image.datum_id,
+                    **({"width": image.width, "height": image.height} if image.width else {}),
+                }
+                for number, image in enumerate(images, 1)
+            ],
+            "categories": [{"id": number, "name": name} for name, number in numbers.items()],
+            "annotations": annotations,
+        }
+    )
+
+
+FORMATS: dict[str, tuple[Callable[[list[_Image]], bytes], bool]] = {
+    "label-studio": (_label_studio, True),
+    "cvat": (_cvat, True),
+    "coco": (_coco, False),
+}
+"""What makes each form of file, and whether it needs the sizes of images."""
