@@ -26,14 +26,14 @@ TRUE_VALUE = renamed(LABEL_VALUE, "actual", *_TRUE_NAMES, about="The true class.
 ACTUAL = Column(
     "actual",
     "label",
-    "The true label, or a list of them: one for each place of a sequence.",
+    "The true label, or a list of them: one for each place of a sequence, or all true ones.",
     _TRUE_NAMES,
     kin=("label", "labels", "class", "category", "label_value", "y"),
 )
 PREDICTED = Column(
     "predicted",
     "label",
-    "The label predicted, or as long a list of them.",
+    "The label predicted, or a list of them.",
     (*_PREDICTED_NAMES, "output"),
 )
 _CLASS_KEY = ("datum_id", "label_key", "label_value")
@@ -66,6 +66,7 @@ CLASSIFICATION_TABLE = Table(
     any_of=("predicted", "score"),
     signs=("actual",),
     shape="pair",
+    multilabel_shape="sets",
     wide=("score",),
     values=(("predicted", "actual"), ("score", "actual")),
 )

@@ -89,6 +89,7 @@ class Table(msgspec.Struct, frozen=True):
         yields: whether all signs are needed to tell the task, and any other that the columns fit
             goes first: texts may stand beside labels and lists.
         filtered: whether the option ``where`` can leave rows of it out.
+        multilabel_shape: the shape instead, where the option ``multilabel`` is true.
         values: what plain values of both sides are, row by row: pairs of a column of answers and
             one of truths, of which the first fits whose kinds the values have.
     """
@@ -116,6 +117,7 @@ class Table(msgspec.Struct, frozen=True):
     stand_ins: tuple[tuple[str, str], ...] = ()
     yields: bool = False
     filtered: bool = True
+    multilabel_shape: str = ""
     values: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -12,7 +12,6 @@ from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
-from evalengine.schemas.wording import option
 
 SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
 """Kinds of columns whose nulls the option ``nulls`` may skip."""
@@ -39,14 +38,12 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
     table = _with_stand_ins(_served(_spared(table, options), task, options), options, schema)
-    widened = GROUND_TRUTHS in known and known[GROUND_TRUTHS].multilabel_key
-    if options.multilabel and role == TABLE and widened:
-        raise InputError(
-            f"table: with {option('multilabel', True)}, give two tables, predictions and ground"
-            " truths, with a row for each label of a datum."
+    if options.multilabel:
+        table = msgspec.structs.replace(
+            table,
+            key=table.multilabel_key or table.key,
+            shape=table.multilabel_shape or table.shape,
         )
-    if options.multilabel and table.multilabel_key:
-        table = msgspec.structs.replace(table, key=table.multilabel_key)
     if options.nulls == "skip":
         table = msgspec.structs.replace(
             table,

@@ -16,7 +16,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from ..geometry.raster_files import RasterFiles
-from . import dtypes, meeting, wide
+from . import meeting, wide
 from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
 from .contracts import contract
@@ -416,9 +416,10 @@ def _add_score_labels(
         if side.naming.wide:
             truths, name = (role, "actual") if role == TABLE else (GROUND_TRUTHS, "label_value")
             values = frames[truths][name]
-            filled = len(values) > 0
-            dtype = dtypes.inner_of(values.dtype) if filled else None
-            known = distinct(values) if filled and not values.dtype.is_nested() else values.clear()
+            if isinstance(values.dtype, pl.List):
+                values = values.explode(empty_as_null=False)
+            dtype = values.dtype if len(values) else None
+            known = distinct(values) if len(values) else values
             if whole is not None and len(whole):
                 dtype, known = whole.dtype, whole
             labels = wide.label_series(side.naming.labels, dtype, known)

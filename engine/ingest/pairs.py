@@ -1,4 +1,4 @@
-"""One table with both sides: labels in lists, as long on one side as on the other."""
+"""One table with both sides: labels in lists, place against place, or as sets of labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..schemas.wording import option
 from .problems import count_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,42 @@ def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
         _uneven(check)
     for name in lists:
         _elements(check, name)
+
+
+def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse what is no list of different labels, of each datum all that are true or predicted."""
+    single = [
+        name
+        for name in (*_SIDES, "score")
+        if name in check.frame.columns and not isinstance(check.frame.schema[name], pl.List)
+    ]
+    if single:
+        check.add(
+            single[0], None,
+            f"{check.named(single[:1])} holds one value a row. With {option('multilabel', True)}"
+            " one table has lists of labels in 'actual', and in 'predicted' or in place of it a"
+            f" column of scores for every label ({option('score_columns')}). Or give two tables,"
+            " predictions and ground truths, with a row for each label of a datum.",
+        )  # fmt: skip
+        return
+    if "label_key" in check.frame.columns:
+        check.add(
+            "label_key", None,
+            f"{check.named(['label_key'])} beside lists of labels: these are of one key. Give two"
+            " tables, predictions and ground truths, with a row for each label of a datum.",
+        )  # fmt: skip
+    for name in _SIDES:
+        if name not in check.frame.columns:
+            continue
+        _elements(check, name)
+        wrong = pl.col(name).list.n_unique() != pl.col(name).list.len()
+        n = check.count(wrong)
+        if n:
+            check.add(
+                name, n,
+                f"{check.named([name])}: {count_of(n, 'row')} with a label twice in the list,"
+                f" {check.rows(wrong, [name])}. Each label of a datum may stand once.",
+            )  # fmt: skip
 
 
 def _alone(check: Check, name: str, others: list[str]) -> None:

@@ -64,6 +64,7 @@ SHAPES: dict[str, Shape] = {
     "pixels": Shape(first=label_maps.check_rows),
     "segments": Shape(first=segments.check_segments),
     "pair": Shape(screen=pairs.screen, first=pairs.check_lists),
+    "sets": Shape(first=pairs.check_sets),
     "ranked": Shape(first=ranked.check_order),
     "lists": Shape(first=ranked.check_items),
     "verdicts": Shape(last=verdicts.check_verdicts),

@@ -171,7 +171,9 @@ class UnitClasses(UnitView):
 
     @cached_property
     def known_units(self) -> Array:
-        """Units that have a truth or a prediction, int64 [m]."""
+        """Units that have a truth or a prediction, or a row of one table of both, int64 [m]."""
+        if self.units.by_row:
+            return np.arange(len(self.units))
         known = self.units.n_truths > 0
         if self.scored is not None:
             grid, unit = self.scored.grid, self.scored.unit

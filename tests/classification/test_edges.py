@@ -373,8 +373,37 @@ def test_beta_is_taken_as_it_is(beta: float) -> None:
     assert f == pytest.approx(want, rel=1e-15)
 
 
-def test_lists_of_labels_of_one_table_are_no_multilabel_table() -> None:
-    """Their lengths are not what is wrong."""
-    table = pl.DataFrame({"actual": [["a", "b"], ["c"]], "predicted": [["a"], ["c"]]})
-    with pytest.raises(ee.InputError, match=r"give two tables, .*with a row for each label"):
-        ee.score(table, multilabel=True)
+class TestSets:
+    """One table of lists of all labels of a datum."""
+
+    def test_an_empty_list_is_a_datum_without_labels(self) -> None:
+        table = pl.DataFrame({"actual": [["a", "b"], ["c"], []], "predicted": [["a"], ["c"], []]})
+        asked = ["Accuracy", "HammingLoss", "F1"]
+        card = ee.score(table, multilabel=True, metrics=asked, zero_division=1)
+        assert card.value("Accuracy") == pytest.approx(2 / 3)
+        assert card.value("HammingLoss") == pytest.approx(1 / 9)
+        assert card.value("F1", average="samples") == pytest.approx((2 / 3 + 1 + 1) / 3)
+
+    @pytest.mark.parametrize(
+        ("columns", "said"),
+        [
+            ({"actual": ["a"], "predicted": [["a"]]}, "'actual' holds one value a row. With"),
+            ({"actual": [["a"]], "score": [0.5]}, "'score' holds one value a row. With"),
+            ({"actual": [["a"]], "predicted": [["a", "a"]]}, "1 row with a label twice"),
+            ({"actual": [["a", None]], "predicted": [["a"]]}, "1 row with a null in the list"),
+            ({"actual": [["a"]], "predicted": [["a"]], "label_key": ["k"]}, "are of one key"),
+        ],
+    )
+    def test_refused(self, columns: dict[str, Any], said: str) -> None:
+        with pytest.raises(ee.InputError, match=said):
+            ee.score(pl.DataFrame(columns), multilabel=True)
+
+    def test_columns_of_scores_are_called_by_labels_in_lists(self) -> None:
+        columns = {
+            "actual": [["a", "b"], ["b"], []],
+            "p_a": [0.9, 0.2, 0.1],
+            "p_b": [0.1, 0.2, 0.3],
+        }
+        card = ee.score(pl.DataFrame(columns), multilabel=True, score_columns="p_*")
+        assert card.labels["label_value"].to_list() == ["a", "b"]
+        assert card.value("ROCAUC", label_value="b") == 0.0

@@ -19,6 +19,7 @@ from late import Late
 from evalengine.compat import sklearn as ours
 
 sk = Late("sklearn.metrics")
+calibration = Late("sklearn.calibration")
 
 SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "12")))
 LABELS = ([0, 1], [0, 1, 2], [3, -7, 12, 5], ["b", "a"], ["x", "é", "Zz", "a"], [True, False],
@@ -61,7 +62,7 @@ def both(name: str, *args: Any, **more: Any) -> None:
         theirs = math.nan
     if isinstance(theirs, float) and math.isnan(theirs):
         with contextlib.suppress(ValueError):
-            assert math.isnan(quiet(getattr(ours, name), *args, **more))
+            assert np.isnan(quiet(getattr(ours, name), *args, **more)).any()
     else:
         same(quiet(getattr(ours, name), *args, **more), theirs)
 
@@ -187,11 +188,30 @@ def test_scores_of_several_labels(seed: int) -> None:
         both("average_precision_score", truth, scores, **weight, average=average)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bins_thresholds_and_gains(seed: int) -> None:
+    rng = np.random.default_rng(seed + 5000)
+    n, n_bins = int(rng.integers(2, 30)), int(rng.integers(1, 12))
+    truth = np.r_[0, 1, rng.integers(0, 2, n - 2)]
+    edges = np.linspace(0, 1, n_bins + 1)
+    scores = rng.choice(edges, n) if seed % 2 else rng.random(n)
+    found = ours.calibration_curve(truth, scores, n_bins=n_bins)
+    same(found, calibration.calibration_curve(truth, scores, n_bins=n_bins))
+    weight = [None, rng.integers(1, 3, n), rng.random(n)][seed % 3]
+    both("confusion_matrix_at_thresholds", truth, scores, sample_weight=weight)
+    shape = int(rng.integers(1, 5)), int(rng.integers(2, 8))
+    gains = rng.integers(0, 4, shape) * [1, 0.3][seed % 2]
+    for k in (None, 1, 3):
+        both("ndcg_score", gains, rng.integers(0, 4, shape) / 3, k=k)
+        both("ndcg_score", gains, rng.random(shape), k=k, ignore_ties=True)
+
+
 def test_signatures() -> None:
     """Names, kinds and defaults of every argument."""
     for name in ours.__all__:
         mine = inspect.signature(getattr(ours, name)).parameters.values()
-        theirs = inspect.signature(getattr(sk, name)).parameters.values()
+        home = calibration if name == "calibration_curve" else sk
+        theirs = inspect.signature(getattr(home, name)).parameters.values()
         drawn = [
             [(one.name, one.kind, str(one.default)) for one in side] for side in (mine, theirs)
         ]
@@ -237,8 +257,18 @@ def test_categories_are_their_labels() -> None:
         ("accuracy_score", ([1, 2], ["1", "2"]), {}, "mix of strings and numbers"),
         ("accuracy_score", ([1, 2], [0.5, 2.0]), {}, "1 of 2 labels are no whole numbers"),
         ("accuracy_score", ([1, None], [1, 2]), {}, "1 of 2 labels are missing|no whole"),
-        ("accuracy_score", ([[1, 0], [0, 1]], [[1, 0], [0, 1]]), {}, "multilabel=True"),
-        ("f1_score", ([1, 2], [1, 2]), {"average": "samples"}, "multilabel=True"),
+        ("accuracy_score", ([[1, 0], [0, 1]], [1, 0]), {}, "one of y_true and y_pred has a col"),
+        ("accuracy_score", ([[1, 0], [0, 1]], [[1, 2], [0, 1]]), {}, "each column says with 0"),
+        ("accuracy_score", ([[1, 0]], [[1, 0, 1]]), {}, "the shape .1, 2., y_pred .1, 3."),
+        ("matthews_corrcoef", ([[1, 0], [0, 1]], [[1, 0], [0, 1]]), {}, "multilabel=True"),
+        ("f1_score", ([1, 2], [1, 2]), {"average": "samples"}, "several labels a row"),
+        ("f1_score", ([[1, 0]], [[1, 0]]), {}, "'binary' is of one label a row"),
+        ("f1_score", ([[1, 0]], [[1, 0]]), {"average": None, "labels": [2]}, "columns 0 to 1"),
+        ("roc_auc_score", ([[1, 0]], [0.5]), {}, "y_true has the shape"),
+        ("calibration_curve", ([0, 1], [0.1, 1.1]), {}, "between 0 and 1"),
+        ("calibration_curve", ([0, 1], [0.1, 1]), {"strategy": "quantile"}, "write one of 'unif"),
+        ("ndcg_score", ([[0, 1]], [[1, 2]]), {"sample_weight": [1]}, "rows count alike"),
+        ("ndcg_score", ([[0, -1]], [[1, 2]]), {}, "0 or more"),
         ("f1_score", ([1, 2, 3], [1, 2, 3]), {}, "there are 3; write average="),
         ("f1_score", ([1, 2], [1, 2]), {"pos_label": 5}, "none of the labels"),
         ("f1_score", ([0, 1], [0, 1]), {"zero_division": 0.5}, "write 0, 1, NaN or 'warn'"),

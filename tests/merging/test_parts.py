@@ -15,6 +15,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "keypoints": ("detection", parts.keypoints),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
+    "sets": ("classification", parts.sets),
     "segmentation": ("segmentation", parts.segmentation),
     "panoptic": ("panoptic", parts.panoptic),
     "retrieval": ("retrieval", parts.retrieval),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from merging.parts import Case
+from merging.parts import Case, sets
 from partitions import cases
 from sizes import tune
 
@@ -156,6 +156,13 @@ def test_several_labels_a_datum(
     options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
     case = Case(two_tables(seed, weighted=weighted, several=True), options)
     cases.same_as_in_memory(case, "classification", tmp_path, files=2)
+    assert max(merged) > 1
+
+
+def test_sets_of_labels(seed: int, tmp_path: Path, merged: list[int]) -> None:
+    for more in range(2):
+        (folder := tmp_path / str(more)).mkdir()
+        cases.same_as_in_memory(sets(seed + more), "classification", folder, files=2)
     assert max(merged) > 1
 
 

@@ -1,7 +1,8 @@
 """The functions of ``sklearn.metrics`` that the engine computes: change the import, keep the calls.
 
 Signatures, results and their shapes and dtypes are scikit-learn's; arguments that cannot be
-honoured are refused. Lists, arrays, Series and whatever has ``__array__`` are taken.
+honoured are refused. Lists, arrays, Series, sparse matrices and whatever has ``__array__`` are
+taken; where the original takes several labels a row, so do these.
 
 Example:
     >>> from evalengine.compat.sklearn import f1_score
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .binned import calibration_curve, confusion_matrix_at_thresholds, ndcg_score
 from .hard import (
     accuracy_score,
     balanced_accuracy_score,
@@ -46,9 +48,11 @@ __all__ = [
     "average_precision_score",
     "balanced_accuracy_score",
     "brier_score_loss",
+    "calibration_curve",
     "classification_report",
     "cohen_kappa_score",
     "confusion_matrix",
+    "confusion_matrix_at_thresholds",
     "det_curve",
     "f1_score",
     "fbeta_score",
@@ -57,6 +61,7 @@ __all__ = [
     "log_loss",
     "matthews_corrcoef",
     "multilabel_confusion_matrix",
+    "ndcg_score",
     "precision_recall_curve",
     "precision_recall_fscore_support",
     "precision_score",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable
-from functools import cached_property
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -14,96 +13,46 @@ import polars as pl
 from ...schemas.asked import in_name
 from ...schemas.errors import InputError, OptionError
 from ...scorecard.card import Scorecard
-from ..arrays import Array, alike, chosen, classify, column, undefined, weights
+from ..arrays import Array, chosen, column, undefined
+from .sides import Sides, sides
 
-_AVERAGES = ("binary", "micro", "macro", "weighted", None)
-
-
-class Sides:
-    """Both sides of one call as a table.
-
-    Attributes:
-        table: actual, predicted, weight (where there are weights).
-        kind: what the labels were: bool, float, int or str.
-        whole: whether counts are integers: there are no weights, or only integers.
-    """
-
-    def __init__(
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None, names: str = "y_true y_pred"
-    ) -> None:
-        first, second = names.split()
-        truth, predicted = column(first, y_true), column(second, y_pred)
-        alike({first: truth.values, second: predicted.values})
-        kinds = {truth.kind, predicted.kind}
-        self.kind = kinds.pop() if len(kinds) == 1 else float if float in kinds else int
-        of_row = weights(sample_weight, len(truth.values))
-        self.table = pl.DataFrame({"actual": truth.values, "predicted": predicted.values, **of_row})
-        self.whole = sample_weight is None or np.asarray(sample_weight).dtype.kind in "iub"
-
-    @cached_property
-    def present(self) -> list[Any]:
-        """Labels of either side, in their order."""
-        both = (self.table["actual"].unique(), self.table["predicted"].unique())
-        return pl.concat(both).unique().sort().to_list()
-
-    def subset(self, labels: Any) -> list[Any]:
-        """Labels that were asked for, or all, as the table has them.
-
-        Raises:
-            InputError: none, one twice, or of another type.
-        """
-        if labels is None:
-            return self.present
-        asked = column("labels", labels).values
-        alike({"labels": asked})
-        if asked.dtype != self.table["actual"].dtype:
-            raise InputError(f"labels are {asked.dtype}, y_true {self.table['actual'].dtype}.")
-        if asked.n_unique() != len(asked):
-            raise InputError("labels: each may stand once.")
-        return asked.to_list()
-
-    @cached_property
-    def dtype(self) -> type:
-        """Of counts: integers without weights, if any prediction is right, as scikit-learn's."""
-        hit = (self.table["actual"] == self.table["predicted"]).any()
-        return np.int64 if hit and "weight" not in self.table.columns else np.float64
-
-    def card(self, metrics: Iterable[str], **options: Any) -> Scorecard:
-        """What the engine makes of the table."""
-        return classify(self.table, *metrics, dialect="sklearn", **options)
-
-    def value(self, metric: str, **options: Any) -> float:
-        """One number of the whole table; NaN where it is undefined."""
-        found = self.card([metric], **options).value(metric)
-        return math.nan if found is None else found
+_AVERAGES = ("binary", "micro", "macro", "weighted", "samples", None)
 
 
 def accuracy_score(
     y_true: Any, y_pred: Any, *, normalize: bool = True, sample_weight: Any = None
 ) -> float:
-    """Share, or weight without ``normalize``, of rows whose prediction is right."""
-    sides = Sides(y_true, y_pred, sample_weight)
+    """Share, or weight without ``normalize``, of rows whose prediction, all labels, is right."""
+    both = sides(y_true, y_pred, sample_weight)
     if normalize:
-        return sides.value("Accuracy")
-    counts = sides.card(["Counts"]).metrics
-    return math.fsum(counts.filter(pl.col("statistic") == "tp")["value"])
+        return both.value("Accuracy")
+    return _weight_of(both, "tp")
+
+
+def _weight_of(both: Sides, statistic: str) -> float:
+    """Weight of rows that are right (tp) or wrong (fn)."""
+    if not both.several:
+        counts = both.card(["Counts"]).metrics
+        return math.fsum(counts.filter(pl.col("statistic") == statistic)["value"])
+    share = both.value("Accuracy")
+    found = (share if statistic == "tp" else 1 - share) * both.total
+    return float(round(found)) if both.table.width < 3 else found
 
 
 def zero_one_loss(
     y_true: Any, y_pred: Any, *, normalize: bool = True, sample_weight: Any = None
 ) -> float:
     """Share, or weight without ``normalize``, of rows whose prediction is wrong."""
-    sides = Sides(y_true, y_pred, sample_weight)
+    both = sides(y_true, y_pred, sample_weight)
     if normalize:
-        return sides.value("HammingLoss")
-    counts = sides.card(["Counts"]).metrics
-    found = math.fsum(counts.filter(pl.col("statistic") == "fn")["value"])
-    return int(found) if sides.whole else found
+        return 1 - both.value("Accuracy") if both.several else both.value("HammingLoss")
+    found = _weight_of(both, "fn")
+    return int(found) if both.whole and not both.several else found
 
 
 def hamming_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of labels that are wrong."""
-    return Sides(y_true, y_pred, sample_weight).value("HammingLoss")
+    return sides(y_true, y_pred, sample_weight).value("HammingLoss")
 
 
 def balanced_accuracy_score(
@@ -133,19 +82,19 @@ def cohen_kappa_score(
 ) -> float:
     """Agreement of two raters beyond chance, over the rows whose labels are both in ``labels``."""
     chosen("weights", weights, tuple(_KAPPAS))
-    sides = Sides(y1, y2, sample_weight, "y1 y2")
+    both = Sides(y1, y2, sample_weight, "y1 y2")
     if labels is not None:
-        asked = sides.subset(labels)
+        asked = both.subset(labels)
         rank = pl.all_horizontal(pl.col("actual", "predicted").is_in(asked))
-        there = sides.table.filter(rank)
-        if not sides.table["actual"].is_in(asked).any():
+        there = both.table.filter(rank)
+        if not both.table["actual"].is_in(asked).any():
             raise InputError("labels: at least one must be in y1.")
         places = pl.col("actual", "predicted").replace_strict(
             asked, range(len(asked)), return_dtype=pl.Int64
         )
-        sides.table = there.with_columns(places)
+        both.table = there.with_columns(places)
     ranks = None if labels is None else [*range(len(asked))]
-    found = sides.value(_KAPPAS[weights], labels=ranks) if sides.table.height else math.nan
+    found = both.value(_KAPPAS[weights], labels=ranks) if both.table.height else math.nan
     if math.isnan(found):
         undefined("cohen_kappa_score is undefined: the two have one label in common, or none.")
         return replace_undefined_by
@@ -162,13 +111,13 @@ def confusion_matrix(
 ) -> Array:
     """Rows by true and predicted label, [L, L]; of weights, or shares with ``normalize``."""
     chosen("normalize", normalize, ("true", "pred", "all", None))
-    sides = Sides(y_true, y_pred, sample_weight)
-    asked = sides.subset(labels)
-    if labels is not None and not sides.table["actual"].is_in(asked).any():
+    both = Sides(y_true, y_pred, sample_weight)
+    asked = both.subset(labels)
+    if labels is not None and not both.table["actual"].is_in(asked).any():
         raise InputError("labels: at least one must be in y_true.")
     place = {label: i for i, label in enumerate(asked)}
-    matrix = np.zeros((len(asked), len(asked)), np.int64 if sides.whole else np.float64)
-    found = sides.card(["ConfusionMatrix"]).confusion
+    matrix = np.zeros((len(asked), len(asked)), np.int64 if both.whole else np.float64)
+    found = both.card(["ConfusionMatrix"]).confusion
     for actual, predicted, count in found.select("actual", "predicted", "count").iter_rows():
         if actual in place and predicted in place:
             matrix[place[actual], place[predicted]] = count
@@ -191,13 +140,13 @@ def multilabel_confusion_matrix(
 ) -> Array:
     """``[[tn, fp], [fn, tp]]`` of each label against the rest, [L, 2, 2]."""
     if samplewise:
-        raise OptionError("samplewise=True is of several labels a row, which are not there.")
-    sides = Sides(y_true, y_pred, sample_weight)
-    asked = sides.subset(labels)
-    counts = _by_label(sides.card(["Counts"], labels=asked), "statistic")
+        raise OptionError("samplewise=True counts single rows, which is not there.")
+    both = sides(y_true, y_pred, sample_weight)
+    asked = both.subset(labels)
+    counts = _by_label(both.card(["Counts"], labels=asked), "statistic")
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
     matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
-    return matrix.astype(sides.dtype)
+    return matrix.astype(both.dtype)
 
 
 def _by_label(card: Scorecard, key: str) -> dict[tuple[Any, Any], float]:
@@ -210,7 +159,7 @@ class _Ratios:
     """Precision, recall, F or Jaccard of one call, of every label and averaged."""
 
     def __init__(
-        self, sides: Sides, metrics: Collection[str], asked: list[Any], zero_division: Any
+        self, both: Sides, metrics: Collection[str], asked: list[Any], zero_division: Any
     ) -> None:
         if isinstance(zero_division, str):
             chosen("zero_division", zero_division, ("warn",))
@@ -218,16 +167,18 @@ class _Ratios:
             raise OptionError(f"zero_division={zero_division!r}: write 0, 1, NaN or 'warn'.")
         warn = zero_division == "warn"
         fill = math.nan if warn else float(zero_division)
-        self._read(sides.card(metrics, labels=asked, zero_division=fill))
+        self._read(both.card(metrics, labels=asked, zero_division=fill))
         self.undefined = set[str]()
-        if warn and None in self.values.values():
+        if warn and (both.several or None in self.values.values()):
+            left = self.values
+            self._read(both.card(metrics, labels=asked, zero_division=0.0))
             self.undefined = {
                 metric
-                for (metric, average, label), value in self.values.items()
-                if value is None and (average is not None or label in set(asked))
+                for (metric, average, label), value in left.items()
+                if (average is not None or label in set(asked))
+                and value != self.values[metric, average, label]
             }
-            self._read(sides.card(metrics, labels=asked, zero_division=0.0))
-        self.asked, self.dtype = asked, sides.dtype
+        self.asked, self.dtype = asked, both.dtype
 
     def _read(self, card: Scorecard) -> None:
         columns = ("metric", "average", "label_value", "value", "support")
@@ -262,23 +213,28 @@ def _ratios(
     warn_for: Collection[str] | None = None,
 ) -> tuple[list[Any], _Ratios]:
     """Each metric of the labels that count, and what it was read from."""
-    if average == "samples":
-        raise OptionError(
-            "average='samples' is of several labels a row: evalengine.score(..., multilabel=True)."
-        )
     chosen("average", average, _AVERAGES)
-    sides = Sides(y_true, y_pred, sample_weight)
+    both = sides(y_true, y_pred, sample_weight)
+    if both.several and average == "binary":
+        raise OptionError(
+            "average='binary' is of one label a row; write 'micro', 'macro', 'weighted', 'samples'"
+            " or None."
+        )
+    if not both.several and average == "samples":
+        raise OptionError(
+            "average='samples' is of several labels a row, a column of 0 and 1 for each."
+        )
     if average == "binary":
-        asked = [_positive(sides, pos_label)]
+        asked = [_positive(both, pos_label)]
     else:
-        asked = sides.subset(labels)
+        asked = both.subset(labels)
         if pos_label not in (None, 1):
             warnings.warn(
                 f"pos_label={pos_label!r} is ignored where average is not 'binary'; write"
                 " labels=[...] for a single label.",
                 stacklevel=3,
             )
-    found = _Ratios(sides, metrics, asked, zero_division)
+    found = _Ratios(both, metrics, asked, zero_division)
     shown = None if average == "binary" else average
     for metric in sorted(found.undefined if warn_for is None else found.undefined & set(warn_for)):
         undefined(
@@ -289,17 +245,17 @@ def _ratios(
     return [float(one[0]) for one in values] if average == "binary" else values, found
 
 
-def _positive(sides: Sides, pos_label: Any) -> Any:
+def _positive(both: Sides, pos_label: Any) -> Any:
     """The positive label as the table has it."""
-    if len(sides.present) > 2:
+    if len(both.present) > 2:
         raise InputError(
-            f"average='binary' needs two labels, there are {len(sides.present)}; write"
+            f"average='binary' needs two labels, there are {len(both.present)}; write"
             " average='macro', 'micro', 'weighted' or None."
         )
     label = column("pos_label", [pos_label]).values[0]
-    if label not in sides.present and len(sides.present) == 2:
-        raise InputError(f"pos_label={pos_label!r} is none of the labels {sides.present}.")
-    if type(label) is not type(sides.present[0]):
+    if label not in both.present and len(both.present) == 2:
+        raise InputError(f"pos_label={pos_label!r} is none of the labels {both.present}.")
+    if type(label) is not type(both.present[0]):
         raise InputError(f"pos_label={pos_label!r} is of another type than the labels.")
     return label
 

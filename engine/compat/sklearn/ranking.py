@@ -14,6 +14,7 @@ from ...schemas.errors import InputError, OptionError
 from ...scorecard.card import Scorecard
 from ..arrays import Array, alike, chosen, classify, column, numbers, undefined, weights
 from .hard import accuracy_score
+from .sides import indicator, lists
 
 _SUMS_TO_ONE = "rows of y_score must add up to 1 over the classes, as probabilities do."
 
@@ -118,6 +119,15 @@ def roc_auc_score(
     """Area under the ROC curve, of two labels or of several (``multi_class`` ovr or ovo)."""
     chosen("multi_class", multi_class, ("raise", "ovr", "ovo"))
     scores = numbers("y_score", y_score, dims=(1, 2))
+    several = indicator("y_true", y_true)
+    if several is not None:
+        if max_fpr not in (None, 1) and average is not None:
+            raise OptionError("max_fpr: of several labels a row with average=None alone.")
+        partial = max_fpr not in (None, 1)
+        names = ("PartialROCAUC" if partial else "ROCAUC", "mROCAUC")
+        said = "a label that no row has, or every row, has no area."
+        more = {"max_fpr": max_fpr} if partial else {}
+        return _of_sets(several, scores, sample_weight, average, names, said, **more)
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2 and (scores.ndim == 1 or scores.shape[1] < 3):
         return _binary_area(truth, scores, sample_weight, max_fpr)
@@ -143,6 +153,30 @@ def roc_auc_score(
         return _of_labels(_card(table, "ROCAUC", **options), len(classes), said)
     card = _card(table, "mROCAUC", average=average, **options)
     return _number(card, "mROCAUC", said, average=average)
+
+
+def _of_sets(
+    truth: Array,
+    scores: Array,
+    sample_weight: Any,
+    average: str | None,
+    names: tuple[str, str],
+    said: str,
+    **more: Any,
+) -> Any:
+    """A number of each column of an indicator matrix, or their average."""
+    chosen("average", average, ("macro", "micro", "weighted", "samples", None))
+    if scores.shape != truth.shape:
+        raise InputError(f"y_true has the shape {truth.shape}, y_score {scores.shape}.")
+    places = [*range(truth.shape[1])]
+    columns = {f"score_{i}": scores[:, i] for i in places}
+    of_row = weights(sample_weight, len(truth))
+    table = pl.DataFrame({"actual": lists(truth), **columns, **of_row})
+    options = {"score_columns": {i: f"score_{i}" for i in places}, "labels": places, **more}
+    if average is None:
+        return _of_labels(_card(table, names[0], multilabel=True, **options), len(places), said)
+    card = _card(table, names[1], multilabel=True, average=average, **options)
+    return _number(card, names[1], said, average=average)
 
 
 def _of_labels(card: Scorecard, n_labels: int, said: str) -> Array:
@@ -178,8 +212,15 @@ def average_precision_score(
     sample_weight: Any = None,
 ) -> Any:
     """Sum of precision times gain in recall, of two labels or of several against the rest."""
-    chosen("average", average, ("macro", "micro", "weighted", None))
     scores = numbers("y_score", y_score, dims=(1, 2))
+    several = indicator("y_true", y_true)
+    if several is not None:
+        if pos_label != 1:
+            raise OptionError("pos_label: of several labels a row it is 1.")
+        said = "no row has any label: average precision is 0."
+        found = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), said)
+        return found if average is None else np.nan_to_num(found).item()
+    chosen("average", average, ("macro", "micro", "weighted", None))
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2:
         if scores.ndim != 1:
@@ -201,14 +242,26 @@ def average_precision_score(
     return _number(card, "mAP", "average precision is undefined.", average=average)
 
 
-def _curve(
+def of_positive(
+    metric: str,
+    y_true: Any,
+    scores: Array,
+    pos_label: Any,
+    sample_weight: Any = None,
+    **options: Any,
+) -> Scorecard:
+    """What the engine makes of one score a row, that of the positive label."""
+    truth = _Truth(y_true, len(scores))
+    table = _binary_table(truth.positive(pos_label), scores, sample_weight)
+    return _card(table, metric, labels=[0, 1], **options)
+
+
+def curve(
     y_true: Any, y_score: Any, pos_label: Any, sample_weight: Any, name: str, **options: Any
 ) -> pl.DataFrame:
     """Points of a curve, highest score first."""
     scores = numbers("y_score", y_score)
-    truth = _Truth(y_true, len(scores))
-    table = _binary_table(truth.positive(pos_label), scores, sample_weight)
-    frame = _card(table, name, labels=[0, 1], **options).curves
+    frame = of_positive(name, y_true, scores, pos_label, sample_weight, **options).curves
     frame = frame.filter((pl.col("curve") == name) & (pl.col("label_value") == 1))
     return frame.with_columns(pl.col("score_threshold").fill_null(math.inf))
 
@@ -223,7 +276,7 @@ def roc_curve(
 ) -> tuple[Array, Array, Array]:
     """False and true positive rates and their thresholds, from the one above all scores."""
     given = (y_true, y_score, pos_label, sample_weight)
-    frame = _curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
+    frame = curve(*given, "ROCCurve", thin_curves=bool(drop_intermediate))
     for rate, side in (("fpr", "negative"), ("recall", "positive")):
         if frame[rate].null_count():
             undefined(f"no {side} rows in y_true: the {side} rate is undefined.")
@@ -243,7 +296,7 @@ def precision_recall_curve(
     drop_intermediate: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Precision and recall, [N + 1], and thresholds, [N], lowest first."""
-    frame = _curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
+    frame = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
     frame = frame.filter(pl.col("score_threshold").is_finite())
     if drop_intermediate:
         frame = _corners(frame)
@@ -278,7 +331,7 @@ def det_curve(
     """False positive and false negative rates and their thresholds, lowest first."""
     if drop_intermediate:
         raise OptionError("drop_intermediate=True is not there for det_curve.")
-    frame = _curve(y_true, y_score, pos_label, sample_weight, "DETCurve").reverse()
+    frame = curve(y_true, y_score, pos_label, sample_weight, "DETCurve").reverse()
     if not frame.height or frame["recall"].null_count() or frame["fpr"].null_count():
         raise InputError("only one class is in y_true: the curve is undefined.")
     misses = (frame["fn"] / (frame["fn"] + frame["tp"])).to_numpy().copy()

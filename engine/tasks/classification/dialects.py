@@ -36,6 +36,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             several; torchmetrics leaves them out unless all datums have the first label.
         degenerate: Matthews' correlation where a marginal is empty, or None.
         top_k_first_row: of tied scores the first row ranks higher; otherwise the larger label.
+        bins_to_upper_edge: bins of calibration hold their upper edge, and are cut where
+            ``numpy.linspace`` cuts them; otherwise they hold the lower one.
     """
 
     zero_division: float | None = None
@@ -57,6 +59,7 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
     absent_precision_means: bool = True
     degenerate: float | None = None
     top_k_first_row: bool = True
+    bins_to_upper_edge: bool = False
 
 
 class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +131,7 @@ DIALECTS = {
                 precision_without_positives=0.0,
                 degenerate=0.0,
                 top_k_first_row=False,
+                bins_to_upper_edge=True,
             ),
             defaults=_ALL,
             undefined=0.0,

@@ -105,6 +105,8 @@ def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool
     """
     if frames.table is None:
         return _from_sides(frames, multilabel=multilabel)
+    if multilabel:
+        return _from_sets(frames, frames.table)
     return _from_table(frames, frames.table, positive_label)
 
 
@@ -393,6 +395,45 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
         rows,
         weight,
         sequences=lengths is not None,
+        by_row=True,
+    )
+
+
+def _from_sets(frames: Frames, table: pl.DataFrame) -> Batch:
+    """Lists of all labels that are true of each row, and of those predicted or a score of every."""
+    n, row = table.height, row_numbers(table)
+    sides = [taken(table, name) for name in ("actual", "predicted") if name in table.columns]
+    flat = [side.explode(empty_as_null=False) for side in sides]
+    labels, codes = encode_labels(flat, [None] * len(flat), frames, frames.score_labels, None)
+    datums, datum = table_datums(frames, table, n)
+    if datums.ids is None and row is not None:
+        datums = msgspec.structs.replace(datums, ids=pl.Series("datum_id", row))
+    lengths = [side.list.len().to_numpy().astype(np.int64) for side in sides]
+    if frames.score_labels is not None:
+        score, single = _matrix(table, len(frames.score_labels))
+        unit = np.arange(n, dtype=np.int32)
+        if len(frames.score_labels) and not frames.label_map:
+            rows = Rows(score, None, None, -1, single, grid=Grid(codes[-1], unit))
+        else:
+            label, width = _spread(codes[-1], None, n, frames.score_labels)
+            rows = Rows(score, label, np.repeat(unit, width), -1, single)
+    else:
+        unit = np.repeat(np.arange(n, dtype=np.int32), lengths[1])
+        rows = Rows((np.full(unit.size, np.inf),), codes[1], unit, -1, False, ranked=False)
+    weight = None
+    if "weight" in table.columns:
+        weight = taken(table, "weight").cast(pl.Float64).to_numpy()
+    return Batch(
+        datums,
+        labels,
+        _declared(frames, labels),
+        datum,
+        None,
+        codes[0],
+        np.concatenate(([0], np.cumsum(lengths[0]))),
+        None,
+        rows,
+        weight,
         by_row=True,
     )
 

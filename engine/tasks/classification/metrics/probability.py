@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -50,6 +50,9 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
 
 def _edges(settings: Settings) -> list[float]:
     """Edges of the bins, i / n as such: 3 / 10, where a linear space has 0.30000000000000004."""
+    if settings.rules.bins_to_upper_edge:
+        edges: list[float] = np.linspace(0.0, 1.0, settings.n_bins + 1).tolist()
+        return edges
     return [i / settings.n_bins for i in range(settings.n_bins + 1)]
 
 
@@ -57,11 +60,12 @@ def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
     """Weight, sum of confidence and sum of right ones, [group, key, bin] each."""
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in _edges(settings)]
+    side: Literal["left", "right"] = "left" if settings.rules.bins_to_upper_edge else "right"
 
     def binned(few: ScoredView) -> tuple[Array, Array, tuple[Array | None, ...]]:
         judged = few.judged_units
         confidence, right = (column[judged] for column in few.confidence)
-        at = np.searchsorted(edges, confidence, side="right") - 1
+        at = np.searchsorted(edges, confidence, side=side) - 1
         return judged, np.clip(at, 0, settings.n_bins - 1), (None, confidence, right)
 
     n, sure, hits = view.summed_by_bin(binned, settings.n_bins)

@@ -75,17 +75,19 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     has = _LABELS[micro]
     nothing = f"no label with {has}"
     broken: Array | bool = False
+    counting: Array | bool = False  # of labels that weigh something
     if settings.rules.auc_mean_needs_all:
         broken = by_key(view, inside & np.isnan(value)) > 0
         mean = np.where(broken, np.nan, mean)
     support = by_key(view, view.positives, inside)
+    by_weight = weighted(view, value, inside, view.positives)
+    if settings.rules.auc_mean_needs_all:
+        counting = by_key(view, inside & np.isnan(value) & (view.positives > 0)) > 0
+        by_weight = np.where(counting, np.nan, by_weight)
+    lacking = f"a label without {has}"
     cells = [
-        key_cells(
-            view, mean, np.where(broken, f"a label without {has}", nothing), "macro", support
-        ),
-        key_cells(
-            view, weighted(view, value, inside, view.positives), nothing, "weighted", support
-        ),
+        key_cells(view, mean, np.where(broken, lacking, nothing), "macro", support),
+        key_cells(view, by_weight, np.where(counting, lacking, nothing), "weighted", support),
     ]
     if settings.average == "micro":
         pooled = view.pooled
