@@ -144,7 +144,7 @@ def check(
     same(shown(plan, planner.merge(plan, [keep(tallied(part, plan)) for part in parts])), expected)
 
 
-def _ids(rng: np.random.Generator, n: int) -> pl.Series:
+def ids_of(rng: np.random.Generator, n: int) -> pl.Series:
     if rng.random() < 0.5:
         return pl.Series(rng.permutation(n) * 3)
     return pl.Series([f"é{i}" if i % 3 else f"z{i}" for i in rng.permutation(n)])
@@ -164,7 +164,7 @@ DETECTION_DIALECTS = (
 def detection(seed: int) -> Case:
     """Boxes on a small grid, with ties, crowds, labels of one side and datums without rows."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 9)
+    ids = ids_of(rng, 9)
     labels = rng.choice([["a", "b", "c"], ["x", "y", "zz"]])
 
     def side(n: int) -> pl.DataFrame:
@@ -211,7 +211,7 @@ def detection(seed: int) -> Case:
 def keypoints(seed: int) -> Case:
     """People of five points, some without any, crowds, ties, two labels."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 9)
+    ids = ids_of(rng, 9)
 
     def side(n: int) -> pl.DataFrame:
         centre = rng.integers(10, 40, (n, 1, 2))
@@ -251,7 +251,7 @@ def keypoints(seed: int) -> Case:
 def classification(seed: int) -> Case:
     """Several label keys, ties, weights, missing sides, declared labels."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 14)
+    ids = ids_of(rng, 14)
     keys, labels = ["k", "m"], ["a", "b", "c"]
     cells = pl.DataFrame({"datum_id": ids}).join(pl.DataFrame({"label_key": keys}), how="cross")
     scored = cells.join(pl.DataFrame({"label_value": labels}), how="cross")
@@ -303,7 +303,7 @@ def _classification_metrics(*, several: bool, weighted: bool) -> list[str]:
 def binary(seed: int) -> Case:
     """One table: a score for the positive label, or a predicted label, or whole score columns."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 40)
+    ids = ids_of(rng, 40)
     n = len(ids)
     kind = rng.integers(0, 3)
     columns: dict[str, Any] = {"datum_id": ids, "weather": rng.choice(["wet", "dry"], n)}
@@ -326,33 +326,6 @@ def binary(seed: int) -> Case:
         return Case((pl.DataFrame(columns),), options, tables={"labels": words})
     tables = {} if kind == 0 else {"labels": ["a", "b", "c"]}
     return Case((pl.DataFrame(columns),), options, tables=tables)
-
-
-def sets(seed: int) -> Case:
-    """One table of lists of all labels of a datum, some empty, or of a score for every label."""
-    rng = np.random.default_rng(seed)
-    ids, labels = _ids(rng, 40), ["a", "b", "c"]
-    n = len(ids)
-
-    def listed() -> pl.Series:
-        chosen = rng.random((n, 3)) < 0.4
-        return pl.Series([[labels[i] for i in np.flatnonzero(one)] for one in chosen],
-                         dtype=pl.List(pl.String))  # fmt: skip
-
-    columns: dict[str, Any] = {
-        "datum_id": ids, "weather": rng.choice(["wet", "dry"], n), "actual": listed(),
-    }  # fmt: skip
-    options: dict[str, Any] = {"by": ["weather"], "multilabel": True, "average": "samples"}
-    if rng.random() < 0.5:
-        columns["weight"] = rng.random(n)
-    if rng.random() < 0.5:
-        columns["predicted"] = listed()
-        options["metrics"] = ["Accuracy", "HammingLoss", "F1", "Jaccard", "Counts"]
-    else:
-        columns |= {f"p_{label}": rng.integers(0, 6, n) / 5 for label in labels}
-        options["score_columns"] = "p_*"
-        options["metrics"] = ["Accuracy", "HammingLoss", "F1", "ROCAUC", "mROCAUC", "mAP"]
-    return Case((pl.DataFrame(columns),), options, tables={"labels": labels})
 
 
 def retrieval(seed: int) -> Case:
@@ -396,7 +369,7 @@ def lists(seed: int) -> Case:
 def text(seed: int) -> Case:
     """Short texts of few words, in two tables or one."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 8)
+    ids = ids_of(rng, 8)
 
     def said() -> str:
         return " ".join(rng.choice(["the", "cat", "sat", "on", "a", "mat."], rng.integers(1, 9)))
@@ -416,7 +389,7 @@ def text(seed: int) -> Case:
 def judged(seed: int) -> Case:
     """Verdicts, some of them of no word or with a status that one part alone has."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 9)
+    ids = ids_of(rng, 9)
     rows = [
         {
             "datum_id": datum,
@@ -438,7 +411,7 @@ def judged(seed: int) -> Case:
 def segmentation(seed: int) -> Case:
     """Label maps with a background, under one label key or several."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 7)
+    ids = ids_of(rng, 7)
     keyed = rng.random() < 0.5
     rows: list[dict[str, Any]] = []
     for datum in ids:
@@ -472,7 +445,7 @@ def segmentation(seed: int) -> Case:
 def panoptic(seed: int) -> Case:
     """Maps of segments of things and stuff, some void, some crowds, some images of one side."""
     rng = np.random.default_rng(seed)
-    ids = _ids(rng, 7)
+    ids = ids_of(rng, 7)
 
     def side(truth: bool) -> pl.DataFrame:
         rows: list[dict[str, Any]] = []

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merging import parts
+from merging import label_sets, parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
     "keypoints": ("detection", parts.keypoints),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
-    "sets": ("classification", parts.sets),
+    "sets": ("classification", label_sets.sets),
     "segmentation": ("segmentation", parts.segmentation),
     "panoptic": ("panoptic", parts.panoptic),
     "retrieval": ("retrieval", parts.retrieval),

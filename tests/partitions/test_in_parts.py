@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from merging.parts import Case, sets
+from merging.label_sets import sets
+from merging.parts import Case
 from partitions import cases
 from sizes import tune
 
