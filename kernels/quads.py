@@ -1,10 +1,10 @@
 """Areas that pairs of quadrilaterals share: oriented boxes, and any other four corners.
 
-A convex one is clipped by the edges of the other, one after the other (Sutherland and Hodgman 1974).
-Any other is the signed sum of two triangles, as its area is, so that one that is hollow is exact,
-too, and of one that crosses itself what it surrounds the other way round counts against the rest.
-All of it is computed from a corner of the pair on: far from the origin, as map coordinates are, the
-digits that areas rest on would be lost.
+A convex one is clipped by the edges of the other, one after the other (Sutherland and Hodgman,
+1974). Any other is the signed sum of two triangles, as its area is, so that one that is hollow is
+exact, too, and of one that crosses itself what it surrounds the other way round counts against the
+rest. All of it is computed from a corner of the pair on: far from the origin, as map coordinates
+are, the digits that areas rest on would be lost.
 """
 
 from __future__ import annotations
@@ -24,16 +24,21 @@ _ROOM = 16  # corners of what is left; four edges add four to four
 
 @kernel
 def _measure(corner: Array, turned: Array, area: Array, pieces: Array, crossed: Array) -> None:
+    around = np.empty(8)
     for i in range(area.size):
-        x0, y0 = corner[i, 0], corner[i, 1]
-        twice = (corner[i, 2] - x0) * (corner[i, 5] - y0) - (corner[i, 4] - x0) * (
-            corner[i, 3] - y0
-        )
-        twice += (corner[i, 4] - x0) * (corner[i, 7] - y0) - (corner[i, 6] - x0) * (
-            corner[i, 5] - y0
-        )
+        lead = 0  # the same corner first whichever was given first, so that areas are the same
+        for k in range(1, 4):
+            x, y = corner[i, 2 * k] - corner[i, 2 * lead], corner[i, 2 * k + 1]
+            if x < 0.0 or (x == 0.0 and y < corner[i, 2 * lead + 1]):
+                lead = k
         for k in range(4):
-            at = k if twice >= 0.0 else (4 - k) % 4
+            at = (lead + k) % 4
+            around[2 * k] = corner[i, 2 * at] - corner[i, 2 * lead]
+            around[2 * k + 1] = corner[i, 2 * at + 1] - corner[i, 2 * lead + 1]
+        twice = around[2] * around[5] - around[4] * around[3]
+        twice += around[4] * around[7] - around[6] * around[5]
+        for k in range(4):
+            at = (lead + (k if twice >= 0.0 else 4 - k)) % 4
             turned[i, 2 * k] = corner[i, 2 * at]
             turned[i, 2 * k + 1] = corner[i, 2 * at + 1]
         area[i] = 0.5 * abs(twice)
