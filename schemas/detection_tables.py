@@ -23,11 +23,13 @@ from .columns import (
     YMAX,
     YMIN,
 )
-from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
+from .contract import GROUND_TRUTHS, PREDICTIONS, Table
 from .geometry_columns import (
+    ANGLE,
     KEYPOINTS,
     MASK,
     NUM_KEYPOINTS,
+    OBB,
     POLYGON,
     RASTER,
     RASTER_BAND,
@@ -38,17 +40,16 @@ _BOX = (XMIN, YMIN, XMAX, YMAX)
 # A row has one of these or a box, which then may be left out.
 _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
-    for column in (POLYGON, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
+    for column in (POLYGON, OBB, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
 )
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
 
-_ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw"))
 _UNREAD = (
     (WEIGHT, "detection has no sample weights"),
     (
-        _ANGLE,
-        "boxes are compared upright; give the four corners of turned boxes in a column polygon,"
-        " which are compared as they lie",
+        ANGLE,
+        "boxes are compared upright; of oriented ones give cx, cy, w, h, angle and angle_format, or"
+        " four corners in a column polygon",
     ),
 )
 

@@ -11,6 +11,15 @@ POLYGON = Column(
     " in COCO, WKB, WKT or GeoJSON.",
     ("polygons", "segmentation", "geometry", "wkb", "wkt", "outline"),
 )
+OBB = Column(
+    "obb",
+    "vector",
+    "Oriented box: centre x and y, width, height and angle of the width; angle_format says in which"
+    " unit and direction. Or columns cx, cy, w, h, angle.",
+    ("oriented_box", "rotated_box", "rotated_bbox", "rbox", "rbbox", "xywhr"),
+    way_out="Give each row one list of five numbers, or write columns cx, cy, w, h and angle.",
+)
+ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw"))
 MASK = Column(
     "mask",
     "mask",

@@ -19,6 +19,7 @@ class Named(TypedDict, total=False):
     columns: Mapping[str, str] | None
     label_map: Any
     box_format: str | None
+    angle_format: str | None
     id_format: str | Iterable[str] | None
     label_format: str | Iterable[str] | None
     iou_type: str | None

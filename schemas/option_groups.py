@@ -55,7 +55,9 @@ GROUPS: tuple[Group, ...] = (
         ("classification",),
     ),
     Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
-    Group("Geometry", ("box_format", "convert_to", "keypoint_sigmas"), ("detection",)),
+    Group(
+        "Geometry", ("box_format", "angle_format", "convert_to", "keypoint_sigmas"), ("detection",)
+    ),
     Group("Geometry", ("iou_type",), ("detection", "panoptic")),
     Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),

@@ -65,6 +65,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta("What a list column 'bbox' holds: xyxy, xywh or cxcywh.", "xywh"),
     ] = None
+    angle_format: Annotated[
+        str | None,
+        _meta(
+            "Unit and direction of the angle of oriented boxes, as seen in the image: radians or"
+            " degrees, clockwise or counterclockwise.",
+            "radians-clockwise",
+        ),
+    ] = None
     id_format: Annotated[
         tuple[str, ...] | None,
         _meta(
@@ -85,8 +93,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     iou_type: Annotated[
         str | None,
         _meta(
-            "What to compare: bbox, segm (masks), boundary or, where it is given, keypoints; by the"
-            " tables unless given.",
+            "What to compare: bbox, obb (oriented boxes), segm (masks), boundary or, where it is"
+            " given, keypoints; by the tables unless given.",
             "bbox",
         ),
     ] = None

@@ -192,7 +192,9 @@ def test_the_angle_of_boxes_is_not_read_without_a_word():
     row = {"datum_id": [1], "label_value": ["a"], "cx": [9.0], "cy": [9.0], "w": [5.0], "h": [3.0]}
     plain = pl.DataFrame(row)
     turned = plain.with_columns(theta=0.3)
-    card = ee.score(turned.with_columns(score=0.5), plain)
+    card = ee.score(turned.with_columns(score=0.5), plain, iou_type="bbox")
     assert any("column 'theta' is not read: boxes are compared upright" in n for n in card.notes)
+    with pytest.raises(ee.InputError, match="nothing says how their angle is measured"):
+        ee.score(turned.with_columns(score=0.5), plain)
     card = ee.score(plain.with_columns(score=0.5), plain)
     assert not any("upright" in note for note in card.notes)

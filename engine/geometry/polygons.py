@@ -197,9 +197,20 @@ def from_boxes(
     kept = np.ones(len(boxes), np.bool_)
     if flat_ones_empty:
         kept = (boxes[:, 0] < boxes[:, 2]) & (boxes[:, 1] < boxes[:, 3])
-    xy = boxes[kept][:, [0, 1, 0, 3, 2, 3, 2, 1]].reshape(-1, 2)
+    corners = boxes[:, [0, 1, 0, 3, 2, 3, 2, 1]]
+    return from_corners(corners, place or Place("boxes", "xmin"), kept)
+
+
+def from_corners(corners: Array, place: Place, kept: Array) -> Polygons:
+    """Quadrilaterals as polygons.
+
+    Args:
+        corners: float64 [n, 8], x and y of the corners around each.
+        place: where they stand.
+        kept: bool [n]; the others become polygons without parts.
+    """
     each = np.arange(int(kept.sum()) + 1)
-    return Polygons(Rings(xy, 4 * each, each, offsets_of(kept)), place or Place("boxes", "xmin"))
+    return Polygons(Rings(corners[kept].reshape(-1, 2), 4 * each, each, offsets_of(kept)), place)
 
 
 def concat(parts: Sequence[Polygons]) -> Polygons:

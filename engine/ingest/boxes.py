@@ -71,7 +71,7 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
     if box_format is not None and box_format not in FORMATS:
         raise OptionError(unknown("box_format", box_format, FORMATS))
     known = len(find.problems)
-    quadruple = _four(find)
+    quadruple = four_columns(find)
     bbox = find.find(columns.BBOX)
     if quadruple is None and not needed:
         del find.problems[known:]
@@ -104,14 +104,14 @@ def has_boxes(find: Finder) -> bool:
     """Whether a table has anything that looks like boxes; claims columns."""
     if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
         return True
-    return _four(find) is not None or _bbox_like(find)
+    return four_columns(find) is not None or _bbox_like(find)
 
 
 def _bbox_like(find: Finder) -> bool:
     return bool(find.candidates(columns.BBOX.aliases))
 
 
-def _four(find: Finder) -> tuple[str, tuple[str, ...]] | None:
+def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
     """The four columns that hold boxes and their form, or None."""
     found = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
     corners = found["xmin"], found["ymin"], found["xmax"], found["ymax"]
@@ -311,7 +311,7 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
     """A struct whose fields say what they are needs no box_format."""
     fields = dict(dtype.to_schema())
     inner = Finder({name: _instance(kind) for name, kind in fields.items()}, find.side, {})
-    quadruple = _four(inner)
+    quadruple = four_columns(inner)
     if quadruple is None:
         names = ", ".join(fields)
         find.problems.append(

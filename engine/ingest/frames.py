@@ -396,6 +396,7 @@ def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> N
         table,
         options.columns,
         options.box_format,
+        options.angle_format,
         options.score_columns,
         options.id_format,
         options.label_format,

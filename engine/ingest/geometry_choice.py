@@ -14,7 +14,7 @@ import polars as pl
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
-from evalengine.schemas.geometry_columns import KEYPOINTS, NUM_KEYPOINTS
+from evalengine.schemas.geometry_columns import ANGLE, KEYPOINTS, NUM_KEYPOINTS
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
@@ -45,6 +45,9 @@ def leave_unread(
     }
     if _of_points(sides, options):
         return
+    if says_boxes(options):
+        for naming in sides.values():
+            _forget(naming, {ANGLE.name})
     asked = options.iou_type is not None or options.convert_to is not None
     shaped = [bool(set(SHAPED_NAMES) & naming.exprs.keys()) for naming in sides.values()]
     if not any(shaped):
@@ -57,6 +60,7 @@ def leave_unread(
             continue
         if _every_row_has_a_box(sources[role].frame, naming):
             _drop(naming, GEOMETRY_NAMES)
+            _forget(naming, {*GEOMETRY_NAMES})
             if not asked:
                 other = next(name for name in sides if name != role)
                 said = (
@@ -119,3 +123,8 @@ def _drop(naming: Naming, names: tuple[str, ...]) -> None:
         for mine, canonical in naming.recognised.items()
         if not set(canonical.split(", ")) & gone
     }
+
+
+def _forget(naming: Naming, columns: set[str]) -> None:
+    """Drop the problems of columns that are not read."""
+    naming.problems = [problem for problem in naming.problems if problem.column not in columns]

@@ -16,6 +16,7 @@ from evalengine.schemas.contract import Column
 from evalengine.schemas.geometry_columns import (
     KEYPOINTS,
     MASK,
+    OBB,
     POLYGON,
     RASTER,
     RASTER_BAND,
@@ -24,7 +25,7 @@ from evalengine.schemas.geometry_columns import (
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name
 
-from . import box_checks, dtypes, keypoint_checks
+from . import box_checks, dtypes, keypoint_checks, oriented_boxes
 from .boxes import BOX_NAMES, CORNER_NAMES, Boxes, find_boxes, has_boxes
 from .finding import Finder
 from .problems import Note, Problem, count_of
@@ -32,7 +33,7 @@ from .problems import Note, Problem, count_of
 if TYPE_CHECKING:
     from .checks import Check
 
-SHAPED = (POLYGON, MASK, RASTER)
+SHAPED = (POLYGON, OBB, MASK, RASTER)
 """Columns that each hold the whole of an object."""
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
@@ -52,21 +53,32 @@ def wanted_fields(options: Options) -> frozenset[str]:
     return frozenset() if says_boxes(options) else frozenset({"segmentation"})
 
 
-def find_objects(find: Finder, box_format: str | None) -> Boxes:
+def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:
     """Recognise a table's objects; what is wrong goes to ``find.problems``.
 
     Args:
         find: the table's columns.
         box_format: what a list column of boxes holds.
+        angle_format: unit and direction of the angle of oriented boxes.
+
+    Raises:
+        OptionError: a format that does not exist.
     """
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
     rotated = [] if POLYGON in found else _four_corners(find)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
     if name is not None:
         found[KEYPOINTS] = name
-    boxes = find_boxes(find, box_format, needed=not found and not rotated and not points)
+    turned = oriented_boxes.columns_of(find, box_format, angle_format, needed=not found)
+    if OBB in found:
+        oriented_boxes.ask(find, angle_format, [found[OBB]])
+    others = found or rotated or points or turned is not None
+    boxes = find_boxes(find, box_format, needed=not others)
     if points:
         _from_columns(find, boxes, points)
+    if turned is not None:
+        boxes.exprs |= turned.exprs
+        boxes.recognised |= turned.recognised
     if rotated:
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
@@ -182,6 +194,7 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
     box_checks.lengths(check, seen)
     keypoint_checks.check(check)
+    oriented_boxes.check(check)
     names = shaped(check.frame)
     if not names:
         return

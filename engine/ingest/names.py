@@ -83,6 +83,7 @@ def recognise(
     table: Table,
     columns: Mapping[str, str] | None = None,
     box_format: str | None = None,
+    angle_format: str | None = None,
     score_columns: Any = None,
     id_format: Sequence[str] | None = None,
     label_format: Sequence[str] | None = None,
@@ -94,6 +95,7 @@ def recognise(
         table: the contract.
         columns: what the user said, own name to canonical name; wins over everything.
         box_format: what a list column of boxes holds.
+        angle_format: unit and direction of angles.
         score_columns: columns that hold one label's score each, where the contract allows it.
         id_format: how datum ids are written, checked.
         label_format: how labels are written, checked.
@@ -114,7 +116,7 @@ def recognise(
         if name is not None:
             found[column.name] = name
     # The shape first, so that an alias of something else never takes one of its columns.
-    boxes = shape.find(find, box_format) if shape.find is not None else None
+    boxes = shape.find(find, box_format, angle_format) if shape.find is not None else None
     for column in plain:
         if column.name not in found:
             name = find.by_alias(column)

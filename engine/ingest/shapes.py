@@ -40,7 +40,7 @@ class Shape(msgspec.Struct, frozen=True):
     """
 
     together: tuple[str, ...] = ()
-    find: Callable[[Finder, str | None], Boxes] | None = None
+    find: Callable[[Finder, str | None, str | None], Boxes] | None = None
     present: Callable[[Finder], bool] | None = None
     screen: Callable[[pl.DataFrame], list[pl.Expr]] = lambda frame: []
     first: Callable[[Check, Mapping[str, Any]], None] = _nothing

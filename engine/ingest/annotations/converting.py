@@ -63,7 +63,7 @@ def convert(
         to: ``tables`` or ``coco``.
         format: of the ground truths; told by content unless given.
         datums: table of datum_id, width and height, where formats need sizes and lack them.
-        options: ``columns`` and ``box_format`` are used here, for tables.
+        options: ``columns``, ``box_format`` and ``angle_format`` are used here, for tables.
         tell: takes what had to be decided, and what the target cannot say; Python's warnings
             take the latter unless given.
 
@@ -181,7 +181,7 @@ def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
         scored = Finder(schema, role, {}).candidates((SCORE.name, *SCORE.aliases))
         role = PREDICTIONS if scored else GROUND_TRUTHS
     table = contract("detection", role, options, schema)
-    naming = recognise(schema, table, options.columns, options.box_format)
+    naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})
     read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
     rest = [name for name in schema if name not in read and name not in naming.exprs]

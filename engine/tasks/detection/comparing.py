@@ -11,21 +11,21 @@ import polars as pl
 from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
+from ...ingest.geometry_columns import SHAPED_NAMES
 from ...ingest.problems import note_of
 from ...schemas.contract import ROW
 from ...tally.datums import Datums, Labels
 from ..workers import Workers
 from .alignment import refuse_apart
-from .geometry import BOX, POINTS, POLYGON, choose, read_as
+from .geometry import BOX, OBB, POINTS, POLYGON, choose, read_as
 from .keypoints import as_keypoints
 from .layers import BoxLayer, Shapes
 from .settings import Settings
-from .shapes import CORNERS, Objects, as_masks, as_polygons, boxes_of, own_masks
+from .shapes import CORNERS, Objects, as_masks, as_polygons, as_quads, boxes_of, own_masks
 from .sizes import image_sizes
 
 Array = np.ndarray[Any, Any]
 _SIDES = ("predictions", "ground_truths")
-_SHAPED = {"polygon", "mask", "raster"}
 _EXTENT = ("box_width", "box_height")
 _BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
 _BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
@@ -69,7 +69,8 @@ def compared(
             frames, labels, label_codes, (ours_origin, theirs_origin), settings.sigmas
         )
         return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
-    if settings.geometry in (None, "box") and not any(_SHAPED & {*t.columns} for t in tables):
+    shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
+    if settings.geometry in (None, "box") and not shaped:
         return _of_pixels(frames) if settings.rules.whole_pixels else None
     target = choose(frames, settings)
     sides = [
@@ -78,6 +79,7 @@ def compared(
             frame,
             read_as(frame, target),
             settings.invalid_polygons,
+            settings.angle,
             frames.folders.get(side, RasterFiles()),
             threads.over,
             origin,
@@ -88,6 +90,9 @@ def compared(
     refuse_apart((sides[0], sides[1]), codes)
     if target == BOX:
         return _boxes(frames, (sides[0], sides[1]), settings)
+    if target == OBB:
+        ours, theirs = (as_quads(objects) for objects in sides)
+        return ours, theirs
     if target == POLYGON:
         ours, theirs = (as_polygons(objects, settings) for objects in sides)
         return _told(ours, frames, settings), theirs

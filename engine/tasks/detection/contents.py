@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from ...geometry.mask_runs import columns_of
 from ...ingest.frames import Frames
 from ..contents import BOXES, Box, Boxes, Content, called, copied
-from ..outlines import POINTS, Ring, of_geometry, of_pixels
+from ..outlines import POINTS, Ring
 from ..workers import Workers
-from .encode import encode_batch
-from .layers import MaskLayer, PolygonLayer, Shapes
+from .encode import Side, encode_batch
 from .overlaps import find_facts, find_pairs, label_of
 from .settings import Settings
 from .tallies import met
@@ -63,7 +60,7 @@ def contents(
                 outcome=_ORDER[kind[at]],
                 score=None if np.isnan(score[at]) else float(score[at]),
                 corners=tuple(corners[at].tolist()),
-                rings=_rings(sides[int(at >= shown.size)].shapes, int(row[at]), most),
+                rings=_outline(sides[int(at >= shown.size)], int(row[at]), most),
             )
             for at in own[:BOXES].tolist()
         ]
@@ -78,15 +75,5 @@ def contents(
     return out
 
 
-def _rings(shapes: Shapes | None, row: int, most: int) -> tuple[Ring, ...]:
-    """The outline of a polygon or mask; nothing of a box."""
-    layer = None if shapes is None else shapes.layers[0]
-    if isinstance(layer, PolygonLayer):
-        return of_geometry(layer.polygons.geometries[row], most)
-    if shapes is None or not isinstance(layer, MaskLayer):
-        return ()
-    left, top, right, bottom = shapes.boxes[row]
-    first, last = max(0, math.floor(left)), min(int(layer.masks.width[row]), math.ceil(right) + 1)
-    low, high = max(0, math.floor(top)), math.ceil(bottom) + 1
-    pixels = columns_of(layer.masks, row, first, last)[low:high]
-    return of_pixels(pixels, first, low, most)
+def _outline(side: Side, row: int, most: int) -> tuple[Ring, ...]:
+    return () if side.shapes is None else side.shapes.outline(row, most)

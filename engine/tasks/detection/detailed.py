@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...geometry.quads import corners_of_upright
 from .encode import Batch, Side
 from .examples import CELLS, Examples, no_examples
+from .layers import quads_as_geojson
 from .matching import LaidOut, Matched
 from .overlaps import Facts, Pairs
 
@@ -74,22 +76,6 @@ def _examples(
     return out
 
 
-def geojson(boxes: Array) -> pl.Series:
-    """Boxes as GeoJSON polygons.
-
-    Args:
-        boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
-    """
-    frame = pl.DataFrame(boxes, schema=["x0", "y0", "x1", "y1"], orient="row")
-    x0, y0, x1, y1 = (pl.col(c).cast(pl.String) for c in frame.columns)
-    corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)]
-    ring: list[Any] = []
-    for x, y in corners:
-        ring += [pl.lit(",[" if ring else "["), x, pl.lit(","), y, pl.lit("]")]
-    text = pl.concat_str(pl.lit('{"type":"Polygon","coordinates":[['), *ring, pl.lit("]]}"))
-    return frame.select(text.alias("geometry"))["geometry"]
-
-
 def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
     """What some rows look like, as GeoJSON: polygons; boxes, and the bounding boxes of masks."""
     own: Side = getattr(batch, side)
@@ -98,7 +84,7 @@ def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Se
         drawn = own.shapes.geojson(rows)
         if drawn is not None:
             return drawn
-    return geojson(own.boxes(rows))
+    return quads_as_geojson(corners_of_upright(own.boxes(rows)))
 
 
 def detailed_examples(

@@ -13,8 +13,9 @@ _MATCHING = {
     "pool": "pairs leave the pool whatever the threshold (Valor's document)",
 }
 _GEOMETRY = {
-    None: "boxes, polygons or masks",
+    None: "boxes, oriented boxes, polygons or masks",
     "box": "boxes",
+    "obb": "oriented boxes",
     "polygon": "polygons",
     "mask": "masks",
     POINTS: "keypoints (OKS in place of IoU)",

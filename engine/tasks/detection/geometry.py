@@ -1,6 +1,7 @@
 """Which geometry is compared: what was asked for, else the most detailed that every row has.
 
-Masks and raster files are more detailed than polygons, polygons than boxes. Where nothing was
+Masks and raster files are more detailed than polygons, polygons than oriented boxes, and these
+than boxes. Where nothing was
 asked for, every row is brought down to the least detailed row's; the ``coco`` dialect brings
 polygons up to masks where there are some, as pycocotools does. Source: Valor's evaluation of
 mixed annotation types; pycocotools ``COCOeval._prepare``.
@@ -20,13 +21,18 @@ from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-BOX, POLYGON, MASK = 0, 1, 2
+BOX, OBB, POLYGON, MASK = 0, 1, 2, 3
 """Kinds of geometry, by detail."""
 POINTS = "points"
 """Keypoints, which are no region: nothing else becomes them, nor they anything else."""
-KINDS = {"box": BOX, "polygon": POLYGON, "mask": MASK}
-_WORDS = {BOX: ("box", "boxes"), POLYGON: ("polygon", "polygons"), MASK: ("mask", "masks")}
-_COLUMNS = {BOX: ("xmin",), POLYGON: ("polygon",), MASK: ("mask", "raster")}
+KINDS = {"box": BOX, "obb": OBB, "polygon": POLYGON, "mask": MASK}
+WORDS = {
+    BOX: ("box", "boxes"),
+    OBB: ("oriented box", "oriented boxes"),
+    POLYGON: ("polygon", "polygons"),
+    MASK: ("mask", "masks"),
+}
+_COLUMNS = {BOX: ("xmin",), OBB: ("obb",), POLYGON: ("polygon",), MASK: ("mask", "raster")}
 
 
 def has(frame: pl.DataFrame, kind: int) -> Array:
@@ -41,7 +47,7 @@ def has(frame: pl.DataFrame, kind: int) -> Array:
 def kinds_of(frame: pl.DataFrame) -> Array:
     """The most detailed geometry of each row, int8 [n]."""
     kinds = np.full(frame.height, BOX, np.int8)
-    for kind in (POLYGON, MASK):
+    for kind in (OBB, POLYGON, MASK):
         kinds[has(frame, kind)] = kind
     return kinds
 
@@ -62,17 +68,19 @@ def choose(frames: Frames, settings: Settings) -> int:
     else:
         target = int(every.min()) if every.size else BOX
         why = "the most detailed that every row has"
+        if target == OBB and (every != OBB).any():
+            target = POLYGON  # which any of the others may be without a loss
         if settings.rules.masks_first and target == POLYGON and (every == MASK).any():
             target, why = MASK, "as pycocotools does with polygons beside masks"
     told = every.size and (every != BOX).any()
     if settings.geometry is not None:
         if told:
-            frames.notes.append(Note("geometry", f"{_WORDS[target][1]} are compared, {why}."))
+            frames.notes.append(Note("geometry", f"{WORDS[target][1]} are compared, {why}."))
         for name, frame in sides.items():
             frames.notes += _converted(name, read_as(frame, target), target)
     elif told:
         found = "; ".join(f"{name}: {_counted(own)}" for name, own in kinds.items())
-        said = f"{_WORDS[target][1]} are compared, {why} ({found})."
+        said = f"{WORDS[target][1]} are compared, {why} ({found})."
         frames.notes.append(Note("geometry", f"{said} {option('convert_to')} says otherwise."))
     return target
 
@@ -80,8 +88,8 @@ def choose(frames: Frames, settings: Settings) -> int:
 def _converted(side: str, kinds: Array, target: int) -> list[Note]:
     """How many rows become what was asked for, in notes that those of parts of a run add up to."""
     notes = []
-    to, to_several = _WORDS[target]
-    for kind, (one, several) in _WORDS.items():
+    to, to_several = WORDS[target]
+    for kind, (one, several) in WORDS.items():
         n = int((kinds == kind).sum()) if kind != target else 0
         if n:
             words = f"{one} becomes a {to}", f"{several} become {to_several}", "to be compared"
@@ -92,14 +100,19 @@ def _converted(side: str, kinds: Array, target: int) -> list[Note]:
 def _counted(kinds: Array) -> str:
     """``830 polygons and 9 masks``."""
     parts = [
-        count_of(n, *_WORDS[kind])
-        for kind in (POLYGON, MASK, BOX)
+        count_of(n, *WORDS[kind])
+        for kind in (POLYGON, MASK, OBB, BOX)
         if (n := int((kinds == kind).sum()))
     ]
     return " and ".join(parts) or "no rows"
 
 
-_PREFERRED = {BOX: (MASK, POLYGON, BOX), POLYGON: (BOX, MASK, POLYGON), MASK: (BOX, POLYGON, MASK)}
+_PREFERRED = {
+    BOX: (MASK, POLYGON, OBB, BOX),
+    OBB: (MASK, BOX, POLYGON, OBB),
+    POLYGON: (BOX, MASK, OBB, POLYGON),
+    MASK: (BOX, OBB, POLYGON, MASK),
+}
 """What is compared -> of which kind a row is read, the best last."""
 
 

@@ -8,15 +8,20 @@ come out. Source: pycocotools ``rleIou``.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.mask_runs import columns_of
 from ...geometry.masks import Masks, intersections
 from ...geometry.polygons import Polygons, intersection_areas
+from ...geometry.ranges import in_ranges
 from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
+from ...kernels.quads import measure, shared_areas
+from ..outlines import Ring, of_geometry, of_pixels
 from ..workers import Workers
 
 Array = np.ndarray[Any, Any]
@@ -106,6 +111,14 @@ class Region(msgspec.Struct, frozen=True):
         union = np.where(crowd, own, own + other.area[other_rows] - shared)
         return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
 
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Rings of one row, of at most so many points; none where its bounding box says it all."""
+        return ()
+
+    def geojson(self, rows: Array) -> pl.Series | None:
+        """Some rows as GeoJSON, String [k]; None where they are drawn as their bounding boxes."""
+        return None
+
 
 def joined(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     """Pairs of all ranges of datums one after the other, int32 [k] each."""
@@ -123,6 +136,13 @@ class MaskLayer(Region, frozen=True):
         """Pixels that pairs share, float64 [k]."""
         return intersections(self.masks, other.masks, rows, other_rows, over).astype(np.float64)
 
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Rings around the pixels."""
+        left, top, right, bottom = self.masks.boxes[row]
+        last = min(int(self.masks.width[row]), math.ceil(right) + 1)
+        first, low, high = max(0, math.floor(left)), max(0, math.floor(top)), math.ceil(bottom) + 1
+        return of_pixels(columns_of(self.masks, row, first, last)[low:high], first, low, most)
+
 
 class PolygonLayer(Region, frozen=True):
     """Polygons."""
@@ -133,12 +153,52 @@ class PolygonLayer(Region, frozen=True):
         """Areas that pairs share, float64 [k]."""
         return intersection_areas(self.polygons, other.polygons, rows, other_rows, over)
 
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Rings of all parts."""
+        return of_geometry(self.polygons.geometries[row], most)
+
     def geojson(self, rows: Array) -> pl.Series:
-        """Some rows as GeoJSON, String [k]."""
+        """Polygons and multipolygons."""
         import shapely
 
         texts = shapely.to_geojson(self.polygons.geometries[rows])
         return pl.Series("geometry", texts.tolist(), dtype=pl.String)
+
+
+class QuadLayer(Region, frozen=True):
+    """Quadrilaterals, oriented boxes among them.
+
+    Attributes:
+        corners: float64 [n, 8], the same way round.
+        pieces: int8 [n], convex ones they are taken apart into.
+    """
+
+    corners: Array
+    pieces: Array
+
+    @classmethod
+    def of(cls, corners: Array) -> QuadLayer:
+        """From corners around each, either way round, float64 [n, 8]."""
+        turned, area, pieces, _ = measure(corners)
+        return cls(area, turned, pieces)
+
+    def shared(self, other: QuadLayer, rows: Array, other_rows: Array, over: Any) -> Array:
+        """Areas that pairs share, float64 [k]."""
+        mine, theirs = ((s.corners, s.area, s.pieces) for s in (self, other))
+        each = np.arange(rows.size + 1)
+        parts = in_ranges(
+            over, each, lambda i, j: shared_areas(mine, theirs, rows[i:j], other_rows[i:j])
+        )
+        return np.concatenate([np.zeros(0), *parts])
+
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Its four sides."""
+        xy = np.round(self.corners[row], 1).reshape(4, 2).tolist()
+        return (tuple((x, y) for x, y in (*xy, xy[0])),)
+
+    def geojson(self, rows: Array) -> pl.Series:
+        """Polygons of four corners."""
+        return quads_as_geojson(self.corners[rows])
 
 
 class BoxLayer(Region, frozen=True):
@@ -182,7 +242,25 @@ class Shapes(msgspec.Struct, frozen=True):
         """float64 [n], areas of the geometry itself."""
         return self.layers[0].area
 
-    def geojson(self, rows: Array) -> pl.Series | None:
-        """Some rows as GeoJSON, String [k]; None where the geometry is no polygon."""
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Rings of one row, of at most so many points; none where its bounding box says it all."""
         first = self.layers[0]
-        return first.geojson(rows) if isinstance(first, PolygonLayer) else None
+        return first.outline(row, most) if isinstance(first, Region) else ()
+
+    def geojson(self, rows: Array) -> pl.Series | None:
+        """Some rows as GeoJSON, String [k]; None where they are drawn as their bounding boxes."""
+        first = self.layers[0]
+        return first.geojson(rows) if isinstance(first, Region) else None
+
+
+def quads_as_geojson(corners: Array) -> pl.Series:
+    """Quadrilaterals (float64 [n, 8]) as GeoJSON polygons, String [n]."""
+    frame = pl.DataFrame(
+        corners, schema=[f"{xy}{k}" for k in range(4) for xy in "xy"], orient="row"
+    )
+    ring: list[Any] = []
+    for k in (0, 1, 2, 3, 0):
+        x, y = (pl.col(f"{xy}{k}").cast(pl.String) for xy in "xy")
+        ring += [pl.lit(",[" if ring else "["), x, pl.lit(","), y, pl.lit("]")]
+    text = pl.concat_str(pl.lit('{"type":"Polygon","coordinates":[['), *ring, pl.lit("]]}"))
+    return frame.select(text.alias("geometry"))["geometry"]

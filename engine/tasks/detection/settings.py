@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
+from ...ingest.oriented_boxes import ANGLES
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -17,10 +18,12 @@ from .sigmas import Sigmas, read_sigmas
 
 Range = tuple[str | None, float, float]
 
-IOU_TYPES = {"bbox": "box", "segm": "mask", "boundary": "mask", "keypoints": "points"}
+IOU_TYPES = {
+    "bbox": "box", "obb": "obb", "segm": "mask", "boundary": "mask", "keypoints": "points"
+}  # fmt: skip
 """What can be compared, and the geometry that is."""
 
-GEOMETRIES = {"box": "box", "polygon": "polygon", "mask": "mask", "raster": "mask"}
+GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", "raster": "mask"}
 """What ``convert_to`` may say."""
 
 INVALID = ("refuse", "repair")
@@ -44,13 +47,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             were given, else ``pr_curve_iou_threshold``.
         outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
             else -inf for every prediction.
-        geometry: box, polygon, mask or points where one was asked for; None to choose by the
+        geometry: box, obb, polygon, mask or points where one was asked for; None to choose by the
             tables.
         geometry_said: the option that asked for it, for notes.
         invalid_polygons: refuse or repair.
         boundary_ratio: width of boundaries as a share of the image's diagonal; None where
             boundaries are not compared.
         sigmas: of keypoints.
+        angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
     """
 
@@ -71,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     boundary_ratio: float | None = None
     sigmas: Sigmas = Sigmas()
     background_iou: float = 0.1
+    angle: float = 1.0
 
     @property
     def ranged(self) -> bool:
@@ -173,6 +178,7 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
         "geometry": by_type or by_name,
         "geometry_said": f"asked for by {' and '.join(asked)}" if asked else "",
         "invalid_polygons": options.invalid_polygons or "refuse",
+        "angle": ANGLES.get(options.angle_format or "", 1.0),
         "boundary_ratio": ratio if options.iou_type == "boundary" else None,
         "sigmas": read_sigmas(options.keypoint_sigmas),
     }

@@ -1,4 +1,4 @@
-"""One side's rows as masks or polygons: read from whatever column has them, and converted.
+"""One side's rows as oriented boxes, polygons or masks: read from whatever they are, and converted.
 
 Down: a mask becomes its outline (under ``valor`` the convex hull of its pixels, as its service has
 it), polygons and masks become bounding boxes. Up, only where it was asked for: boxes become
@@ -14,15 +14,32 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import flat
 from ...geometry.masks import Masks, boundary, concat, read_masks
 from ...geometry.places import Origin, Place
-from ...geometry.polygons import Polygons, from_boxes, rasterise, read_polygons
+from ...geometry.polygons import (
+    REPAIR,
+    Polygons,
+    from_boxes,
+    from_corners,
+    rasterise,
+    read_polygons,
+)
 from ...geometry.polygons import concat as concat_polygons
+from ...geometry.quads import (
+    around,
+    corners_of,
+    corners_of_polygons,
+    corners_of_upright,
+    hulls_of,
+)
 from ...geometry.raster_files import RasterFiles
 from ...ingest.problems import Note, count_of
+from ...kernels.quads import measure
+from ...schemas.wording import option
 from ..workers import Workers
-from .geometry import BOX, MASK, POLYGON
-from .layers import MaskLayer, PolygonLayer, Shapes
+from .geometry import BOX, MASK, OBB, POLYGON
+from .layers import MaskLayer, PolygonLayer, QuadLayer, Shapes
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +55,7 @@ class Objects(msgspec.Struct):
         frame: its rows.
         kind: int8 [n], of which kind each row is read.
         invalid: what to do with broken polygons.
+        angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         files: where the paths of rasters lead.
         over: where heavy work runs.
         origin: what errors call its rows.
@@ -48,6 +66,7 @@ class Objects(msgspec.Struct):
     frame: pl.DataFrame
     kind: Array
     invalid: str
+    angle: float
     files: RasterFiles
     over: Any
     origin: Origin
@@ -88,6 +107,18 @@ class Objects(msgspec.Struct):
         if not rows.size:
             return np.empty((0, 4), np.float64)
         return np.stack([self.column(name, rows).to_numpy() for name in CORNERS], axis=1)
+
+    def oriented(self, rows: Array) -> Array:
+        """Centre, width, height and angle (radians, clockwise) of some oriented boxes [k, 5]."""
+        values, _ = flat(self.column("obb", rows))
+        numbers = values.cast(pl.Float64).to_numpy().reshape(-1, 5).copy()
+        numbers[:, 4] *= self.angle
+        return numbers
+
+    def turned(self, rows: Array) -> Array:
+        """Corners of some oriented boxes, float64 [k, 8]."""
+        numbers = self.oriented(rows)
+        return corners_of(numbers[:, :4], numbers[:, 4])
 
     def polygons(self, rows: Array) -> Polygons:
         """Polygons of some rows."""
@@ -174,6 +205,11 @@ def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
     out, area = np.empty((n, 4), np.float64), np.full(n, np.nan) if areas else None
     if (rows := objects.rows(BOX)).size:
         out[rows] = objects.boxes(rows)
+    if (rows := objects.rows(OBB)).size:
+        corners = objects.turned(rows)
+        out[rows] = hulls_of(corners)
+        if area is not None:
+            area[rows] = measure(corners)[1]
     shaped: list[tuple[Array, Polygons | Masks]] = []
     if (rows := objects.rows(POLYGON)).size:
         shaped.append((rows, objects.polygons(rows)))
@@ -192,6 +228,7 @@ def as_polygons(objects: Objects, settings: Settings) -> Shapes:
     for kind, made in (
         (POLYGON, lambda rows: (rows, objects.polygons(rows))),
         (MASK, lambda rows: _traced(settings, *objects.masks(rows))),
+        (OBB, lambda rows: (rows, _turned(objects, rows))),
         (BOX, lambda rows: (rows, _cornered(objects, rows))),
     ):
         if (rows := objects.rows(kind)).size or (kind == BOX and not parts):
@@ -213,10 +250,55 @@ def _cornered(objects: Objects, rows: Array) -> Polygons:
     return from_boxes(objects.boxes(rows), place, flat_ones_empty=True)
 
 
+def _turned(objects: Objects, rows: Array, *, flat_ones: bool = False) -> Polygons:
+    """Oriented boxes as polygons; unless asked for, those without area have no part."""
+    place = Place(objects.side, "obb", rows, objects.origin)
+    corners = objects.turned(rows)
+    return from_corners(corners, place, (measure(corners)[1] > 0) | flat_ones)
+
+
 def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
     from ...geometry.convert import hulls, outlines  # rasterio only where it is used
 
     return rows, hulls(masks) if settings.rules.hulls else outlines(masks)
+
+
+def as_quads(objects: Objects) -> Shapes:
+    """All rows as quadrilaterals: oriented boxes, upright ones, and polygons of four corners.
+
+    Raises:
+        InputError: masks; polygons of other than four corners; corners whose sides cross, unless
+            such polygons are repaired: they are then taken in their order around the middle.
+    """
+    n = objects.frame.height
+    masks = objects.rows(MASK)
+    column = "mask" if "mask" in objects.frame.columns else "raster"
+    Place(objects.side, column, masks, objects.origin).refuse(
+        np.ones(masks.size, bool),
+        "without anything but a mask, to be compared as oriented boxes",
+        f"Give oriented boxes or four corners, or write {option('iou_type', 'segm')}.",
+    )
+    corners, told = np.empty((n, 8)), np.full(n, np.nan)
+    if (rows := objects.rows(BOX)).size:
+        corners[rows] = corners_of_upright(objects.boxes(rows))
+    if (rows := objects.rows(POLYGON)).size:
+        polygons = objects.polygons(rows)
+        corners[rows] = given = corners_of_polygons(polygons)
+        crossed = measure(given)[3]
+        if crossed.any() and objects.invalid == REPAIR:
+            corners[rows[crossed]] = around(given[crossed])
+        else:
+            polygons.place.refuse(
+                crossed, "with corners whose sides cross",
+                f"Write the corners in their order around, or {option('invalid_polygons', REPAIR)}"
+                " to bring them into it.", lambda i: given[i].tolist(),
+            )  # fmt: skip
+    if (rows := objects.rows(OBB)).size:
+        numbers = objects.oriented(rows)
+        corners[rows] = corners_of(numbers[:, :4], numbers[:, 4])
+        told[rows] = numbers[:, 2] * numbers[:, 3]
+    layer = QuadLayer.of(corners)
+    return Shapes((layer,), hulls_of(corners), np.where(np.isnan(told), layer.area, told))
 
 
 class Drawn(msgspec.Struct):
@@ -258,6 +340,7 @@ def as_masks(
     objects = drawn.objects
     for kind, made in (
         (POLYGON, objects.polygons),
+        (OBB, lambda rows: _turned(objects, rows, flat_ones=True)),
         (BOX, lambda rows: from_boxes(objects.boxes(rows))),
     ):
         if (rows := objects.rows(kind)).size:

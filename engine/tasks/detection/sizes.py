@@ -12,7 +12,7 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..image_sizes import declared_sizes
-from .geometry import BOX, POLYGON
+from .geometry import BOX, OBB, POLYGON, WORDS
 from .shapes import Drawn
 
 Array = np.ndarray[Any, Any]
@@ -72,8 +72,8 @@ def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Ar
 def _unknown(side: Drawn, rows: Array) -> str:
     kinds = side.objects.kind[rows]
     what = [
-        count_of(n, word, several)
-        for kind, word, several in ((POLYGON, "polygon", "polygons"), (BOX, "box", "boxes"))
+        count_of(n, *WORDS[kind])
+        for kind in (POLYGON, OBB, BOX)
         if (n := int((kinds == kind).sum()))
     ]
     shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]

@@ -1,0 +1,74 @@
+"""Quadrilaterals: corners of oriented boxes, of upright ones, and of polygons that have four."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evalengine.schemas.wording import option
+
+from .polygons import Polygons
+from .ranges import Array
+
+_SIDES = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+_LEVEL = 1e-15  # cosine of a right angle, and sine of none, as far as doubles know pi
+
+
+def corners_of(boxes: Array, radians: Array) -> Array:
+    """Corners of oriented boxes, float64 [n, 8]; exact where the angle is a right one.
+
+    Args:
+        boxes: float64 [n, 4], centre x and y, width, height.
+        radians: float64 [n], angle of the width, clockwise as the image is seen.
+    """
+    cos, sin = np.cos(radians), np.sin(radians)
+    for part in (cos, sin):
+        part[np.abs(part) < _LEVEL] = 0.0
+    cos, sin = cos[:, None], sin[:, None]
+    across, down = boxes[:, 2:3] * _SIDES[:, 0], boxes[:, 3:4] * _SIDES[:, 1]
+    x = boxes[:, :1] + (across * cos - down * sin)
+    y = boxes[:, 1:2] + (across * sin + down * cos)
+    return np.stack([x, y], axis=2).reshape(-1, 8)
+
+
+def corners_of_upright(boxes: Array) -> Array:
+    """Corners of boxes (float64 [n, 4], xmin, ymin, xmax, ymax), float64 [n, 8]."""
+    return boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]]
+
+
+def corners_of_polygons(polygons: Polygons) -> Array:
+    """Corners of polygons of four, float64 [n, 8].
+
+    Raises:
+        InputError: polygons of several parts, with holes, or of more or fewer corners.
+    """
+    rings = polygons.rings
+    one = (np.diff(rings.start) == 1) & (np.diff(rings.part_start[rings.start]) == 1)
+    ring = rings.part_start[rings.start[:-1][one]]
+    first, last = rings.ring_start[ring], rings.ring_start[ring + 1] - 1
+    closed = (rings.xy[first] == rings.xy[last]).all(axis=1)
+    n = last + 1 - first
+    four = (n == 4) | ((n == 5) & closed)
+    wrong = ~one
+    wrong[np.flatnonzero(one)[~four]] = True
+    polygons.place.refuse(
+        wrong,
+        "with polygons that are not four corners, to be compared as oriented boxes",
+        f"Give four corners, or write {option('iou_type', 'segm')} or"
+        f" {option('convert_to', 'polygon')}.",
+    )
+    corners: Array = rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
+    return corners
+
+
+def around(corners: Array) -> Array:
+    """The corners of quadrilaterals in their order around the mean of them, float64 [n, 8]."""
+    xy = corners.reshape(-1, 4, 2)
+    away = xy - xy.mean(axis=1, keepdims=True)
+    order = np.argsort(np.arctan2(away[..., 1], away[..., 0]), axis=1, kind="stable")
+    return np.take_along_axis(xy, order[..., None], axis=1).reshape(-1, 8)
+
+
+def hulls_of(corners: Array) -> Array:
+    """Bounding boxes of quadrilaterals (float64 [n, 8]), float64 [n, 4]."""
+    xy = corners.reshape(-1, 4, 2)
+    return np.concatenate([xy.min(axis=1), xy.max(axis=1)], axis=1)

@@ -1,0 +1,147 @@
+"""Oriented boxes in tables: centre, extent and angle, in one list or in columns of their own.
+
+Half of the tools measure the angle the other way round, or in the other unit, and a table cannot
+tell: :data:`ANGLES` is what one may say, and nothing is read before one of them was said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from evalengine.geometry.columns import flat
+from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.geometry_columns import ANGLE, OBB
+from evalengine.schemas.wording import option
+
+from . import dtypes
+from .boxes import Boxes, four_columns
+from .finding import Finder
+from .problems import Problem, count_of, note_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+Array = np.ndarray[Any, Any]
+
+ANGLES = {
+    "radians-clockwise": 1.0,
+    "radians-counterclockwise": -1.0,
+    "degrees-clockwise": math.pi / 180,
+    "degrees-counterclockwise": -math.pi / 180,
+}
+"""What ``angle_format`` may say, and by what an angle is multiplied to be radians, clockwise as the
+image is seen (y runs down)."""
+_NUMBERS = 5
+
+
+def columns_of(
+    find: Finder, box_format: str | None, angle_format: str | None, *, needed: bool
+) -> Boxes | None:
+    """Oriented boxes of columns of centre, extent and angle; None where a table has none.
+
+    Args:
+        find: the table's columns; claimed where they are read.
+        box_format: cxcywh where columns x and y are centres.
+        angle_format: unit and direction of the angle; without it, that it is missing is a problem.
+        needed: whether the table has nothing else that can be compared.
+
+    Raises:
+        OptionError: an angle_format that does not exist.
+    """
+    if angle_format is not None and angle_format not in ANGLES:
+        raise OptionError(unknown("angle_format", angle_format, ANGLES))
+    angles = find.candidates((ANGLE.name, *ANGLE.aliases))
+    if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
+        return None
+    known, used = len(find.problems), set(find.used)
+    form, names = four_columns(find) or ("", ())
+    own = [*names, angles[0]]
+    if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
+        if angle_format is not None and all(find.schema[name].is_numeric() for name in own):
+            find.used.update(own)
+            parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in own]
+            there = pl.any_horizontal(part.is_not_null() for part in parts)
+            turned = pl.when(there).then(pl.concat_list(parts))
+            return Boxes({OBB.name: turned}, dict.fromkeys(own, OBB.name))
+        del find.problems[known:]
+        if needed:
+            ask(find, angle_format, own, ANGLE.name)
+    else:
+        del find.problems[known:]
+        if needed and angle_format is not None and names:
+            find.problems.append(
+                Problem(find.side, ANGLE.name,
+                        f"column {angles[0]!r} stands beside {', '.join(map(repr, names))}: what a"
+                        " box is turned about is only known of its centre. Give cx, cy, w, h and"
+                        f" the angle, or leave {option('angle_format')} out.")
+            )  # fmt: skip
+    find.used = used
+    return None
+
+
+def ask(
+    find: Finder, angle_format: str | None, names: Sequence[str], column: str = OBB.name
+) -> None:
+    """Record that nothing tells how the angle of oriented boxes is measured.
+
+    Args:
+        find: the table's columns.
+        angle_format: what tells it.
+        names: the user's columns.
+        column: what the problem is one of: the angle does not matter where boxes are compared.
+    """
+    if angle_format is not None:
+        return
+    ways = ", ".join(option("angle_format", name) for name in ANGLES)
+    find.problems.append(
+        Problem(
+            find.side,
+            column,
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: oriented"
+            " boxes, and nothing says how their angle is measured, which tools do differently."
+            f" Write one of {ways} (as the image is seen, y running down);"
+            f" {option('iou_type', 'bbox')} compares upright boxes.",
+        )
+    )
+
+
+def check(check: Check) -> None:
+    """Refuse lists that are not five finite numbers, and negative extents; tell boxes of no area."""
+    if OBB.name not in check.frame.columns:
+        return
+    column = check.frame[OBB.name]
+    there = column.is_not_null().to_numpy()
+    values, (offsets,) = flat(column)
+    length = np.diff(offsets)
+    odd = there & (length != _NUMBERS)
+    if odd.any():
+        corners = " Eight are four corners: name that column polygon." if 8 in length[odd] else ""
+        _tell(check, odd, "without exactly five numbers",
+              f"An oriented box is cx, cy, width, height, angle.{corners}")  # fmt: skip
+        return
+    numbers = np.full((there.size, _NUMBERS), 0.0)
+    read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, _NUMBERS)
+    numbers[there] = read
+    finite = np.isfinite(numbers).all(axis=1)
+    if not finite.all():
+        _tell(check, ~finite, "with null, NaN or infinity", "Repair or remove these rows.")
+    extent = numbers[:, 2:4]
+    negative = finite & (extent < 0).any(axis=1)
+    if negative.any():
+        _tell(check, negative, "with a negative width or height", "Swap the corners they are of.")
+    flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
+    if flat_ones:
+        words = "box has", "boxes have", "zero area and cannot match"
+        check.notes.append(note_of("zero_area_boxes", flat_ones, words, before=f"{check.side}: "))
+
+
+def _tell(check: Check, wrong: Array, what: str, way: str) -> None:
+    n = int(wrong.sum())
+    shown = check.rows(pl.lit(pl.Series(wrong)), [OBB.name])
+    own = check.named([OBB.name])
+    check.add(OBB.name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")
