@@ -111,7 +111,7 @@ def ask(
 
 
 def check(check: Check) -> None:
-    """Refuse lists that are not five finite numbers, and negative extents; tell boxes of no area."""
+    """Refuse what is not five finite numbers or has a negative extent; tell boxes of no area."""
     if OBB.name not in check.frame.columns:
         return
     column = check.frame[OBB.name]

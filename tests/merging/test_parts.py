@@ -13,6 +13,7 @@ from merging import label_sets, parts
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
     "keypoints": ("detection", parts.keypoints),
+    "oriented": ("detection", parts.oriented),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "sets": ("classification", label_sets.sets),

@@ -1,0 +1,206 @@
+"""Oriented boxes: pycocotools' arithmetic on Shapely's IoUs, in every form they are given in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import shapely
+from detection.oriented_tables import drawn_tables
+from merging import parts
+from oracles.oriented import corners, run
+from partitions.cases import in_buckets, same_as_in_memory
+
+import evalengine as ee
+
+COCO: dict[str, Any] = {"dialect": "coco", "iou_type": "obb", "angle_format": "radians-clockwise"}
+FIVE = ("cx", "cy", "w", "h", "angle")
+
+
+def apart(frame: pl.DataFrame, factor: float = 1.0) -> pl.DataFrame:
+    """The boxes in columns of their own, their angle multiplied."""
+    numbers = frame["obb"].list.to_struct(fields=FIVE).struct.unnest()
+    return frame.drop("obb").hstack(numbers.with_columns(pl.col("angle") * factor))
+
+
+def cornered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Their corners in columns of their own."""
+    found = np.array([corners(box).ravel() for box in frame["obb"]]).reshape(-1, 8)
+    names = [f"{xy}{k}" for k in range(1, 5) for xy in "xy"]
+    return frame.drop("obb").hstack(pl.DataFrame(found, schema=names, orient="row"))
+
+
+def test_coco_by_shapely() -> None:
+    """Precision, recall, scores and the twelve numbers."""
+    compared = 0
+    for seed in range(60, 80):
+        predictions, truths = drawn_tables(seed)
+        if not {*predictions["datum_id"]} & {*truths["datum_id"]}:
+            continue
+        expected = run(predictions, truths)
+        if expected.near:
+            continue
+        found = ee.score(predictions, truths, task="detection", **COCO).to_coco()
+        assert found["stats"] == expected.stats.tolist()
+        for name in ("precision", "recall", "scores"):
+            assert (found[name] == expected.eval[name]).all()
+        compared += expected.stats[0] > 0
+    assert compared > 8
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [("radians-clockwise", 1), ("radians-counterclockwise", -1),
+     ("degrees-clockwise", 180 / np.pi), ("degrees-counterclockwise", -180 / np.pi)],
+)  # fmt: skip
+def test_forms_of_the_angle(name: str, factor: float) -> None:
+    predictions, truths = drawn_tables(86)
+    found = ee.score(predictions, truths, **COCO)
+    sides = apart(predictions, factor), apart(truths, factor)
+    same = ee.score(*sides, dialect="coco", angle_format=name)
+    assert same.to_coco()["stats"] == found.to_coco()["stats"]
+    assert found.to_coco()["stats"][0] > 0
+
+
+def test_corners_and_what_has_no_angle() -> None:
+    predictions, truths = drawn_tables(86)
+    found = ee.score(predictions, truths, **COCO, metrics=["Outcomes"]).outcomes
+    columns = ["datum_id", "outcome", "score"]
+    for sides in ((predictions, cornered(truths)), (cornered(predictions), cornered(truths))):
+        for how in ({}, {"iou_type": "obb"}):
+            options = (
+                {"angle_format": "radians-clockwise", **how} if sides[0] is predictions else how
+            )
+            same = ee.score(*sides, dialect="coco", metrics=["Outcomes"], **options).outcomes
+            assert same.select(columns).equals(found.select(columns))
+            gap = same["iou"].fill_null(0) - found["iou"].fill_null(0)
+            assert gap.abs().max() < 1e-9
+    upright = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "bbox": [[0.0, 0.0, 4.0, 2.0]]})
+    turned = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5],
+                           "obb": [[2.0, 1.0, 2.0, 4.0, 90.0]]})  # fmt: skip
+    card = ee.score(turned, upright, iou_type="obb", box_format="xywh", metrics=["Outcomes"],
+                    angle_format="degrees-clockwise")  # fmt: skip
+    assert card.outcomes["iou"].to_list() == [1.0]  # right angles are exact
+
+
+def test_the_angle_is_asked_for() -> None:
+    sides = drawn_tables(86)
+    for given in (sides, [apart(side) for side in sides]):
+        with pytest.raises(ee.InputError, match="nothing says how their angle is measured"):
+            ee.score(*given)
+    with pytest.raises(ee.OptionError, match="Did you mean 'radians-clockwise'"):
+        ee.score(*sides, angle_format="radian-clockwise")
+    boxes = [apart(side).rename({"cx": "xmin", "cy": "ymin", "w": "xmax", "h": "ymax"})
+             for side in sides]  # fmt: skip
+    with pytest.raises(ee.InputError, match="is only known of its centre"):
+        ee.score(*boxes, angle_format="radians-clockwise")
+
+
+def box(*numbers: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    truth = pl.DataFrame(
+        {"datum_id": [1, 1], "label_value": ["a", "a"],
+         "obb": [[0.0, 0.0, 2.0, 1.0, 0.0], [*numbers]]},
+        schema_overrides={"obb": pl.List(pl.Float64)},
+    )  # fmt: skip
+    return truth.with_columns(score=0.5).head(1), truth
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((0, 0, 1, 1), "1 row without exactly five numbers"),
+     ((0, 0, 1, 0, 1, 1, 0, 1), "Eight are four corners: name that column polygon"),
+     ((0, 0, 1, 1, None), "1 row with null, NaN or infinity"),
+     ((0, 0, 1, 1, float("inf")), "1 row with null, NaN or infinity"),
+     ((0, 0, -1, 1, 0), "1 row with a negative width or height")],
+)  # fmt: skip
+def test_broken_boxes(numbers: tuple[float, ...], said: str) -> None:
+    with pytest.raises(ee.InputError, match=said) as raised:
+        ee.score(*box(*numbers), angle_format="radians-clockwise")
+    assert "column 'obb'" in str(raised.value)
+    assert "row 1" in str(raised.value)
+
+
+def test_boxes_without_area_are_told_and_match_nothing() -> None:
+    card = ee.score(*box(0, 0, 0, 1, 0), metrics=["AP"], angle_format="radians-clockwise")
+    assert any("1 box has zero area and cannot match" in note for note in card.notes)
+    assert card.value("AP", label_value="a", iou_threshold=0.5) == pytest.approx(51 / 101)
+
+
+QUADS = {
+    "convex": [[0, 0], [4, 1], [5, 4], [1, 3]],
+    "hollow": [[0, 0], [4, 0], [1, 1], [0, 4]],
+    "crossing": [[0, 0], [4, 4], [4, 0], [0, 4]],
+    "five": [[0, 0], [4, 0], [5, 2], [4, 4], [0, 4]],
+}
+
+
+def quads(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    shape = {"datum_id": [1], "label_value": ["a"], "polygon": [[QUADS[name]]]}
+    square = [[[0, 0], [3, 0], [3, 3], [0, 3]]]
+    found = {"datum_id": [1], "label_value": ["a"], "score": [0.5], "polygon": [square]}
+    return pl.DataFrame(found), pl.DataFrame(shape)
+
+
+def test_quadrilaterals_are_no_rectangles() -> None:
+    """Any four corners count as they lie."""
+    for name in ("convex", "hollow"):
+        card = ee.score(*quads(name), iou_type="obb", metrics=["Outcomes"], iou_thresholds=[0.1])
+        one, two = shapely.Polygon(QUADS[name]), shapely.box(0, 0, 3, 3)
+        expected = one.intersection(two).area / one.union(two).area
+        assert card.outcomes["iou"][0] == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ee.InputError, match="1 row with corners whose sides cross"):
+        ee.score(*quads("crossing"), iou_type="obb")
+    card = ee.score(*quads("crossing"), iou_type="obb", invalid_polygons="repair",
+                    metrics=["Outcomes"])  # fmt: skip
+    assert card.outcomes["iou"][0] == 9 / 16
+    with pytest.raises(ee.InputError, match="1 row with polygons that are not four corners"):
+        ee.score(*quads("five"), iou_type="obb")
+
+
+def test_dota_folders(tmp_path: Path) -> None:
+    """Corners of a folder of DOTA against five numbers of a table."""
+    folder = tmp_path / "labelTxt"
+    folder.mkdir()
+    line = " ".join(f"{v:.6f}" for v in corners((50, 40, 30, 10, 0.4)).ravel())
+    (folder / "P1.txt").write_text(f"imagesource:x\ngsd:1\n{line} ship 0\n")
+    found = pl.DataFrame({"datum_id": ["P1"], "label_value": ["ship"], "score": [0.9],
+                          "rbox": [[50.0, 40.0, 30.0, 10.0, 0.4]]})  # fmt: skip
+    how: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["Outcomes"]}
+    card = ee.score(found, str(folder), iou_type="obb", **how)
+    assert card.outcomes["iou"][0] == pytest.approx(1, abs=1e-6)
+    wrong = ee.score(found, str(folder), iou_type="obb", metrics=["Outcomes"],
+                     angle_format="radians-counterclockwise")  # fmt: skip
+    assert wrong.outcomes["outcome"].to_list() == ["fp_hallucination", "fn_missed"]
+
+
+def test_other_geometry_of_oriented_boxes() -> None:
+    """As polygons the same numbers; as boxes those around them; as masks by their pixels."""
+    predictions, truths = drawn_tables(86)
+    datums = pl.DataFrame({"datum_id": range(4), "height": 400, "width": 400})
+    how: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["mAPAveragedOverIOUs"]}
+
+    def mean(**options: Any) -> float:
+        card = ee.score(predictions, truths, **how, **options)
+        return float(card.value("mAPAveragedOverIOUs"))
+
+    assert mean() == mean(convert_to="obb") == mean(convert_to="polygon")
+    assert mean(iou_type="segm", datums=datums) == pytest.approx(mean(), abs=0.1)
+    hulls = [
+        frame.drop("obb").with_columns(
+            bbox=pl.Series([shapely.Polygon(corners(b)).bounds for b in frame["obb"]],
+                           dtype=pl.List(pl.Float64))
+        )
+        for frame in (predictions, truths)
+    ]  # fmt: skip
+    boxes = ee.score(*hulls, box_format="xyxy", metrics=["mAPAveragedOverIOUs"])
+    assert mean(iou_type="bbox") == boxes.value("mAPAveragedOverIOUs")
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_through_files(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every frame of a run in bounded memory is that of one in memory."""
+    in_buckets(monkeypatch)
+    same_as_in_memory(parts.oriented(seed), "detection", tmp_path)
