@@ -82,7 +82,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     needs_area: bool = False
     cap_of_datum: bool = False
     most_of_label: int = 0
-    compares: tuple[str, ...] = ("bbox", "segm", "boundary")
+    compares: tuple[str, ...] = ("bbox", "obb", "segm", "boundary")
     first_best: int | None = None
 
 
