@@ -143,6 +143,12 @@ _VOC_RULES = DetectionRules(
 _MATLAB_TENTHS = (*(x * 0.1 for x in range(5)), 0.5, *(1 - x * 0.1 for x in range(4, -1, -1)))
 _NUMPY_TENTHS = tuple(x * 0.1 for x in range(11))
 _VOC_DEFAULTS = DetectionDefaults(metrics=("mAP", "AP"), iou_thresholds=(0.5,))
+_COCO_DEFAULTS = DetectionDefaults(
+    metrics=_AVERAGES,
+    iou_thresholds=_COCO_IOUS,
+    max_detections=(1, 10, 100),
+    area_ranges=_COCO_AREAS,
+)
 _LVIS_RULES = msgspec.structs.replace(
     _COCO_RULES,
     crowd=False,
@@ -186,12 +192,7 @@ DIALECTS = {
             task="detection",
             about="pycocotools' COCOeval, to the bit.",
             rules=_OWN_COCO_RULES,
-            defaults=DetectionDefaults(
-                metrics=_AVERAGES,
-                iou_thresholds=_COCO_IOUS,
-                max_detections=(1, 10, 100),
-                area_ranges=_COCO_AREAS,
-            ),
+            defaults=_COCO_DEFAULTS,
             undefined=-1.0,
             export="coco",
             by_iou_type={"keypoints": "coco-keypoints"},
@@ -207,6 +208,15 @@ DIALECTS = {
                 max_detections=(20,),
                 area_ranges={name: _COCO_AREAS[name] for name in ("all", "medium", "large")},
             ),
+            undefined=-1.0,
+            export="coco",
+        ),
+        Dialect(
+            name="boundary-iou-api",
+            task="detection",
+            about="boundary-iou-api for COCO, to the bit: coco with boundary IoU; ignore is read.",
+            rules=msgspec.structs.replace(_OWN_COCO_RULES, ignore=True, compares=("boundary",)),
+            defaults=_COCO_DEFAULTS,
             undefined=-1.0,
             export="coco",
         ),
