@@ -344,3 +344,14 @@ def test_what_rows_weigh_is_rounded() -> None:
     text = shown(ee.score(table, metrics=["Recall"]), "markdown")
     assert "| a | 0.3333 | 0.30 |" in text
     assert "| b | 1.0000 | 2 |" in text
+
+
+def test_counts_are_whole_numbers_and_shares_are_not():
+    found = pl.DataFrame({"datum_id": [1, 2], "predicted": ["a", "b"]})
+    truth = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "a"]})
+    card = ee.score(found, truth, task="classification", metrics=["Counts", "F1"])
+    out = io.StringIO()
+    show(card, "table", out)
+    lines = {line.split()[0]: line.split() for line in out.getvalue().splitlines() if line.strip()}
+    assert lines["a"] == ["a", "0.6667", "1", "0", "1", "0", "2"]
+    assert lines["b"] == ["b", "0.0000", "0", "1", "0", "1", "0"]

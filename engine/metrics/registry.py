@@ -42,6 +42,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         better: ``higher``, ``lower`` or ``neither``.
         interval: the kind of interval it has unless another is asked for; ``recentred`` where draws
             lie to one side of the number, as those of interpolated precision do.
+        counts: whether its values are whole numbers, of rows that have no weights.
         trials: the column of its cells that says how many datums it is a share of; None where it is
             no proportion of independent datums.
         variance: of its numbers by theory, an array of the shape of each of its cells, NaN where
@@ -68,6 +69,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     better: str = "higher"
     interval: str = "percentile"
+    counts: bool = False
     trials: str | None = None
     variance: Callable[[Any, Any], list[Any]] | None = None
     pairs: bool = False

@@ -78,7 +78,7 @@ def _pairs(rows: pl.DataFrame, note: str) -> Grid:
         shown,
         {},
         note,
-        counts=True,
+        counts=(True,),
         frame="confusion",
     )
 
@@ -102,6 +102,6 @@ def _matrix(rows: pl.DataFrame, note: str) -> Grid:
         ],
         {},
         note,
-        counts=True,
+        counts=(True,) * len(predicted),
         frame="confusion",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import polars as pl
 
+from ..metrics import all_metrics
 from ..scorecard.lookup import whole
 from .layouts import EACH, PARTS, USUAL_K, Entry, Spread, layout_of
 from .shown import Shown
@@ -57,7 +58,7 @@ class Grid(msgspec.Struct, frozen=True):
         undefined: row names whose first number is undefined, by reason.
         note: what the columns were taken at, if it is not in their titles.
         hidden: how many columns more the metrics frame holds.
-        counts: whether the numbers are counts.
+        counts: one a column, whether its numbers are counts; none where no column's are.
         first: metric of the first column.
         frame: the frame that holds all rows.
     """
@@ -69,7 +70,7 @@ class Grid(msgspec.Struct, frozen=True):
     undefined: dict[str, list[str]]
     note: str = ""
     hidden: int = 0
-    counts: bool = False
+    counts: tuple[bool, ...] = ()
     first: str = ""
     frame: str = "metrics"
 
@@ -121,6 +122,7 @@ def label_grid(
         undefined=_reasons((names.get(value, str(value)), reason) for value, (_, reason) in ranked),
         note=note,
         hidden=hidden,
+        counts=tuple(metric in counting(card) for _, metric in columns),
         first=columns[0][1],
     )
 
@@ -182,8 +184,14 @@ def slice_grid(
         ),
         note=note,
         hidden=hidden,
+        counts=tuple(metric in counting(card) for _, metric in columns),
         first=columns[0][1],
     )
+
+
+def counting(card: Scorecard) -> set[str]:
+    """Metrics whose values are whole numbers."""
+    return {metric.name for metric in all_metrics(card.task).values() if metric.counts}
 
 
 Cells = dict[Any, tuple[Row, str | None]]

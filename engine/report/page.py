@@ -15,7 +15,7 @@ from .differences import BETTER, SAME, UNSURE, WORSE, Difference, Differences
 from .grids import Grid
 from .layouts import USUAL_K
 from .sections import Line, Section
-from .summary import UNDEFINED, cells, footnotes, headed, number, plain, supported
+from .summary import UNDEFINED, cells, figure, footnotes, headed, number, plain, supported
 from .verdicts import signed
 
 if TYPE_CHECKING:
@@ -155,7 +155,10 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
     header += ["taken at"] if noted else []
     rows = []
     for line in section.headline:
-        row = [Cell(plain(line.title), kind="name"), Cell(number(line.value), line.value)]
+        row = [
+            Cell(plain(line.title), kind="name"),
+            Cell(number(line.value, counted=line.counted), line.value),
+        ]
         if reach:
             row.append(Cell(_between(line.row)))
         if differences is not None:
@@ -279,7 +282,7 @@ def lead(found: list[Section]) -> str:
             for every in by_metric.values()
         ][:_LEADING]
         if lines:
-            said = [f"{line.title} {number(line.value)} {line.reach}".strip() for line in lines]
+            said = [f"{line.title} {figure(line)}" for line in lines]
             return f"{_listed(said)}."
     return "No aggregate of this run is defined."
 

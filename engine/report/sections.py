@@ -20,6 +20,7 @@ from .grids import (
     Row,
     at_k,
     chosen,
+    counting,
     coverage,
     label_grid,
     others,
@@ -43,14 +44,15 @@ __all__ = ["Grid", "Line", "Number", "Row", "Section", "coco_numbers", "exact_he
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One headline number: its title, value, what it was taken at, its interval, and its row of the
-    metrics frame."""
+    """One headline number: its title, value, what it was taken at, its interval, its row of the
+    metrics frame, and whether it is a count."""
 
     title: str
     value: Number
     note: str = ""
     reach: str = ""
     row: dict[str, Any] = {}
+    counted: bool = False
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -175,11 +177,13 @@ def _headline(
 ) -> tuple[list[Line], dict[str, list[str]]]:
     lines: list[Line] = []
     undefined: dict[str, list[str]] = {}
+    counts = counting(card)
 
     def add(row: dict[str, Any], title: str, note: str = "") -> None:
         part = coverage(row)
         said = ", ".join(filter(None, (note, part and f"{part} scored")))
-        lines.append(Line(title, row["value"], said, reach(row), row))
+        whole_number = row["metric"] in counts
+        lines.append(Line(title, row["value"], said, reach(row), row, whole_number))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 

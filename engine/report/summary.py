@@ -25,11 +25,11 @@ BINS = 30
 _NAMED = 3
 
 
-def number(value: Number) -> str:
+def number(value: Number, *, counted: bool = False) -> str:
     """Four decimals, or as many digits as a count needs; a dash where undefined."""
     if value is None:
         return UNDEFINED
-    if value.is_integer() and abs(value) >= 2:
+    if value.is_integer() and (counted or abs(value) >= 2):
         return f"{value:.0f}"
     return f"{value:.4f}"
 
@@ -37,8 +37,10 @@ def number(value: Number) -> str:
 def cells(grid: Grid, row: Row) -> list[str]:
     """The numbers of a line, with what each rests on where that is not what stands at its end."""
     said = [
-        f"{value:.0f}" if grid.counts and value is not None else number(value)
-        for value in row.numbers
+        number(value, counted=counted)
+        for value, counted in zip(
+            row.numbers, grid.counts or (False,) * len(row.numbers), strict=True
+        )
     ]
     parts = row.parts or ("",) * len(said)
     reaches = row.reaches or ("",) * len(said)
@@ -50,7 +52,7 @@ def cells(grid: Grid, row: Row) -> list[str]:
 
 def figure(line: Line) -> str:
     """A headline number, with its interval where there is one."""
-    return f"{number(line.value)} {line.reach}".rstrip()
+    return f"{number(line.value, counted=line.counted)} {line.reach}".rstrip()
 
 
 def supported(row: Row) -> str:

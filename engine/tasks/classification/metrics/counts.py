@@ -369,6 +369,7 @@ METRICS = (
         _counts,
         range=(0.0, np.inf),
         better="neither",
+        counts=True,
     ),
     metric(
         "TopKAccuracy",

@@ -169,6 +169,7 @@ METRICS = (
         params=_GRID,
         range=(0.0, float("inf")),
         better="neither",
+        counts=True,
         definition="True positives, false positives and false negatives (statistic tp, fp, fn)"
         " per label, IoU and score threshold.",
         source="valor-lite 0.39",

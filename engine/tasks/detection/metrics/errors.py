@@ -209,6 +209,7 @@ METRICS = (
     _metric(
         name="TIDECounts",
         frame="metrics",
+        counts=True,
         definition="How many errors of each kind there are.",
         compute=_numbers,
     ),

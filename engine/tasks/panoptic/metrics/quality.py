@@ -199,5 +199,6 @@ METRICS = (
         averages=(),
         range=(0.0, float("inf")),
         better="neither",
+        counts=True,
     ),
 )

@@ -129,5 +129,6 @@ METRICS = (
         _counts,
         range=(0.0, float("inf")),
         better="neither",
+        counts=True,
     ),
 )
