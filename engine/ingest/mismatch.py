@@ -106,6 +106,8 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     if ours is theirs or not (len(ours) and len(theirs)):
         return []
+    if DATUMS in ids and not any(_met_by(side, ids[DATUMS]) for side in (ours, theirs)):
+        raise none_listed(theirs.ordered, ids[DATUMS].ordered, speech)
     sizes = len(ours), len(theirs)
     common = sizes[0] - len(ours.lacking(theirs))
     listed = DATUMS in ids and not any(len(side.lacking(ids[DATUMS])) for side in (ours, theirs))
@@ -113,6 +115,26 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
     some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
     ends = _ends_of(ours.values, theirs.values) if near else None
     return hardly_met(Met(sizes, common, some, ends), listed=listed, speech=speech)
+
+
+def _met_by(side: Known, datums: Known) -> int:
+    return len(side) - len(side.lacking(datums))
+
+
+def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
+    """The error of a table of datums that has none of either side.
+
+    Args:
+        some: ids of the ground truths.
+        datums: those of the table, where they are known.
+        speech: what the task calls its datums.
+    """
+    there = "" if datums is None else f" ({samples(datums)})"
+    why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
+    return InputError(
+        f"datums: no {speech.column} of the table{there} is one of the predictions or ground truths"
+        f" ({samples(some)}), so that nothing is scored.{why or ' Is it a table of these data?'}"
+    )
 
 
 def hardly_met(met: Met, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
@@ -159,13 +181,19 @@ def samples(values: pl.Series) -> str:
     return listing(values.drop_nulls().head(100).unique(maintain_order=True).head(3).to_list())
 
 
-def mend(ours: pl.Series, theirs: pl.Series, speech: Speech = PLAIN) -> str:
+def mend(
+    ours: pl.Series,
+    theirs: pl.Series,
+    speech: Speech = PLAIN,
+    called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
+) -> str:
     """What ids differ in, how many meet once it is set right, and the option that does it.
 
     Args:
         ours: distinct ids of the predictions.
         theirs: distinct ids of the ground truths.
         speech: what the task calls its datums.
+        called: what messages call the two tables.
 
     Returns:
         A sentence that begins with a blank; empty where nothing is sure enough.
@@ -176,7 +204,7 @@ def mend(ours: pl.Series, theirs: pl.Series, speech: Speech = PLAIN) -> str:
         best = _best(ours.cast(pl.String), theirs.cast(pl.String))
     if best is None:
         return ""
-    few = _SAID[PREDICTIONS if len(ours) <= len(theirs) else GROUND_TRUTHS]
+    few = called[len(ours) > len(theirs)]
     looked = f"{best.of:,} {speech.many} of the {few}" + (" looked at" if best.part else "")
     return (
         f" They {best.differ}: {best.met:,} of {looked} meet the other side's once that is set"

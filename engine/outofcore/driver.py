@@ -17,7 +17,7 @@ from ..executors.named import pool_of
 from ..executors.pools import Pool
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before
-from ..ingest.mismatch import Met, hardly_met
+from ..ingest.mismatch import Met, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..ingest.relabel import hold_labels
@@ -412,9 +412,16 @@ def _check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     found = Met.of_parts(met)
     if not all(found.sizes):
         return []  # a condition may leave nothing of a side, which is no strange one
-    unlisted = any(note["kind"] == "datums_not_listed" for head in heads for note in head["notes"])
+    unlisted = sum(
+        note["count"]
+        for head in heads
+        for note in head["notes"]
+        if note["kind"] == "datums_not_listed"
+    )
     side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
     speech = Speech(side.table.datum, *side.table.unit)
+    if unlisted == sum(found.sizes):
+        raise none_listed(found.some[1], None, speech)
     return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
 
 

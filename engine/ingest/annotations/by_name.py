@@ -20,8 +20,11 @@ from evalengine.schemas.errors import InputError
 
 from ..sources.source import Source
 from ..sources.tables import schema_of
+from . import image_headers
+from .titles import SUFFIXES
 
 _SHOWN = 3
+_SUFFIXES = (*image_headers.SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")
 _DIGITS = re.compile(r"[0-9]+$")
 
 
@@ -46,7 +49,9 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 def _stem(name: str) -> str:
-    return os.path.splitext(os.path.basename(name))[0]
+    """A name without folders and the suffix of a picture or of annotations: dots may be in it."""
+    stem, suffix = os.path.splitext(os.path.basename(name))
+    return stem if suffix.lower() in _SUFFIXES else os.path.basename(name)
 
 
 def _words(name: str) -> str:

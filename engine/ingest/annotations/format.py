@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 from collections.abc import Callable, Iterator
+from typing import IO
 
 import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .titles import TITLES
+from .titles import PACKED, TITLES
 
 _HEAD = 1 << 16
 
@@ -31,8 +34,10 @@ class Look(msgspec.Struct):
     files: tuple[str, ...]
 
     def of(self, *suffixes: str) -> tuple[str, ...]:
-        """The files whose names end so, whatever their case."""
-        return tuple(name for name in self.files if name.lower().endswith(suffixes))
+        """The files whose names end so, whatever their case, and whether compressed or not."""
+        return tuple(
+            name for name in self.files if name.lower().removesuffix(PACKED).endswith(suffixes)
+        )
 
     def heads(self, *suffixes: str, most: int = 20) -> Iterator[tuple[str, bytes]]:
         """The first files that hold anything and their first bytes, without a byte-order mark.
@@ -124,10 +129,23 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
         ReadError: it cannot be read.
     """
     try:
-        with open(file, "rb") as opened:
+        with plain(file) as opened:
             return opened.read(size).removeprefix(b"\xef\xbb\xbf")
+    except EOFError:  # a compressed file that is cut off is told of by who reads it
+        return b""
     except OSError as error:
         raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+
+
+def plain(file: str) -> IO[bytes]:
+    """A file open for reading, decompressed where it is gzip's."""
+    if file.lower().endswith(PACKED):
+        return gzip.open(file)  # type: ignore[return-value]  # of bytes, whatever its stub says
+    return open(file, "rb")  # closed by who asked for it
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def text_of(file: str) -> str:
@@ -137,10 +155,10 @@ def text_of(file: str) -> str:
         ReadError: it cannot be read, or is not UTF-8.
     """
     try:
-        with open(file, encoding="utf-8-sig", newline=None) as opened:
+        with io.TextIOWrapper(plain(file), "utf-8-sig", newline=None) as opened:
             return opened.read()
-    except OSError as error:
-        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except (OSError, EOFError) as error:
+        raise ReadError(f"{file}: cannot be read: {_why(error)}.") from None
     except UnicodeDecodeError as error:
         raise ReadError(
             f"{file}: is not UTF-8 (byte {error.start:,}). Save it as UTF-8; of Latin-1: iconv -f"
@@ -185,6 +203,6 @@ def stems_or_paths(names: list[str]) -> list[str]:
     Returns:
         names without folders where these tell all apart, else with them.
     """
-    paths = [os.path.splitext(name)[0] for name in names]
+    paths = [os.path.splitext(name.removesuffix(PACKED))[0] for name in names]
     stems = [path.rsplit("/", 1)[-1] for path in paths]
     return stems if len({*stems}) == len(stems) else paths

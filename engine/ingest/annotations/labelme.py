@@ -57,7 +57,10 @@ def _read(look: Look) -> Annotations:
         try:
             found = msgspec.json.decode(text_of(file), type=_File)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise broken(file, None, f"no file of LabelMe ({error})", "Write it again.") from None
+            raise broken(
+                file, None, f"no file of LabelMe ({error})",
+                "Write it again, or move it away if it is of something else.",
+            ) from None  # fmt: skip
         name = (found.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
         datums.append((datum, name or None, found.imageWidth, found.imageHeight))
         for shape in found.shapes:

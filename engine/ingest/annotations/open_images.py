@@ -6,6 +6,7 @@ challenge's submissions (``ImageId,PredictionString``).
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from typing import Any
@@ -14,7 +15,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .format import Annotations, Format, Look, broken
+from .format import Annotations, Format, Look, broken, text_of
 from .image_headers import SUFFIXES
 
 _CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
@@ -71,7 +72,8 @@ def _boxes(file: str) -> pl.DataFrame:
     try:
         frame = pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        raise broken(file, None, str(error).split("\n")[0].rstrip("."), "Correct it.") from None
+        raise _uneven(file, error) from None
+    frame = frame.filter(~pl.all_horizontal(pl.all().str.strip_chars("\r ").fill_null("") == ""))
     own = {name.strip().casefold(): name for name in frame.columns}
     scored = next((own[name] for name in _SCORES if name in own), None)
     if scored is None and "confidence" in own:
@@ -101,6 +103,15 @@ def _boxes(file: str) -> pl.DataFrame:
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
     empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
     return _stems(read.with_columns(flags).drop(empty).select(*first, pl.exclude(first)))
+
+
+def _uneven(file: str, error: Exception) -> ReadError:
+    """The first line that has more fields than the header."""
+    rows = csv.reader(text_of(file).splitlines())
+    wide = len(next(rows, []))
+    line = next((n for n, row in enumerate(rows, 2) if len(row) > wide), None)
+    said = f"more fields than the header's {wide}" if line else str(error).split("\n")[0]
+    return broken(file, line, said.rstrip("."), "Quote fields that hold a comma.")
 
 
 def _stems(frame: pl.DataFrame) -> pl.DataFrame:

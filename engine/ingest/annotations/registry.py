@@ -16,7 +16,7 @@ from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
 from .open_images import OPEN_IMAGES
-from .titles import SUFFIXES, TITLES
+from .titles import TITLES, may_be_annotations
 from .voc import VOC
 from .yolo import YOLO
 
@@ -57,7 +57,7 @@ def look_at(paths: list[str]) -> Look | None:
     if len(paths) == 1 and os.path.isdir(paths[0]):
         files = _below(paths[0])
         return Look(given, paths[0], files) if files else None
-    if not all(path.lower().endswith(SUFFIXES) for path in paths):
+    if not all(map(may_be_annotations, paths)):
         return None
     files = tuple(file for path in paths for file in _files(path))
     if not files:
@@ -81,4 +81,4 @@ def _below(folder: str) -> tuple[str, ...]:
         if any(by_extension(name) in _TABLES for name in names):
             return ()
         found += [os.path.join(here, name) for name in names]
-    return tuple(found) if any(name.lower().endswith(SUFFIXES) for name in found) else ()
+    return tuple(found) if any(map(may_be_annotations, found)) else ()

@@ -15,5 +15,12 @@ TITLES = {
 }
 """In the order in which they are tried: what tells itself plainly comes first."""
 
+PACKED = ".gz"
+"""Behind the suffix of a file that is compressed."""
 SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")
 """Of files that may be annotations; others are never looked into for them."""
+
+
+def may_be_annotations(file: str) -> bool:
+    """Whether a file's name is one of annotations, compressed or not."""
+    return file.lower().removesuffix(PACKED).endswith(SUFFIXES)

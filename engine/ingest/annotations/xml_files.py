@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from evalengine.schemas.errors import ReadError
 
-from .format import broken
+from .format import broken, plain
 
 
 class _Refused(Exception):
@@ -34,12 +34,12 @@ def read_tree(file: str, root: str) -> Element:
     """
     parser = XMLParser(target=_Builder())
     try:
-        with open(file, "rb") as opened:
+        with plain(file) as opened:
             while block := opened.read(1 << 20):
                 parser.feed(block)
         tree: Element = parser.close()
-    except OSError as error:
-        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+    except (OSError, EOFError) as error:
+        raise ReadError(f"{file}: cannot be read: {error}.") from None
     except ParseError as error:
         said = str(error).partition(":")[0]
         raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None

@@ -17,7 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .format import Annotations, Format, Look, Note, broken
+from .format import Annotations, Format, Look, Note, broken, plain
 from .yolo_folders import (
     HIGH,
     LOW,
@@ -114,12 +114,12 @@ class _Lines(msgspec.Struct):
         file, number, fields = [], [], []
         for at, name in enumerate(files):
             try:
-                with open(name, "rb") as opened:
+                with plain(name) as opened:
                     text = opened.read().removeprefix(b"\xef\xbb\xbf")
-            except OSError as error:
-                raise ReadError(f"{name}: cannot be read: {error.strerror or error}.") from None
+            except (OSError, EOFError) as error:
+                raise ReadError(f"{name}: cannot be read: {error}.") from None
             for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
-                if words:
+                if words and not words[0].startswith(b"#"):
                     file.append(at)
                     number.append(line)
                     fields.append(words)
@@ -158,7 +158,7 @@ class _Lines(msgspec.Struct):
             raise broken(
                 file, line, f"{count + 1} fields: {self._shown(int(at[0]))}",
                 "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
-                " or more).",
+                " or more). A file without labels belongs elsewhere.",
             )  # fmt: skip
         words = [self.fields[i] for i in at]
         try:
@@ -172,7 +172,8 @@ class _Lines(msgspec.Struct):
                         file, line = self.place(i)
                         raise broken(
                             file, line, f"{word.decode('utf-8', 'replace')!r} is no number:"
-                            f" {self._shown(i)}", "Correct the line.",
+                            f" {self._shown(i)}",
+                            "Correct the line, or move the file away if it has no labels.",
                         ) from None  # fmt: skip
             raise
 

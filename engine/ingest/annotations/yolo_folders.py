@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from evalengine.schemas.errors import ReadError
 
 from .format import Look, broken, head_of, text_of
 from .image_headers import SUFFIXES, sizes_of
+from .titles import PACKED
 
 YAML = (".yaml", ".yml")
 _NAMES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "_darknet.labels")
@@ -49,7 +51,8 @@ def may_be_label(file: str) -> bool:
 
 def is_label(head: bytes) -> bool:
     """Whether the first line is a class number and shares."""
-    fields = head.lstrip().split(b"\n", 1)[0].split()
+    lines = (line.split() for line in head.splitlines())
+    fields = next((one for one in lines if one and not one[0].startswith(b"#")), [])
     try:
         numbers = [float(field) for field in fields]
     except ValueError:
@@ -81,23 +84,28 @@ def _yaml(file: str) -> dict[str, Any] | None:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise broken(file, line, "no YAML that can be read", "Correct the line.") from None
-    return said if isinstance(said, dict) and "names" in said else None
+    whole = isinstance(said, dict) and ("names" in said or ("nc" in said and {*_SPLITS} & {*said}))
+    return said if whole else None
 
 
 def ids_of(look: Look, files: Files, both: tuple[str, ...]) -> list[str]:
     """The datum of each label file and image: a label file's is its image's."""
-    stems = [os.path.splitext(os.path.basename(name))[0] for name in both]
+    stems = [_stem(name) for name in both]
     for kind in (files.labels, files.images):
-        of_kind = [os.path.splitext(os.path.basename(name))[0] for name in kind]
+        of_kind = [_stem(name) for name in kind]
         if len({*of_kind}) < len(of_kind):
             break
     else:
         return stems
-    named = [os.path.splitext(look.relative(name))[0] for name in both]
+    named = [os.path.splitext(look.relative(name).removesuffix(PACKED))[0] for name in both]
     return [
         "/".join(part for part in name.split("/") if part not in ("labels", "images"))
         for name in named
     ]
+
+
+def _stem(file: str) -> str:
+    return os.path.splitext(os.path.basename(file).removesuffix(PACKED))[0]
 
 
 def gathered(look: Look) -> Files:
@@ -121,13 +129,19 @@ def gathered(look: Look) -> Files:
     for key in _SPLITS:
         for one in _folders(said.get(key)):
             here = _found(file, said, one)
-            if here is None:
+            if here is None:  # the images may be elsewhere, and their labels here
+                here = _found(file, said, re.sub(r"\bimages\b", "labels", one))
+                labels += _labels_below(here) if here else []
                 continue
             pictures = _listed(here) if here.endswith(".txt") else _below(here, SUFFIXES)
             of_split = _texts_of(here, pictures)
             images += pictures
             labels += of_split
             split |= dict.fromkeys((*pictures, *of_split), key)
+    if not images and not labels and not {*_SPLITS} & {*said}:
+        home = os.path.dirname(os.path.abspath(file))
+        labels += _labels_below(home)
+        images += _below(home, SUFFIXES)
     if not images and not labels:
         labels += (name for name in look.of(".txt") if may_be_label(name))
         images += look.of(*SUFFIXES)
@@ -151,6 +165,8 @@ def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
     root = said.get("path")
     root = root if isinstance(root, str) else ""
     for base in (os.path.join(home, root), home):
+        if "*" in folder:
+            folder = os.path.dirname(folder.partition("*")[0])
         for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
             there = os.path.normpath(os.path.join(base, name))
             if os.path.exists(there):
@@ -172,13 +188,17 @@ def _texts_of(here: str, images: Iterable[str]) -> list[str]:
     """The label files of images: in a folder ``labels`` for ``images``, else beside them."""
     folder = None if here.endswith(".txt") else _other(here, "images", "labels")
     if folder is not None and os.path.isdir(folder):
-        return [name for name in _below(folder, (".txt",)) if may_be_label(name)]
+        return _labels_below(folder)
     found = []
     for image in images:
         stem = os.path.splitext(image)[0] + ".txt"
         labels = _other(stem, "images", "labels") or stem
         found += [labels] if os.path.isfile(labels) else []
     return found
+
+
+def _labels_below(folder: str) -> list[str]:
+    return [name for name in _below(folder, (".txt",)) if may_be_label(name)]
 
 
 def _other(path: str, mine: str, theirs: str) -> str | None:
@@ -196,7 +216,7 @@ def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
             os.path.join(here, name)
             for here, _, names in os.walk(folder)
             for name in names
-            if name.lower().endswith(suffixes) and not name.startswith(".")
+            if name.lower().removesuffix(PACKED).endswith(suffixes) and not name.startswith(".")
         )
     )
 
@@ -236,7 +256,7 @@ def _listed_names(names: Any) -> list[Any]:
 
 def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[int, int] | None]:
     """Names of classes and the shape of key points, as a description has them."""
-    names = said["names"]
+    names = said.get("names", [])
     try:
         pairs = names.items() if isinstance(names, dict) else enumerate(_listed_names(names))
         known = {int(number): str(name) for number, name in pairs}

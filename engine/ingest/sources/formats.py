@@ -50,11 +50,12 @@ _PACKED = {
 
 
 def by_extension(path: str) -> str | None:
-    """The format an extension stands for; ``.csv.gz`` and ``.jsonl.zst`` count by the inner one."""
+    """The format an extension stands for; ``.csv.gz`` counts by the inner one."""
     suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
     if suffixes and suffixes[-1] in (".gz", ".zst"):
         inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None
-        return inner if inner in ("csv", "ndjson", "trec") else None
+        json = ("json",) if suffixes[-1] == ".gz" else ()
+        return inner if inner in ("csv", "ndjson", "trec", *json) else None
     return EXTENSIONS.get(suffixes[-1]) if suffixes else None
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import mmap
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,7 @@ from .source import SEGMENTED, Source
 
 _HEAD = 1 << 16
 _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
+_PACKED = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -124,11 +127,14 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
 
 
 def _map(name: str) -> Any:
-    """A memory map of the file, without a byte-order mark."""
+    """A memory map of the file, or what was compressed in it, without a byte-order mark."""
+    mapped: Any
     try:
         with open(name, "rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
+        if mapped[:2] == _PACKED:
+            mapped = gzip.decompress(mapped)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         raise ReadError(f"{name}: cannot be read: {error}.") from None
     return mapped[3:] if mapped[:3] == _BOM else mapped
 

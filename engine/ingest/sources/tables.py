@@ -12,7 +12,7 @@ import polars as pl
 from evalengine.forked import refuse_cut_off
 from evalengine.schemas.errors import OptionError, ReadError
 
-from ..annotations.titles import SUFFIXES
+from ..annotations.titles import may_be_annotations
 from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
@@ -95,7 +95,7 @@ def _open_paths(
         table = open_table(paths[0], room)
         if table is not None:
             return table
-    if all(path.lower().endswith(SUFFIXES) or os.path.isdir(path) for path in paths):
+    if all(may_be_annotations(path) or os.path.isdir(path) for path in paths):
         from ..annotations.opening import open_annotations
         from ..annotations.registry import recognised
 

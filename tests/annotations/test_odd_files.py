@@ -1,0 +1,145 @@
+"""Files as editors, archives and other tools leave them: the same numbers, or a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from annotations.test_same_numbers import numbers, written
+from annotations.writers import WRITERS, images, write_coco, write_voc, write_yolo
+
+import evalengine as ee
+
+SUFFIXES = (".txt", ".xml", ".json", ".csv")
+
+
+def files_of(path: Path) -> list[Path]:
+    some = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    return [one for one in some if one.suffix in SUFFIXES]
+
+
+def renamed(path: Path, name: Callable[[Path], Path]) -> Path:
+    for file in files_of(path):
+        new = name(file)
+        file.rename(new)
+        path = new if file == path else path
+    return path
+
+
+def rewritten(path: Path, text: Callable[[bytes], bytes]) -> Path:
+    for file in files_of(path):
+        file.write_bytes(text(file.read_bytes()))
+    return path
+
+
+def packed(path: Path) -> Path:
+    rewritten(path, gzip.compress)
+    return renamed(path, lambda file: Path(f"{file}.gz"))
+
+
+def from_windows(path: Path) -> Path:
+    """A byte-order mark, its ends of lines, blank lines, and a suffix in capitals."""
+    rewritten(path, lambda text: b"\xef\xbb\xbf" + (text + b"\n \n").replace(b"\n", b"\r\n"))
+    return renamed(path, lambda file: file.with_suffix(file.suffix.upper()))
+
+
+@pytest.mark.parametrize("change", [from_windows, packed])
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_same_numbers(name: str, change: Callable[[Path], Path], tmp_path: Path) -> None:
+    sides = written(name, tmp_path)
+    want = numbers(*sides)
+    assert numbers(*map(change, sides)) == want
+
+
+def test_yolo_with_comments_float_classes_and_packed_labels(tmp_path: Path) -> None:
+    sides = written("yolo", tmp_path)
+    want = numbers(*sides)
+
+    def odd(text: bytes) -> bytes:
+        lines = (line.split() for line in text.splitlines())
+        return b"# mine\n" + b"".join(b"\t".join([w[0] + b".0", *w[1:]]) + b"\n" for w in lines)
+
+    assert numbers(*(rewritten(side, odd) for side in sides)) == want
+    assert numbers(*(packed(side) for side in sides)) == want
+
+
+def test_names_with_dots(tmp_path: Path) -> None:
+    """What stands behind a dot in a name is no file extension."""
+    (tmp_path / "a").mkdir()
+    some = {found: images(1, found=found) for found in (True, False)}
+    for side in some.values():
+        for i, image in enumerate(side):
+            image.stem = f"cam.{i % 2}.take {i}"
+    found = write_yolo(tmp_path / "a", some[True], found=True)
+    truth = write_yolo(tmp_path / "a", some[False], found=False)
+    want = numbers(
+        write_coco(tmp_path, some[True], found=True), write_coco(tmp_path, some[False], found=False)
+    )
+    assert numbers(found, truth) == want
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        "val: elsewhere/images/val\n",
+        "val: images/val/*.jpg\n",
+        "train: images/val\nval: images/val\n",
+        "",
+    ],
+)
+def test_descriptions_of_data_sets(described: str, tmp_path: Path) -> None:
+    found, truth = written("yolo", tmp_path)
+    want = numbers(found, truth)
+    (truth / "data.yaml").write_text(f"{described}names: ['a, b', 'c: d', '# e', f]\n")
+    if "elsewhere" in described:
+        (truth / "elsewhere").mkdir()
+        shutil.move(truth / "labels", truth / "elsewhere" / "labels")
+        sizes = pl.DataFrame(
+            [(one.stem, one.width, one.height) for one in images(0, found=False)],
+            schema=["datum_id", "width", "height"],
+            orient="row",
+        )
+        assert numbers(found, truth / "data.yaml", datums=sizes) == want
+        return
+    assert numbers(found, truth / "data.yaml") == want
+    (truth / "data.yaml").write_text(f"{described}nc: 4\n")
+    assert numbers(found, truth) == want
+
+
+def test_boxes_without_width_and_beyond_the_image(tmp_path: Path) -> None:
+    some = {found: images(2, found=found) for found in (True, False)}
+    for side in some.values():
+        for image in side:
+            image.boxes = [
+                (label, x0 - 8, y0, x0 - 8 if k % 3 == 0 else x1 + 16, y1, score)
+                for k, (label, x0, y0, x1, y1, score) in enumerate(image.boxes)
+            ]
+    want = None
+    for write in (write_coco, write_yolo, write_voc):
+        folder = tmp_path / write.__name__
+        folder.mkdir()
+        got = numbers(*(write(folder, some[found], found=found) for found in (True, False)))
+        want = want or got
+        assert got == pytest.approx(want, abs=1e-12)
+
+
+def test_a_line_with_a_comma_too_many_is_named(tmp_path: Path) -> None:
+    found, truth = written("open-images", tmp_path)
+    truth.write_text(truth.read_text().replace("img 003,", "img, 003,"))
+    with pytest.raises(ee.ReadError, match=r"boxes.csv, line \d+: more fields than the header's 9"):
+        ee.score(found, truth)
+
+
+def test_a_table_of_datums_that_has_none(tmp_path: Path) -> None:
+    found, truth = written("voc", tmp_path)
+    names = pl.DataFrame({"datum_id": [f"{one.stem}.jpg" for one in images(0, found=False)]})
+    for limit in (None, "1TiB"):
+        with pytest.raises(ee.InputError, match=r"no datum_id of the table .*'img 0") as refused:
+            ee.score(found, truth, datums=names, memory_limit=limit)
+        assert "id_format=['extension']" in str(refused.value)
+    card = ee.score(found, truth, datums=names, id_format=["extension"], dialect="coco")
+    assert card.value("AP50") > 0
