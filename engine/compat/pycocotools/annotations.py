@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.keypoints import Points
 from ...schemas.errors import InputError
 
 Array = np.ndarray[Any, Any]
@@ -106,3 +107,26 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
         odd = [not all(four) for four in finite.tolist()]
         refuse(rows, odd, "whose 'bbox' is not four finite numbers", what)
     return found
+
+
+def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
+    """Keypoints of rows.
+
+    Args:
+        rows: n of them.
+        k: how many each has.
+        what: what the rows are called.
+
+    Raises:
+        InputError: rows that have another number, or numbers that are not finite.
+    """
+    given = column(rows, "keypoints", what)
+    odd = [not hasattr(one, "__len__") or len(one) != 3 * k for one in given]
+    refuse(rows, odd, f"whose 'keypoints' are not {k} times x, y and visibility", what)
+    try:
+        found = np.fromiter(chain.from_iterable(given), np.float64, 3 * k * len(given))
+    except (TypeError, ValueError, OverflowError):
+        found = np.array([_number(value) for one in given for value in one], np.float64)
+    wrong = ~np.isfinite(found.reshape(len(given), 3 * k)).all(axis=1)
+    refuse(rows, wrong.tolist(), "whose 'keypoints' are not finite", what)
+    return Points(np.arange(len(given) + 1, dtype=np.int64) * (3 * k), found)

@@ -28,7 +28,7 @@ class COCOeval:
     Args:
         cocoGt: the ground truths.
         cocoDt: the results.
-        iouType: what is compared: ``bbox`` or ``segm``.
+        iouType: what is compared: ``bbox``, ``segm`` or ``keypoints``.
 
     Attributes:
         params: what is looked at.
@@ -154,6 +154,8 @@ class COCOeval:
         """
         return self._evaluated().ious(imgId, catId)
 
+    computeOks = computeIoU
+
     @property
     def _gts(self) -> dict[tuple[Any, Any], list[Any]]:
         """(image id, category id) to ground truths, for evaluators that match by themselves."""
@@ -161,6 +163,8 @@ class COCOeval:
         for rows in found.values():
             for row in rows:
                 row["ignore"] = row.get("iscrowd", 0)
+                if self.params.iouType == "keypoints":
+                    row["ignore"] = row["num_keypoints"] == 0 or row["ignore"]
         return found
 
     @property

@@ -151,7 +151,7 @@ class Evaluation:
             sets,
             self.grid.images,
             list(params.catIds),
-            params.iouType,
+            params,
             apart=bool(params.useCats),
             threads=Threads(),
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...schemas.errors import OptionError, unknown
+from ...tasks.detection.sigmas import NAMED
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +18,17 @@ _DETECTION = {
     "areaRng": [[0**2, _SIDE**2], [0**2, 32**2], [32**2, 96**2], [96**2, _SIDE**2]],
     "areaRngLbl": ["all", "small", "medium", "large"],
 }
-_DEFAULTS = {"bbox": _DETECTION, "segm": _DETECTION}
+_KEYPOINTS = {
+    "maxDets": [20],
+    "areaRng": [[0**2, _SIDE**2], [32**2, 96**2], [96**2, _SIDE**2]],
+    "areaRngLbl": ["all", "medium", "large"],
+    "kpt_oks_sigmas": np.array(NAMED["coco"]),
+}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "bbox": _DETECTION,
+    "segm": _DETECTION,
+    "keypoints": _KEYPOINTS,
+}
 """``iouType`` -> attributes that differ by it."""
 
 
@@ -25,7 +36,7 @@ class Params:
     """What an evaluation looks at.
 
     Args:
-        iouType: ``bbox`` or ``segm``.
+        iouType: ``bbox``, ``segm`` or ``keypoints``.
 
     Attributes:
         imgIds: ids of the images.
@@ -37,6 +48,7 @@ class Params:
         areaRngLbl: their names.
         useCats: 1 where categories are told apart, else 0.
         iouType: what is compared.
+        kpt_oks_sigmas: float64 [k], of ``keypoints`` alone.
         useSegm: None; 0 or 1 are bbox and segm.
 
     Raises:
@@ -52,6 +64,7 @@ class Params:
     areaRngLbl: list[str]
     useCats: int
     useSegm: int | None
+    kpt_oks_sigmas: Any
 
     def __init__(self, iouType: str = "segm") -> None:
         if iouType not in _DEFAULTS:

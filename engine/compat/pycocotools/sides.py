@@ -18,9 +18,11 @@ from ...geometry.masks import Masks
 from ...kernels.boxes import Piece
 from ...tally.datums import Datums, Labels, lie_close
 from ...tasks.detection.encode import Batch, Side
+from ...tasks.detection.keypoints import shapes_of
 from ...tasks.detection.layers import Shapes
 from ...tasks.workers import Workers
-from .annotations import Annotation, boxes, column, numbers, refuse
+from .annotations import Annotation, boxes, column, numbers, points, refuse
+from .params import Params
 from .regions import masks_of, of_boxes, of_masks
 
 if TYPE_CHECKING:
@@ -141,7 +143,7 @@ def meet(
     sets: tuple[COCO, COCO],
     images: Sequence[Any],
     categories: Sequence[Any],
-    kind: str,
+    params: Params,
     *,
     apart: bool,
     threads: Workers,
@@ -152,7 +154,7 @@ def meet(
         sets: results and ground truths.
         images: ids, one after the other.
         categories: likewise.
-        kind: what is compared, a key of :data:`KINDS`.
+        params: whose ``iouType``, a key of :data:`KINDS`, says what is compared.
         apart: whether categories are told apart.
         threads: where the work runs.
 
@@ -164,7 +166,7 @@ def meet(
         choose(coco, by_image, by_category, what, apart=apart)
         for coco, what in zip(sets, (RESULTS, TRUTHS), strict=True)
     )
-    ours_shown, theirs_shown = KINDS[kind](sets, (ours, theirs), threads)
+    ours_shown, theirs_shown = KINDS[params.iouType](sets, (ours, theirs), params, threads)
     plain = isinstance(ours_shown, Boxes) and ours_shown.told_area is None
     score = numbers(ours.rows, ours.score, "score", RESULTS)
     n_labels = len(categories) if apart else 1
@@ -175,7 +177,7 @@ def meet(
         ground_truths=_side(theirs, theirs_shown, np.zeros(0), plain=plain),
         single=False,
         crowd=np.array([*map(bool, map(methodcaller("get", "iscrowd"), theirs.rows))], np.bool_),
-        ignore=np.zeros(len(theirs.rows), np.bool_),
+        ignore=_set_aside(theirs_shown, len(theirs.rows)),
         area=_areas(theirs.rows, TRUTHS),
     )
     return Met(ours, theirs, batch, (ours_shown, theirs_shown))
@@ -205,7 +207,7 @@ class Boxes:
 
 
 class Regions(NamedTuple):
-    """Masks.
+    """Masks or keypoints.
 
     Attributes:
         shapes: what is compared.
@@ -229,6 +231,12 @@ def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
     return Side(chosen.datum, chosen.label, (piece,), shown.shapes, pl.DataFrame())
 
 
+def _set_aside(truths: Shown, n: int) -> Array:
+    """Ground truths that count for nothing, crowds aside, bool [n]."""
+    aside = truths.shapes.set_aside if isinstance(truths, Regions) else None
+    return np.zeros(n, np.bool_) if aside is None else aside
+
+
 def _areas(rows: Sequence[Annotation], what: str) -> Array:
     """What area ranges go by, float64 [n]."""
     return numbers(rows, column(rows, "area", what), "area", what)
@@ -244,7 +252,7 @@ def _told(area: Callable[[], Array], coco: COCO, rows: Sequence[Annotation], kin
 
 
 def _boxes(
-    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], threads: Workers
+    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], params: Params, threads: Workers
 ) -> tuple[Boxes, Boxes]:
     """Boxes as they are given."""
     if sets[0].results != "bbox":
@@ -257,7 +265,7 @@ def _boxes(
 
 
 def _masks(
-    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], threads: Workers
+    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], params: Params, threads: Workers
 ) -> tuple[Regions, Regions]:
     """Masks, polygons being drawn on their images."""
     if sets[0].results != "segmentation":
@@ -298,7 +306,34 @@ def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
             refuse(side.rows, mine.tolist(), why, what)
 
 
-Kind = Callable[[tuple["COCO", "COCO"], tuple[Chosen, Chosen], Workers], tuple[Shown, Shown]]
+def _keypoints(
+    sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], params: Params, threads: Workers
+) -> tuple[Regions, Regions]:
+    """Keypoints, held against each other by ``kpt_oks_sigmas``."""
+    sigmas = np.asarray(params.kpt_oks_sigmas, np.float64)
+    ours, theirs = (
+        points(side.rows, sigmas.size, what)
+        for side, what in zip(chosen, (RESULTS, TRUTHS), strict=True)
+    )
+    rows = chosen[1].rows
+    n_labels = int(max(side.label.max(initial=-1) for side in chosen)) + 1
+    found, truths = shapes_of(
+        ours,
+        theirs,
+        boxes(rows, TRUTHS),
+        _areas(rows, TRUTHS),
+        numbers(rows, column(rows, "num_keypoints", TRUTHS), "num_keypoints", TRUTHS),
+        chosen[1].label,
+        np.full(n_labels, sigmas.size),
+        (np.zeros(n_labels, np.int64), (sigmas * 2) ** 2),
+    )
+    told = _told(lambda: found.area, sets[0], chosen[0].rows, "keypoints")
+    return Regions(msgspec.structs.replace(found, told_area=told)), Regions(truths)
 
-KINDS: dict[str, Kind] = {"bbox": _boxes, "segm": _masks}
+
+Kind = Callable[
+    [tuple["COCO", "COCO"], tuple[Chosen, Chosen], Params, Workers], tuple[Shown, Shown]
+]
+
+KINDS: dict[str, Kind] = {"bbox": _boxes, "segm": _masks, "keypoints": _keypoints}
 """``iouType`` -> what of the rows is compared."""

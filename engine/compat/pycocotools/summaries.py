@@ -39,7 +39,12 @@ _DETECTION = (
     *(Line("recall", place) for place in range(3)),
     *(Line("recall", 2, area=size) for size in _SIZES),
 )
-SUMMARIES = {"bbox": _DETECTION, "segm": _DETECTION}
+_KEYPOINTS = tuple(
+    Line(of, cap=20, **chosen)
+    for of in ("precision", "recall")
+    for chosen in ({}, {"iou": 0.5}, {"iou": 0.75}, {"area": "medium"}, {"area": "large"})
+)
+SUMMARIES = {"bbox": _DETECTION, "segm": _DETECTION, "keypoints": _KEYPOINTS}
 """``iouType`` -> its lines."""
 
 _TITLES = {"precision": ("Average Precision", "(AP)"), "recall": ("Average Recall", "(AR)")}

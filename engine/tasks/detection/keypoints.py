@@ -125,34 +125,65 @@ def as_keypoints(
         for table in tables
     )
     n_points = _n_points((ours, theirs), codes, len(labels), origins)
-    variance_at, variance = sigmas.variances(labels, n_points)
+    own = _boxes(tables[1])
+    told = None
+    if NUM_KEYPOINTS.name in tables[1].columns:
+        told = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    area = _areas(frames, own, origins[1])
+    variances = sigmas.variances(labels, n_points)
+    made = shapes_of(ours, theirs, own, area, told, codes[1], n_points, variances)
+    _note_unlabelled(frames, made[1].set_aside)
+    return made
+
+
+def shapes_of(
+    ours: Points,
+    theirs: Points,
+    boxes: Array,
+    area: Array,
+    told: Array | None,
+    label: Array,
+    n_points: Array,
+    variances: tuple[Array, Array],
+) -> tuple[Shapes, Shapes]:
+    """Predictions and ground truths as what is compared.
+
+    Args:
+        ours: points of the predictions.
+        theirs: points of the ground truths.
+        boxes: float64 [m, 4], x, y, width and height of each ground truth's box, NaN without one.
+        area: float64 [m], what its distances are held against.
+        told: float64 [m], how many labelled points it is said to have, NaN where that is not said;
+            None where it is said of none.
+        label: int32 [m], its label.
+        n_points: int64 [labels], points of each label's rows.
+        variances: int64 [labels], where those of each label begin; float64, (2 sigma)^2 of every
+            point.
+    """
     around, _ = extents(*ours, True)
     of_truths, labelled = extents(*theirs, False)
-    own = _boxes(tables[1])
-    area = _areas(frames, own, labelled, origins[1])
     people = People(
         labelled,
-        area,
-        frozen(own, np.float64),
-        frozen(n_points[codes[1]], np.int64),
-        frozen(variance_at[codes[1]], np.int64),
-        variance,
+        frozen(area, np.float64),
+        frozen(boxes, np.float64),
+        frozen(n_points[label], np.int64),
+        frozen(variances[0][label], np.int64),
+        frozen(variances[1], np.float64),
     )
-    corners = np.concatenate([own[:, :2], own[:, :2] + own[:, 2:]], axis=1)
-    boxes = np.where((labelled > 0)[:, None], of_truths, corners)
+    corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
+    shown = np.where((labelled > 0)[:, None], of_truths, corners)
     unlabelled = labelled == 0
-    if NUM_KEYPOINTS.name in tables[1].columns:
-        told = tables[1][NUM_KEYPOINTS.name]
-        unlabelled = np.where(told.is_null().to_numpy(), unlabelled, (told == 0).fill_null(False))
-    _note_unlabelled(frames, int(unlabelled.sum()))
+    if told is not None:
+        unlabelled = np.where(np.isnan(told), unlabelled, told == 0)
     around_area = (around[:, 2] - around[:, 0]) * (around[:, 3] - around[:, 1])
     return (
         Shapes((KeypointLayer(around_area, ours),), around),
-        Shapes((KeypointLayer(area, theirs, people),), boxes, set_aside=unlabelled),
+        Shapes((KeypointLayer(area, theirs, people),), shown, set_aside=unlabelled),
     )
 
 
-def _note_unlabelled(frames: Frames, n: int) -> None:
+def _note_unlabelled(frames: Frames, unlabelled: Array | None) -> None:
+    n = 0 if unlabelled is None else int(unlabelled.sum())
     if n:
         words = (
             "row without a labelled keypoint counts",
@@ -203,11 +234,11 @@ def _boxes(frame: pl.DataFrame) -> Array:
     return found.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _areas(frames: Frames, boxes: Array, labelled: Array, origin: Origin) -> Array:
+def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
     """What distances of each person are held against, float64 [m].
 
     Raises:
-        InputError: people with labelled points that have neither an area nor a box.
+        InputError: people that have neither an area nor a box.
     """
     frame = frames.ground_truths
     if "area" in frame.columns:

@@ -1,0 +1,72 @@
+"""``iouType="keypoints"``: everything that pycocotools makes of odd files, to the bit."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from detection.pose_files import pose_files, pycocotools_of
+
+from evalengine import InputError
+from evalengine.compat.pycocotools.coco import COCO
+from evalengine.compat.pycocotools.cocoeval import COCOeval
+
+
+def evaluated(truths: Any, found: Any, sigmas: Any = None) -> tuple[COCOeval, str]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        ours = COCO()
+        ours.dataset = copy.deepcopy(truths)
+        ours.createIndex()
+        made = COCOeval(ours, ours.loadRes(copy.deepcopy(found)), "keypoints")
+        if sigmas is not None:
+            made.params.kpt_oks_sigmas = sigmas
+        made.evaluate()
+        made.accumulate()
+        made.summarize()
+    return made, said.getvalue()
+
+
+def same(ours: COCOeval, theirs: Any) -> None:
+    np.testing.assert_array_equal(ours.stats, theirs.stats)
+    for name in ("precision", "recall", "scores"):
+        np.testing.assert_array_equal(ours.eval[name], theirs.eval[name])
+    for mine, other in zip(ours.evalImgs, theirs.evalImgs, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            assert mine.keys() == other.keys()
+            for key, value in other.items():
+                np.testing.assert_array_equal(mine[key], value, err_msg=key)
+    assert ours.ious.keys() == theirs.ious.keys()
+    for key, value in theirs.ious.items():
+        np.testing.assert_array_equal(ours.ious[key], value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_everything_is_that_of_pycocotools(seed: int) -> None:
+    rng = np.random.default_rng([seed, 3])
+    k = int(rng.choice([17, 5]))
+    sigmas = None if k == 17 else rng.uniform(0.02, 0.2, k)
+    truths, found = pose_files(rng, k)
+    theirs = pycocotools_of(truths, found, sigmas)
+    ours, said = evaluated(truths, found, sigmas)
+    same(ours, theirs)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        theirs.summarize()
+    assert said.endswith(printed.getvalue())
+
+
+def test_rows_that_do_not_fit_are_named() -> None:
+    truths, found = pose_files(np.random.default_rng(1))
+    found[0]["keypoints"] = found[0]["keypoints"][:-3]
+    with pytest.raises(InputError, match=r"results: 1 of .* are not 17 times x, y and visibility"):
+        evaluated(truths, found)
+    truths, found = pose_files(np.random.default_rng(1))
+    del truths["annotations"][0]["num_keypoints"]
+    with pytest.raises(InputError, match=r"ground truths: .* without 'num_keypoints'"):
+        evaluated(truths, found)
