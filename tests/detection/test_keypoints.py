@@ -15,6 +15,7 @@ import pytest
 from detection.pose_files import File, Rows, pose_files, pycocotools_of
 
 import evalengine as ee
+from evalengine.ingest.sources.coco_rows import read_results
 from evalengine.tasks.detection.sigmas import NAMED
 
 NAMES = ["AP", "AP50", "AP75", "APmedium", "APlarge", "AR", "AR50", "AR75", "ARmedium", "ARlarge"]
@@ -159,3 +160,25 @@ def test_sigmas_from_a_file(tmp_path: Path) -> None:
         ee.score(*sides, **POSE, keypoint_sigmas=given).to_coco()["stats"] for given in (path, None)
     )
     assert told == usual
+
+
+def test_keypoints_of_files_are_read_as_json_is(tmp_path: Path) -> None:
+    """Numbers of every form, spaces, empty lists, null and rows without."""
+    rng = np.random.default_rng(2)
+    numbers = (rng.normal(size=300) * 10.0 ** rng.integers(-30, 30, 300)).tolist()
+    texts = [
+        json.dumps(numbers[i : i + 3], separators=(sep, ":"))
+        for i, sep in zip(range(0, 300, 3), [",", ", "] * 50, strict=True)
+    ]
+    given = [*texts, "[]", "null", "[ 1, -2E+3 ,\t4e-1 ]", "[7,8,9]"]
+    box = '"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [1, 2, 3, 4]'
+    rows = [f'{{{box}, "keypoints": {text}}}' for text in given] + [f"{{{box}}}"]
+    path = tmp_path / "found.json"
+    path.write_text("[" + ",".join(rows) + "]")
+    with path.open("rb") as file:
+        read = read_results(file.read(), "found", wanted=frozenset({"keypoints"})).frame.collect()
+    assert read["keypoints"].to_list() == [*map(json.loads, given), None]
+    for odd in ('[1, "2", 3]', "[[1, 2, 3]]", "[1, null, 2]", '"1"', "[1, true, 2]"):
+        path.write_text(f'[{{{box}, "keypoints": {odd}}}]')
+        with pytest.raises(ee.InputError, match=r"result 0 .* field 'keypoints'"):
+            ee.score(path, path, iou_type="keypoints")

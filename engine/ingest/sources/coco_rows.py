@@ -80,7 +80,7 @@ _ROWS = {"result": (_Result, _LooseResult), "annotation": (_Annotation, _LooseAn
 _FIELDS: dict[str, tuple[Any, ...]] = {
     "segmentation": (("segmentation", msgspec.Raw, msgspec.Raw()),),  # as text
     "keypoints": (
-        ("keypoints", list[float] | None, None),
+        ("keypoints", msgspec.Raw, msgspec.Raw()),
         ("num_keypoints", float | None, None),
     ),
 }
@@ -221,7 +221,8 @@ def _columns(
             texts = [bytes(one.segmentation) or None for one in rows]
             columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
         if "keypoints" in row.__struct_fields__:
-            columns["keypoints"] = lists([one.keypoints for one in rows])
+            texts = [bytes(one.keypoints) for one in rows]
+            columns["keypoints"] = lists(texts, name, what, done)
             columns["num_keypoints"] = _numbers(rows, "num_keypoints")
         if what == "annotation":
             for flag in ("iscrowd", "ignore"):
