@@ -127,6 +127,7 @@ def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
         found = np.fromiter(chain.from_iterable(given), np.float64, 3 * k * len(given))
     except (TypeError, ValueError, OverflowError):
         found = np.array([_number(value) for one in given for value in one], np.float64)
-    wrong = ~np.isfinite(found.reshape(len(given), 3 * k)).all(axis=1)
-    refuse(rows, wrong.tolist(), "whose 'keypoints' are not finite", what)
+    finite = np.isfinite(found.reshape(len(given), 3 * k))
+    odd = [not all(row) for row in finite.tolist()] if not finite.all() else []
+    refuse(rows, odd, "whose 'keypoints' are not finite", what)
     return Points(np.arange(len(given) + 1, dtype=np.int64) * (3 * k), found)

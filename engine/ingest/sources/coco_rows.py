@@ -221,8 +221,8 @@ def _columns(
             texts = [bytes(one.segmentation) or None for one in rows]
             columns["segmentation"] = pl.Series(texts, dtype=pl.Binary)
         if "keypoints" in row.__struct_fields__:
-            texts = [bytes(one.keypoints) for one in rows]
-            columns["keypoints"] = lists(texts, name, what, done)
+            numbers = [bytes(one.keypoints) for one in rows]
+            columns["keypoints"] = lists(numbers, name, what, done)
             columns["num_keypoints"] = _numbers(rows, "num_keypoints")
         if what == "annotation":
             for flag in ("iscrowd", "ignore"):
