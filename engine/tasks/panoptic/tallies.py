@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...schemas.results import frame_schema
+from ...schemas.results import empty_frame, frame_schema
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_seconds
@@ -80,7 +80,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     present = np.zeros(len(batch.datums), np.int8)
     present[~batch.found.present] = 1
     present[~batch.truth.present] = 2
-    outcomes = _outcomes(batch, matched) if "outcomes" in needs else None
+    listed = _outcomes(batch, matched) if "outcomes" in needs else None
     seconds = {"match": read - begun, "measure": time.perf_counter() - read}
     return Tallies(
         batch.datums,
@@ -88,7 +88,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         segments,
         stats_from(present, segments),
         present,
-        outcomes,
+        listed,
         seconds,
     )
 
@@ -189,6 +189,13 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
     return _in_order(pl.DataFrame(made).cast(schema))  # type: ignore[arg-type]
 
 
+def outcomes(tallies: Tallies) -> pl.DataFrame:
+    """The ``outcomes`` frame, without rows where nothing was asked for."""
+    if tallies.outcomes is not None:
+        return tallies.outcomes
+    return empty_frame("outcomes", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+
+
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     keys = ["datum_id", "segment_id", "matched_annotation_id"]
     return frame.sort(keys, nulls_last=True, maintain_order=True)
@@ -228,8 +235,8 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     present = np.empty(len(datums), np.int8)
     for part, code in zip(parts, of_datum, strict=True):
         present[code] = part.present
-    outcomes = [part.outcomes for part in parts if part.outcomes is not None]
-    filled = [frame for frame in outcomes if frame.height] or outcomes[:1]
+    listed = [part.outcomes for part in parts if part.outcomes is not None]
+    filled = [frame for frame in listed if frame.height] or listed[:1]
     return Tallies(
         datums,
         labels,

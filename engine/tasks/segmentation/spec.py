@@ -1,9 +1,11 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
-from ...tally.pixels import PixelDraws
+from ...tally.pixels import PixelDraws, PixelView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
+from ..counted_views import cells_per_group, frames_of, view_of
 from ..task import LateNotes, PageFrame, Task
+from .confusion import confusion_frame
 from .contents import contents, with_regions
 from .explaining import explain
 from .fitting import fit
@@ -11,7 +13,6 @@ from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, label_notes, merge, tally
-from .views import cells_per_group, own_frames, view
 
 TASK = Task(
     name="segmentation",
@@ -20,9 +21,9 @@ TASK = Task(
     fit=fit,
     tally=tally,
     merge=merge,
-    view=view,
+    view=view_of(PixelView, "pixels"),
     cells_per_group=cells_per_group,
-    own_frames=own_frames,
+    own_frames=frames_of(confusion_frame),
     explain=explain,
     samples=samples,
     losses=losses,

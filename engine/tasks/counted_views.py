@@ -1,0 +1,71 @@
+"""Views of tallies of counts by datum and label, and the frames that are not made of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .per_datum import per_datum_frame
+from .task import OwnFrames, View
+from .workers import Workers
+
+Array = np.ndarray[Any, Any]
+
+
+def view_of(kind: Callable[..., Any], field: str) -> View:
+    """How a tally is seen by groups of datums, of tallies with counts.
+
+    Args:
+        kind: the view, a :class:`~evalengine.tally.counted_rows.CountsView`.
+        field: of the tally, that has the counts; it has ``labels`` and ``stats`` beside.
+    """
+
+    def view(
+        tallies: Any,
+        settings: Any,
+        group: Array | None = None,
+        n_groups: int = 1,
+        weights: Array | None = None,
+        threads: Workers | None = None,
+    ) -> Any:
+        counts = getattr(tallies, field)
+        groups = {"group": group, "n_groups": n_groups, "weights": weights}
+        return kind(counts, tallies.labels, tallies.stats, **groups)
+
+    return view
+
+
+def frames_of(
+    crossings: Callable[..., pl.DataFrame], **kept: Callable[[Any], pl.DataFrame]
+) -> OwnFrames:
+    """The confusion matrix, the values of single datums, and frames that the tally holds.
+
+    Args:
+        crossings: the frame ``confusion`` of a slice column, its group names and view.
+        **kept: frame -> how it comes from the tally.
+    """
+
+    def own_frames(
+        frame: str,
+        tallies: Any,
+        settings: Any,
+        each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
+        *,
+        cuts: Mapping[str, set[int | None]],
+    ) -> pl.DataFrame:
+        if frame == "confusion":
+            return pl.concat(each_view(crossings))
+        if frame in kept:
+            return kept[frame](tallies)
+        everything: dict[str, set[int | None]] = {need: {None} for need in tallies.stats.columns}
+        return per_datum_frame(tallies.stats, tallies.datums, everything)
+
+    return own_frames
+
+
+def cells_per_group(tallies: Any, settings: Any) -> int:
+    """Numbers of one group of datums."""
+    return 8 * (len(tallies.labels) + 1)
