@@ -157,7 +157,7 @@ def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
 
 DETECTION_DIALECTS = (
     "standard", "coco", "valor", "valor-docs", "valor-lite", "lvis", "lvis-fixed",
-    "voc2007", "voc2012", "voc-detectron2",
+    "voc2007", "voc2012", "voc-detectron2", "voc-mmdetection",
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ MATLAB_TENTHS = [*TENTHS[:6], 0.6, 0.7, 0.8, 0.9, 1.0]
 RULES = {
     "voc2007": VocRules(MATLAB_TENTHS),
     "voc2012": VocRules(),
+    "voc-mmdetection": VocRules(pixel=0.0),
     "voc-detectron2": VocRules(TENTHS, above=True, decimals=(3, 1)),
 }
 

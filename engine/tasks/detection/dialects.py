@@ -266,6 +266,13 @@ DIALECTS = {
             ),
         ),
         Dialect(
+            name="voc-mmdetection",
+            task="detection",
+            about="mmdetection's eval_map of VOC 2012: as voc2012, on boxes without the pixel more.",
+            rules=msgspec.structs.replace(_VOC_RULES, every_point=True, whole_pixels=False),
+            defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
             name="tidecv",
             task="detection",
             about="tidecv 1.0.1: TIDE by its own match and arithmetic; other metrics as in coco.",
