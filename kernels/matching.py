@@ -13,7 +13,10 @@ word, so that one walk settles them together. The rules differ in what a predict
 - ``BEST``: its one best ground truth, free or not (the first among equals): a true positive at the
   thresholds that the IoU reaches and at which no prediction before it is one with that ground
   truth, a false one where one is; an ignored ground truth is never used up. Source: the development
-  kits of Pascal VOC, ``VOCevaldet.m``.
+  kits of Pascal VOC, ``VOCevaldet.m``. What neither hits nor is ignored by that is held against the
+  crowd regions, which are no such ground truths: the first with a score above zero in one that is
+  regular is a true positive, the others are ignored. Source: Open Images' evaluation,
+  TensorFlow's ``per_image_evaluation``.
 - ``POOL``: the best ground truth that is still in the pool (the first among equals, even at IoU 0);
   both leave it, whatever the threshold. Predictions of a label that the datum's ground truths lack
   are left out of average precision. Source: Valor's metrics document, "Matching Ground Truths with
@@ -169,6 +172,14 @@ def _note(took: Array, taken: Any, i: int, ground_truth: int) -> None:
 
 
 @inner
+def _give(taker: Array, hits: Any, i: int, ground_truth: int) -> None:
+    """Write at which thresholds prediction ``i`` hit a ground truth, where asked for."""
+    for t in range(taker.shape[0]):
+        if (hits >> np.uint64(t)) & np.uint64(1):
+            taker[t, ground_truth] = i
+
+
+@inner
 def _reached(iou: float, thresholds: Array) -> int:
     """How many thresholds are at most ``iou``."""
     reached = 0
@@ -244,7 +255,9 @@ def match(
     for k in range(first, last):
         g0, g1 = g_start[k], g_start[k + 1]
         p0, p1 = p_start[k], p_start[k + 1]
+        crowds = False
         for g in range(g1 - 1, g0 - 1, -1):
+            crowds |= g_crowd[g]
             where[g_datum[g]] = g
             matched[g - g0] = none
             ious[g - g0] = 0.0
@@ -264,7 +277,7 @@ def match(
                     j = near
                     iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, False)
                 near += 1
-                if iou > own[p - p0]:
+                if iou > own[p - p0] and not (rule == BEST and g_crowd[j]):
                     own[p - p0] = iou
                     tied[p - p0] = j
         i = p0
@@ -328,10 +341,7 @@ def match(
                         wanted &= ~free
                         hits |= free
                         _note(took, free, i, j)
-                        if taker.size > 0:
-                            for t in range(n_thresholds):
-                                if (free >> np.uint64(t)) & one:
-                                    taker[t, j] = i
+                        _give(taker, free, i, j)
                 for c in range(n):
                     j = places[c]
                     free = ~g_regular[j] & wanted & reach[c]
@@ -383,10 +393,36 @@ def match(
                     hits = taken & g_regular[pick]
                     aside = taken & ~g_regular[pick]
                     _note(took, taken, i, pick)
-                    if taker.size > 0:
-                        for t in range(n_thresholds):
-                            if (hits >> np.uint64(t)) & one:
-                                taker[t, pick] = i
+                    _give(taker, hits, i, pick)
+                if rule == BEST and crowds:
+                    best = 0.0
+                    pick = np.int64(-1)
+                    near = pair_start[p] if given else np.int64(where[datum])
+                    while (
+                        near < pair_start[p + 1]
+                        if given
+                        else 0 <= near < g1 and g_datum[near] == datum
+                    ):
+                        if given:
+                            j = np.int64(pair_gt[near])
+                            iou = pair_iou[near]
+                        else:
+                            j = near
+                            iou = box_iou(xmin, ymin, xmax, ymax, area, g_boxes, g_area, j, True)
+                        near += 1
+                        if g_crowd[j] and iou > best:
+                            best = iou
+                            pick = j
+                    if pick >= 0:
+                        taken = prefix[_reached(best, thresholds)] & ~hits & ~aside
+                        _note(took, taken, i, pick)
+                        first_in = none
+                        if p_score[p] > 0.0:
+                            first_in = taken & g_regular[pick] & ~matched[pick - g0]
+                        matched[pick - g0] |= first_in
+                        hits |= first_in
+                        aside |= taken & ~first_in
+                        _give(taker, first_in, i, pick)
             for a in range(area_bits.size):
                 if area < area_ranges[a, 0] or area > area_ranges[a, 1]:
                     aside |= area_bits[a] & ~hits

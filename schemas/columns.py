@@ -52,7 +52,12 @@ BBOX = Column(
     "bbox", "list", "Four numbers in one list or array; box_format says in which order.",
     ("box", "boxes", "bounding_box"),
 )  # fmt: skip
-ISCROWD = Column("iscrowd", "flag", "1 for a region of many objects (COCO).", ("is_crowd", "crowd"))
+ISCROWD = Column(
+    "iscrowd",
+    "flag",
+    "1 for a region of many objects (COCO; Open Images' groups).",
+    ("is_crowd", "crowd", "is_group_of", "isgroupof", "group_of"),
+)
 AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
 IGNORE = Column(
     "ignore",

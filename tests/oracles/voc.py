@@ -89,6 +89,11 @@ def average_precision(
     if rules.levels is not None:
         reached = [max((p for r, p in points if r >= level), default=0.0) for level in rules.levels]
         return sum(reached) / len(reached)
+    return area_under(points)
+
+
+def area_under(points: Sequence[tuple[float, float]]) -> float:
+    """Area under the envelope of points (recall, precision) in rising order of recall."""
     total = before = 0.0
     for i, (recall, _) in enumerate(points):
         total += (recall - before) * max(p for _, p in points[i:])

@@ -1,7 +1,8 @@
-"""Open Images' CSV: a box a line, in shares of the image.
+"""Open Images' CSV: a box a line, in shares of the image; labels of images in files beside.
 
 The columns are those of https://storage.googleapis.com/openimages/web/download_v7.html, and of its
-challenge's submissions (``ImageId,PredictionString``).
+challenge's submissions (``ImageId,PredictionString``). Labels of images that somebody verified
+become lists of each image: those it shows, and those it does not.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _FLAGS = {
     "isoccluded": "is_occluded", "istruncated": "is_truncated", "isgroupof": "is_group_of",
     "isdepiction": "is_depiction", "isinside": "is_inside",
 }  # fmt: skip
+_GROUPS = "is_group_of"
 _EACH = 6  # fields of a detection in a PredictionString
 
 
@@ -36,12 +38,14 @@ def _kind(head: bytes) -> str | None:
     there = {*_columns(head)}
     if {"imageid", "labelname", *_CORNERS} <= there:
         return "boxes"
+    if {"imageid", "labelname", "confidence"} <= there and not there & {*_CORNERS}:
+        return "labels"
     return "submission" if there == {"imageid", "predictionstring"} else None
 
 
 def _detect(look: Look) -> bool:
     kinds = [_kind(head) for name, head in look.heads(".csv") if not _is_names(name)]
-    return bool(kinds) and None not in kinds
+    return bool({*kinds} - {"labels"}) and None not in kinds
 
 
 def _is_names(file: str) -> bool:
@@ -49,11 +53,13 @@ def _is_names(file: str) -> bool:
 
 
 def _read(look: Look) -> Annotations:
-    frames = []
+    readers = {"boxes": _boxes, "submission": _submission, "labels": _labels}
+    read: dict[str, list[pl.DataFrame]] = {kind: [] for kind in readers}
     for file, head in look.heads(".csv", most=len(look.files)):
-        if not _is_names(file):
-            made = _boxes(file) if _kind(head) == "boxes" else _submission(file)
-            frames.append(made)
+        kind = None if _is_names(file) else _kind(head)
+        if kind is not None:
+            read[kind].append(readers[kind](file))
+    frames = read["boxes"] + read["submission"]
     try:
         rows = pl.concat(frames)
     except pl.exceptions.PolarsError:
@@ -62,18 +68,62 @@ def _read(look: Look) -> Annotations:
         ) from None
     return Annotations(
         rows=rows,
-        datums=rows.select(pl.col("datum_id").unique(maintain_order=True)),
+        datums=_datums(rows, read["labels"]),
         labels=_names(look, rows),
         shares=True,
     )
 
 
-def _boxes(file: str) -> pl.DataFrame:
+def _datums(rows: pl.DataFrame, labels: list[pl.DataFrame]) -> pl.DataFrame:
+    """A row an image, with the lists of its labels where files of those are there."""
+    ids = pl.concat([rows["datum_id"], *(frame["datum_id"] for frame in labels)])
+    datums = ids.unique(maintain_order=True).to_frame()
+    if not labels:
+        return datums
+    lists = (
+        pl.concat(labels)
+        .group_by("datum_id")
+        .agg(
+            pl.col("label_value").filter("shown").alias("positive_labels"),
+            pl.col("label_value").filter(~pl.col("shown")).alias("negative_labels"),
+        )
+    )
+    empty = pl.lit([], pl.List(pl.String))
+    return datums.join(lists, on="datum_id", how="left", maintain_order="left").with_columns(
+        pl.col("positive_labels", "negative_labels").fill_null(empty)
+    )
+
+
+def _labels(file: str) -> pl.DataFrame:
+    """Labels of images, and whether each is shown; those nobody verified are left out."""
+    frame = _csv(file)
+    own = {name.strip().casefold(): name for name in frame.columns}
+    sure = frame[own["confidence"]].cast(pl.Float64, strict=False)
+    odd = sure.is_null() | (sure < 0) | (sure > 1)
+    if odd.any():
+        row = int(odd.arg_true()[0])
+        raise broken(
+            file, row + 2, f"column {own['confidence']!r} holds {frame[own['confidence']][row]!r}",
+            "1 says that the image shows the label, 0 that it does not.",
+        )  # fmt: skip
+    made = frame.select(
+        pl.col(own["imageid"]).alias("datum_id"),
+        pl.col(own["labelname"]).alias("label_value"),
+        pl.Series("shown", sure == 1),
+    )
+    return _stems(made.filter((sure == 0) | (sure == 1)))
+
+
+def _csv(file: str) -> pl.DataFrame:
     try:
         frame = pl.read_csv(file, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise _uneven(file, error) from None
-    frame = frame.filter(~pl.all_horizontal(pl.all().str.strip_chars("\r ").fill_null("") == ""))
+    return frame.filter(~pl.all_horizontal(pl.all().str.strip_chars("\r ").fill_null("") == ""))
+
+
+def _boxes(file: str) -> pl.DataFrame:
+    frame = _csv(file)
     own = {name.strip().casefold(): name for name in frame.columns}
     scored = next((own[name] for name in _SCORES if name in own), None)
     if scored is None and "confidence" in own:
@@ -100,6 +150,9 @@ def _boxes(file: str) -> pl.DataFrame:
                 f" ({int(odd.sum()):,} such lines)", "Correct it.",
             )  # fmt: skip
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
+    if _GROUPS in numbers:  # -1 is unknown, of old sets: no group for all that is known
+        flags = [flag for flag in flags if flag.meta.output_name() != _GROUPS]
+        flags.append(pl.col(_GROUPS).fill_null(0).clip(0).cast(pl.Int64))
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
     empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
     return _stems(read.with_columns(flags).drop(empty).select(*first, pl.exclude(first)))

@@ -19,6 +19,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             ``best`` (Pascal VOC).
         from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
         crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
+        crowd_counts: crowd regions are ground truths to be found, each by one prediction; otherwise
+            they are ignored.
         ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
             they match likewise.
         declared_only: rows of datums or labels that ``datums`` or ``labels`` do not declare are
@@ -52,7 +54,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         federated: predictions count only in datums in which their label was looked for: it is
             among the datum's ``positive_labels`` or ``negative_labels``, or has a ground truth
             there; and those that hit nothing are ignored where it is among ``partial_labels``.
-        needs_area: rows of no area, or an infinite one, are left out.
+            The lists that datums must have; none where all predictions count.
+        needs_area: sides whose rows of no area, or an infinite one, are left out.
         compares: what may be compared, by ``iou_type``.
         cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
             those beyond it take no part; otherwise it is of a datum and label.
@@ -62,6 +65,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     matching: str = "greedy"
     from_extent: bool = True
     crowd: bool = True
+    crowd_counts: bool = False
     ignore: bool = False
     declared_only: bool = False
     iou_ceiling: float = 1.0
@@ -78,8 +82,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     box_areas: bool = False
     region_areas: bool = False
     hulls: bool = False
-    federated: bool = False
-    needs_area: bool = False
+    federated: tuple[str, ...] = ()
+    needs_area: tuple[str, ...] = ()
     cap_of_datum: bool = False
     most_of_label: int = 0
     compares: tuple[str, ...] = ("bbox", "obb", "segm", "boundary")
@@ -149,6 +153,17 @@ _COCO_DEFAULTS = DetectionDefaults(
     max_detections=(1, 10, 100),
     area_ranges=_COCO_AREAS,
 )
+_OPEN_IMAGES_RULES = DetectionRules(
+    matching="best",
+    from_extent=False,
+    crowd_counts=True,
+    ignore=True,
+    declared_only=True,
+    every_point=True,
+    federated=("negative_labels",),
+    needs_area=("predictions",),
+)
+_OPEN_IMAGES_DEFAULTS = msgspec.structs.replace(_VOC_DEFAULTS, max_detections=(10_000,))
 _LVIS_RULES = msgspec.structs.replace(
     _COCO_RULES,
     crowd=False,
@@ -156,8 +171,8 @@ _LVIS_RULES = msgspec.structs.replace(
     declared_only=True,
     masks_first=True,
     box_areas=True,
-    federated=True,
-    needs_area=True,
+    federated=("negative_labels", "partial_labels"),
+    needs_area=("predictions", "ground_truths"),
     cap_of_datum=True,
 )
 _LVIS_DEFAULTS = DetectionDefaults(
@@ -268,9 +283,23 @@ DIALECTS = {
         Dialect(
             name="voc-mmdetection",
             task="detection",
-            about="mmdetection's eval_map of VOC 2012: as voc2012, on boxes without the pixel more.",
+            about="mmdetection's eval_map of VOC 2012: as voc2012, but xmax is an edge, no pixel.",
             rules=msgspec.structs.replace(_VOC_RULES, every_point=True, whole_pixels=False),
             defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
+            name="openimages",
+            task="detection",
+            about="Open Images' challenge: groups of objects, and labels known of each image.",
+            rules=_OPEN_IMAGES_RULES,
+            defaults=_OPEN_IMAGES_DEFAULTS,
+        ),
+        Dialect(
+            name="openimages-v2",
+            task="detection",
+            about="Open Images V2's metric: groups need not be found, every prediction counts.",
+            rules=msgspec.structs.replace(_OPEN_IMAGES_RULES, crowd_counts=False, federated=()),
+            defaults=_OPEN_IMAGES_DEFAULTS,
         ),
         Dialect(
             name="tidecv",

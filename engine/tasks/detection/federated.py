@@ -34,8 +34,9 @@ def taking_part(
     ours, theirs = sides
     kept = np.ones(ours.row.size, np.bool_)
     lenient = np.zeros(0, np.bool_)
-    if rules.needs_area:
+    if GROUND_TRUTHS in rules.needs_area:
         theirs = theirs.where(_is_area(annotated_areas(batch, theirs)))
+    if PREDICTIONS in rules.needs_area:
         kept = _is_area(ours.area)
     if batch.listed is not None:
         of = batch.listed

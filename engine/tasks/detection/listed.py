@@ -18,7 +18,6 @@ from .dialects import DetectionRules
 Array = np.ndarray[Any, Any]
 
 _LISTS = ("positive_labels", "negative_labels", "partial_labels")
-_NEEDED = ("negative_labels", "partial_labels")
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules
     if not rules.federated:
         return None
     table = frames.datums
-    missing = [name for name in _NEEDED if table is None or name not in table.columns]
+    missing = [name for name in rules.federated if table is None or name not in table.columns]
     if table is None or missing:
         lists = " and ".join(map(repr, missing))
         raise InputError(

@@ -197,7 +197,9 @@ def match(
     counted = np.empty((len(words), m), np.uint64)
 
     crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
-    set_aside = crowd | ground_truths.laid(batch.ignore)
+    set_aside = ground_truths.laid(batch.ignore)
+    if not rules.crowd_counts:
+        set_aside = crowd | set_aside
     annotated = annotated_areas(batch, ground_truths)
     score = predictions.score
     order = np.empty(n, np.int32)

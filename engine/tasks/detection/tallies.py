@@ -180,7 +180,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     if overlapping:
         at = settings.pr_curve_iou_threshold
         lowest = _lowest(settings, needs)
-        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads, near)
+        crowd = matched.ground_truths.laid(batch.crowd) if settings.rules.crowd_counts else None
+        pairs = find_pairs(matched, batch.labels, len(batch.datums), lowest, threads, near, crowd)
         if needs & _ERRORS:
             errors = find_errors(
                 batch, matched, pairs, near, settings, threads, shown="shown errors" in needs

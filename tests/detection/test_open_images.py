@@ -1,0 +1,207 @@
+"""The dialects of Open Images against a slow oracle of TensorFlow's published rules.
+
+2,100 seeds were compared with it when the dialects were made.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from oracles.open_images import average_precision
+
+import evalengine as ee
+
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+WEIGHTS = {"openimages": 1, "openimages-v2": 0}
+
+
+def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Predictions, ground truths and images: groups, difficult ones, ties, boxes without area."""
+    r = np.random.default_rng(seed)
+    labels = [f"{seed:04} {name}" for name in "abc"[: int(r.integers(1, 4))]]
+    images = [f"{seed:04} {i}" for i in range(int(r.integers(1, 5)))]
+    size = int(r.choice([3, 6, 20]))
+
+    def row(low: int, **more: Any) -> dict[str, Any]:
+        near = r.integers(0, size, 2)
+        far = near + r.integers(low, size, 2)
+        corners = (float(x) / 64 for x in (*near, *far))
+        named = {"datum_id": str(r.choice(images)), "label_value": str(r.choice(labels))}
+        return named | dict(zip(CORNERS, corners, strict=True)) | more
+
+    hard, many = float(r.choice([0, 0.2])), float(r.choice([0, 0.3, 0.7]))
+    truths = [
+        row(1, difficult=int(r.random() < hard), is_group_of=0) for _ in range(r.integers(1, 12))
+    ]
+    for truth in truths:
+        if not truth["difficult"]:
+            truth["is_group_of"] = int(r.random() < many)
+    tied = bool(r.random() < 0.5)
+    found = []
+    for _ in range(int(r.integers(1, 40))):
+        one = row(0 if r.random() < 0.1 else 1)
+        if r.random() < 0.6:
+            one = {**truths[int(r.integers(len(truths)))]}
+            shift = r.integers(0, 3, 2) / 64 * (r.random() < 0.5)
+            one["xmin"], one["ymax"] = one["xmin"] - shift[0], one["ymax"] + shift[1]
+        one["score"] = float(r.integers(0, 5) / 4 if tied else r.random())
+        found.append({k: one[k] for k in ("datum_id", "label_value", *CORNERS, "score")})
+    lists = [
+        {"datum_id": image}
+        | {
+            name: [label for label in labels if r.random() < 0.3]
+            for name in ("positive_labels", "negative_labels")
+        }
+        for image in images
+    ]
+    return found, truths, lists
+
+
+def compare(dialect: str, seeds: range, **options: Any) -> None:
+    """AP of every label against the oracle."""
+    every = zip(*map(drawn, seeds), strict=True)
+    found, truths, lists = (list(chain.from_iterable(parts)) for parts in every)
+    schema = dict.fromkeys(("positive_labels", "negative_labels"), pl.List(pl.String))
+    datums = pl.DataFrame(lists, schema_overrides=schema)
+    ious = [0.5, 0.75]
+    given = pl.DataFrame(found), pl.DataFrame(truths)
+    options |= {"dialect": dialect, "datums": datums, "iou_thresholds": ious}
+    card = ee.score(*given, metrics=["AP"], **options)
+    rows = card.metrics.select("label_value", "iou_threshold", "value")
+    assert {*given[1]["label_value"]} <= {*rows["label_value"]}
+    for label, iou, value in rows.iter_rows():
+        ours: dict[str, Any] = {}
+        theirs: dict[str, Any] = {}
+        for one in found:
+            if one["label_value"] == label:
+                box = tuple(one[c] for c in CORNERS)
+                ours.setdefault(one["datum_id"], []).append((one["score"], box))
+        for one in truths:
+            if one["label_value"] == label:
+                flags = bool(one["difficult"]), bool(one["is_group_of"])
+                box = tuple(one[c] for c in CORNERS)
+                theirs.setdefault(one["datum_id"], []).append((box, *flags))
+        verified = None
+        if dialect == "openimages":
+            verified = {
+                one["datum_id"]
+                for one in lists
+                if label in one["positive_labels"] + one["negative_labels"]
+            }
+        want = average_precision(ours, theirs, iou, weight=WEIGHTS[dialect], verified=verified)
+        assert (value is None) == (want is None), (label, iou)
+        assert value == pytest.approx(want, abs=1e-12), (label, iou)
+
+
+@pytest.mark.parametrize("dialect", WEIGHTS)
+def test_random_tables(dialect: str) -> None:
+    compare(dialect, range(60))
+    compare(dialect, range(60, 75), convert_to="polygon")
+
+
+BOX = {"datum_id": "i", "label_value": "a", "xmin": 0.0, "ymin": 0.0, "xmax": 0.5, "ymax": 0.5}
+GROUP = BOX | {"xmin": 0.5, "xmax": 1.0, "IsGroupOf": 1}
+IN_GROUP = [BOX | {"xmin": 0.6, "xmax": 0.7, "score": score} for score in (0.5, 0.4, 0.3)]
+
+
+def ap(
+    dialect: str, found: list[dict[str, Any]], truths: list[dict[str, Any]], **lists: Any
+) -> Any:
+    """AP of label a, and all that was told."""
+    datums = {"datum_id": ["i"], "negative_labels": [[]]} | {k: [v] for k, v in lists.items()}
+    schema = dict.fromkeys([name for name in datums if name != "datum_id"], pl.List(pl.String))
+    sides = pl.DataFrame(found), pl.DataFrame(truths)
+    card = ee.score(*sides, dialect=dialect, datums=pl.DataFrame(datums, schema_overrides=schema))
+    return card.value("AP", label_value="a")
+
+
+def test_a_group_is_found_once_or_not_asked_for() -> None:
+    single = BOX | {"IsGroupOf": 0}
+    found = [*IN_GROUP, BOX | {"score": 0.1}]
+    assert ap("openimages", found, [single, GROUP]) == 1.0
+    assert ap("openimages", IN_GROUP, [single, GROUP]) == 0.5
+    assert ap("openimages-v2", found, [single, GROUP]) == 1.0
+    assert ap("openimages-v2", IN_GROUP, [GROUP]) is None
+
+
+def test_what_would_be_a_duplicate_may_lie_in_a_group() -> None:
+    around = GROUP | {"xmin": 0.0}
+    twice = [
+        BOX | {"score": 0.9},
+        BOX | {"score": 0.8},
+        BOX | {"ymin": 0.5, "ymax": 1, "score": 0.7},
+    ]
+    assert ap("openimages-v2", twice[:2], [BOX | {"IsGroupOf": 0}, around]) == 1.0
+    found = {row["outcome"] for row in outcomes(twice, [BOX | {"IsGroupOf": 0}, around])}
+    assert found == {"tp", "fp_hallucination"}
+
+
+def outcomes(found: list[dict[str, Any]], truths: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    datums = pl.DataFrame({"datum_id": ["i"], "negative_labels": [["x"]]})
+    sides = pl.DataFrame(found), pl.DataFrame(truths)
+    card = ee.score(*sides, dialect="openimages", datums=datums, metrics=["Outcomes"])
+    return card.frame("outcomes").rows(named=True)
+
+
+def test_labels_that_nobody_verified_do_not_count() -> None:
+    one = BOX | {"score": 0.5}
+    odd = BOX | {"label_value": "b", "score": 0.9, "datum_id": "j"}
+    lists = {"datum_id": ["i", "j"], "positive_labels": [[], []]}
+    for verified, value in ((["b"], 0.5), ([], 1.0)):
+        datums = pl.DataFrame(
+            lists | {"negative_labels": [[], verified]},
+            schema_overrides=dict.fromkeys(
+                ("positive_labels", "negative_labels"), pl.List(pl.String)
+            ),
+        )
+        sides = (
+            pl.DataFrame([one | {"label_value": "b"}, odd]),
+            pl.DataFrame([BOX | {"label_value": "b"}]),
+        )
+        card = ee.score(*sides, dialect="openimages", datums=datums)
+        assert card.value("AP", label_value="b") == value
+    with pytest.raises(ee.InputError, match="'negative_labels' missing"):
+        ee.score(pl.DataFrame([one]), pl.DataFrame([BOX]), dialect="openimages")
+
+
+def test_files_as_they_come(tmp_path: Path) -> None:
+    for side, files in FILES.items():
+        (tmp_path / side).mkdir()
+        for name, text in files.items():
+            (tmp_path / side / name).write_text(text)
+    sides = tmp_path / "found", tmp_path / "truth"
+    card = ee.score(*sides, dialect="openimages")
+    values = {label: card.value("AP", label_value=f"/m/{label}") for label in ("dog", "cat")}
+    assert values == {"dog": 0.5, "cat": 0.5}
+    (tmp_path / "truth" / "labels.csv").write_text("ImageID,LabelName,Confidence\na,/m/x,2\n")
+    with pytest.raises(ee.ReadError, match="1 says that the image shows the label"):
+        ee.score(*sides, dialect="openimages")
+
+
+FILES = {
+    "found": {
+        "found.csv": """\
+ImageID,LabelName,Score,XMin,XMax,YMin,YMax
+a,/m/dog,0.9,0.1,0.5,0.1,0.5
+a,/m/cat,0.8,0.2,0.4,0.2,0.4
+a,/m/cat,0.7,0.5,0.8,0.5,0.8
+a,/m/fish,0.7,0.5,0.8,0.5,0.8
+b,/m/cat,0.95,0.6,0.8,0.6,0.8
+c,/m/cat,0.99,0.6,0.8,0.6,0.8
+"""
+    },
+    "truth": {
+        "boxes.csv": """\
+ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf
+a,/m/dog,0.1,0.5,0.1,0.5,0
+a,/m/cat,0.2,0.9,0.2,0.9,1
+b,/m/dog,0.1,0.3,0.1,0.3,-1
+""",
+        "labels.csv": "ImageID,LabelName,Confidence\nb,/m/cat,0\nc,/m/dog,1\nc,/m/cat,0.5\n",
+    },
+}
