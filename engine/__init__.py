@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .compat.texts import bleu, rouge
     from .fusion.fuse import fuse
     from .ingest.annotations.converting import convert, convert_coco
+    from .ingest.annotations.hierarchy import expand_hierarchy
     from .ingest.sources.convert_trec import convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
@@ -63,6 +64,7 @@ _HOMES = {
     "convert": "ingest.annotations.converting",
     "convert_coco": "ingest.annotations.converting",
     "convert_trec": "ingest.sources.convert_trec",
+    "expand_hierarchy": "ingest.annotations.hierarchy",
     "Collector": "collector",
     "Options": "schemas.options",
     "Scorecard": "scorecard.card",
@@ -100,6 +102,7 @@ __all__ = [
     "convert",
     "convert_coco",
     "convert_trec",
+    "expand_hierarchy",
     "explain",
     "find_errors",
     "find_slices",

@@ -64,7 +64,7 @@ class Tables:
 
 def more_tables(dialect: str, ids: pl.Series, labels: pl.Series) -> dict[str, pl.DataFrame]:
     """Tables that a dialect asks for: every label was looked for, and some not exhaustively."""
-    if not dialect.startswith("lvis"):
+    if not dialect.startswith(("lvis", "openimages")):
         return {}
     every, ids = labels.unique().sort().implode(), ids.unique().sort()
     own = ids.cast(pl.String).str.split("#").list.first()  # of a repeated datum

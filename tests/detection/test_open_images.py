@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,44 @@ def test_labels_that_nobody_verified_do_not_count() -> None:
         ee.score(pl.DataFrame([one]), pl.DataFrame([BOX]), dialect="openimages")
 
 
+PETS = {"LabelName": "pet", "Subcategory": [{"LabelName": "dog"}]}
+TREE = {
+    "LabelName": "entity",
+    "Subcategory": [
+        {"LabelName": "animal", "Subcategory": [{"LabelName": "cat"}, PETS]},
+        {"LabelName": "owned", "Subcategory": [PETS], "Part": [{"LabelName": "purse"}]},
+        {"LabelName": "twice", "Subcategory": [{"LabelName": "owned", "Subcategory": [PETS]}]},
+    ],
+}
+
+
+def test_what_shows_a_class_shows_those_above() -> None:
+    """Lists as TensorFlow's tool makes them of the same tree."""
+    labels = ["dog", "cat", "owned", "animal"]
+    truth = pl.DataFrame({"datum_id": ["i"] * 4, "label_value": labels, "xmin": range(4)})
+    datums = pl.DataFrame(
+        {
+            "datum_id": ["i", "j"],
+            "positive_labels": [["pet"], []],
+            "negative_labels": [["animal"], []],
+        },
+        schema_overrides=dict.fromkeys(("positive_labels", "negative_labels"), pl.List(pl.String)),
+    )
+    rows, images = ee.expand_hierarchy(truth, TREE, datums=datums)
+    above = {x: rows.filter(pl.col("xmin") == x)["label_value"].to_list() for x in range(4)}
+    # a class that stands in the tree twice counts twice among those above
+    dog = ["dog", "pet", "animal", "pet", "owned", "pet", "owned", "twice"]
+    assert above == {0: dog, 1: ["cat", "animal"], 2: ["owned", "twice"], 3: ["animal"]}
+    assert images is not None
+    assert images["positive_labels"].to_list() == [["pet", "animal", "owned", "twice"], []]
+    assert [set(one) for one in images["negative_labels"]] == [
+        {"animal", "cat", "pet", "dog"},
+        set(),
+    ]
+    with pytest.raises(ee.InputError, match="1 label not in the hierarchy, first 'purse'"):
+        ee.expand_hierarchy(truth.with_columns(label_value=pl.lit("purse")), TREE)
+
+
 def test_files_as_they_come(tmp_path: Path) -> None:
     for side, files in FILES.items():
         (tmp_path / side).mkdir()
@@ -178,11 +217,25 @@ def test_files_as_they_come(tmp_path: Path) -> None:
     card = ee.score(*sides, dialect="openimages")
     values = {label: card.value("AP", label_value=f"/m/{label}") for label in ("dog", "cat")}
     assert values == {"dog": 0.5, "cat": 0.5}
+    tree = tmp_path / "tree.json"
+    tree.write_text(json.dumps({"LabelName": "all", "Subcategory": [ANIMALS]}))
+    rows, images = ee.expand_hierarchy(tmp_path / "truth", tree)
+    assert rows["label_value"].to_list().count("/m/animal") == rows.height / 2 == 3
+    assert images is not None
+    assert images["positive_labels"].to_list() == [
+        [],
+        [],
+        ["/m/dog", "/m/animal"],
+    ]
     (tmp_path / "truth" / "labels.csv").write_text("ImageID,LabelName,Confidence\na,/m/x,2\n")
     with pytest.raises(ee.ReadError, match="1 says that the image shows the label"):
         ee.score(*sides, dialect="openimages")
 
 
+ANIMALS = {
+    "LabelName": "/m/animal",
+    "Subcategory": [{"LabelName": f"/m/{x}"} for x in ("dog", "cat")],
+}
 FILES = {
     "found": {
         "found.csv": """\

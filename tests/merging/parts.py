@@ -157,7 +157,7 @@ def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
 
 DETECTION_DIALECTS = (
     "standard", "coco", "valor", "valor-docs", "valor-lite", "lvis", "lvis-fixed",
-    "voc2007", "voc2012", "voc-detectron2", "voc-mmdetection",
+    "voc2007", "voc2012", "voc-detectron2", "voc-mmdetection", "openimages", "openimages-v2",
 )  # fmt: skip
 
 
@@ -179,7 +179,8 @@ def detection(seed: int) -> Case:
         ).cast(dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64))  # fmt: skip
 
     predictions = side(50).with_columns(score=pl.Series(rng.integers(0, 5, 50) / 4))
-    truths = side(30).with_columns(ignore=pl.Series(rng.random(30) < 0.2).cast(pl.Int64))
+    flags = (pl.Series(name, rng.random(30) < 0.2) for name in ("ignore", "iscrowd"))
+    truths = side(30).with_columns(flag.cast(pl.Int64) for flag in flags)
     if rng.random() < 0.5:
         truths = truths.with_columns(annotation_id=pl.Series(rng.permutation(30) + 5))
     dialect = str(rng.choice(DETECTION_DIALECTS))
@@ -196,7 +197,7 @@ def detection(seed: int) -> Case:
     tables = {"datums": _slices(ids, rng)}
     if dialect == "lvis":
         options["max_detections"] = [4]
-    if dialect.startswith("lvis"):
+    if dialect.startswith(("lvis", "openimages")):
         tables = {
             "datums": tables["datums"].with_columns(
                 pl.Series(name, [[one for one in labels if rng.random() < 0.4] for _ in ids],

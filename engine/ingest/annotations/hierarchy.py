@@ -1,0 +1,138 @@
+"""Open Images' hierarchy: what shows a class shows all classes above it.
+
+Source: Open Images challenge, "Evaluation"; TensorFlow's ``oid_hierarchical_labels_expansion``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from evalengine.schemas.errors import InputError, ReadError
+
+from ..problems import count_of
+from .open_images import OPEN_IMAGES
+from .registry import look_at
+
+_SHOWN = 5
+Tree = Mapping[str, Any]
+
+
+def expand_hierarchy(
+    ground_truths: pl.DataFrame | str | os.PathLike[str],
+    hierarchy: Tree | str | os.PathLike[str],
+    *,
+    datums: pl.DataFrame | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Ground truths and verified labels of images, with all that follows from a tree of classes.
+
+    A box is one of each class above its own as well, but for the root; an image that shows a class
+    shows those above it, and one that does not show a class shows none below it. A class that
+    stands in the tree twice counts as often among those above: its boxes are repeated, as
+    TensorFlow's tool does. Detections are not expanded: they are to name classes above themselves.
+
+    Args:
+        ground_truths: a table with ``label_value``, or Open Images' CSV files, or their folder.
+        hierarchy: the JSON tree of ``LabelName`` and ``Subcategory``, or its file; ``Part`` is not
+            looked at.
+        datums: the table of images with ``positive_labels`` and ``negative_labels``; that of the
+            files, where it is not given.
+
+    Returns:
+        both tables, as :func:`evalengine.score` takes them; None where there is no table of images.
+
+    Raises:
+        ReadError: a file that cannot be read.
+        InputError: labels that are not in the hierarchy.
+
+    Example:
+        >>> truth = pl.DataFrame({"datum_id": ["a"], "label_value": ["dog"]})
+        >>> animals = {"LabelName": "animal", "Subcategory": [{"LabelName": "dog"}]}
+        >>> tree = {"LabelName": "entity", "Subcategory": [animals]}
+        >>> expand_hierarchy(truth, tree)[0]["label_value"].to_list()
+        ['dog', 'animal']
+    """
+    if isinstance(ground_truths, pl.DataFrame):
+        rows = ground_truths
+    else:
+        path = os.fspath(ground_truths)
+        look = look_at([path])
+        if look is None or not OPEN_IMAGES.detect(look):
+            raise ReadError(f"{path}: holds no CSV of Open Images. Give a table for anything else.")
+        read = OPEN_IMAGES.read(look)
+        rows, datums = read.rows, read.datums if datums is None else datums
+    tree = hierarchy if isinstance(hierarchy, Mapping) else _read(os.fspath(hierarchy))
+    above = _above(tree, root=True)
+    below: dict[str, list[str]] = {label: [] for label in above}
+    for label, classes in above.items():
+        for name in dict.fromkeys(classes):
+            below[name].append(label)
+    expanded = _expanded(rows, "label_value", above, "ground truths")
+    if datums is not None:
+        for name, more in (("positive_labels", above), ("negative_labels", below)):
+            if name in datums.columns:
+                datums = _lists(datums, name, more)
+    return expanded, datums
+
+
+def _read(path: str) -> Tree:
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{path}: is no hierarchy that can be read: {error}.") from None
+    if not isinstance(tree, dict) or "LabelName" not in tree:
+        raise ReadError(f"{path}: a hierarchy is an object with 'LabelName' and 'Subcategory'.")
+    return tree
+
+
+def _above(node: Tree, *, root: bool = False) -> dict[str, list[str]]:
+    """Every class of a tree and the classes above it, the nearest first; the root is none."""
+    made: dict[str, list[str]] = {}
+    for child in node.get("Subcategory", ()):
+        for label, classes in _above(child).items():
+            made.setdefault(label, []).extend(classes)
+    if not root:
+        for classes in made.values():
+            classes.append(node["LabelName"])
+        made[node["LabelName"]] = []
+    return made
+
+
+def _expanded(
+    rows: pl.DataFrame, column: str, more: Mapping[str, list[str]], what: str
+) -> pl.DataFrame:
+    """Each row, and behind it the same of the classes that follow from its own."""
+    _refuse(rows[column].unique().sort(), more, what)
+    table = pl.DataFrame(
+        {column: [*more], "_all": [[label, *classes] for label, classes in more.items()]},
+        schema={column: rows.schema[column], "_all": pl.List(rows.schema[column])},
+    )
+    joined = rows.join(table, on=column, how="left", maintain_order="left").explode("_all")
+    return joined.with_columns(pl.col("_all").alias(column)).drop("_all")
+
+
+def _lists(datums: pl.DataFrame, name: str, more: Mapping[str, list[str]]) -> pl.DataFrame:
+    """A column of lists with all that follows, each label once."""
+    numbered = datums.select(name).with_row_index("row").explode(name).drop_nulls(name)
+    full = _expanded(numbered, name, more, f"datums: {name}")
+    lists = full.group_by("row", maintain_order=True).agg(pl.col(name).unique(maintain_order=True))
+    joined = datums.drop(name).with_row_index("row").join(lists, on="row", how="left")
+    empty = pl.lit([], datums.schema[name])
+    return joined.sort("row").select(*(
+        pl.col(one).fill_null(empty) if one == name else one for one in datums.columns
+    ))  # fmt: skip
+
+
+def _refuse(labels: Iterable[Any], known: Mapping[str, Any], what: str) -> None:
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:_SHOWN]))
+        raise InputError(
+            f"{what}: {count_of(len(unknown), 'label')} not in the hierarchy, first {shown}. Take"
+            " the rows out, or add the labels to the tree."
+        )
