@@ -1,0 +1,123 @@
+"""Time LVIS's thirteen numbers against hotcoco, side by side, in fresh processes.
+
+    python benchmarks/lvis.py --peers-python PEERS/bin/python [--images 20000] [--runs 3]
+
+PEERS is an environment with hotcoco. The set has 150 detections an image of 1,203 classes, drawn as
+those of detection_data.py, and of each image half of the classes that were detected and are not
+there are said to be looked for. evalengine reads it as LVIS's JSON and as Parquet, hotcoco as JSON.
+CPU and wall seconds are of the whole process, imports and all; medians of several runs, contenders
+in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+from measuring import Process, spawn
+
+CLASSES = 1203
+
+FILES = """
+import sys, evalengine as ee
+card = ee.score(sys.argv[1] + "/dt.json", sys.argv[1] + "/gt.json", dialect="lvis",
+                metrics=["mAP"], threads=int(sys.argv[2]))
+print([round(x, 12) for x in card.to_lvis()["stats"]])
+"""
+TABLES = """
+import sys, evalengine as ee
+names = ("predictions", "groundtruths", "datums", "labels")
+found, truth, datums, labels = (f"{sys.argv[1]}/{name}.parquet" for name in names)
+card = ee.score(found, truth, datums=datums, labels=labels, dialect="lvis", metrics=["mAP"],
+                threads=int(sys.argv[2]))
+print([round(x, 12) for x in card.to_lvis()["stats"]])
+"""
+THEIRS = """
+import contextlib, io, sys
+from hotcoco import COCO, LVISeval
+truth = COCO(sys.argv[1] + "/gt.json")
+found = truth.load_res(sys.argv[1] + "/dt.json")
+with contextlib.redirect_stdout(io.StringIO()):
+    run = LVISeval(truth, found, "bbox")
+    run.run()
+numbers = run.get_results()
+print([round(float(x), 12) for x in numbers.values()])
+"""
+
+
+def make(folder: Path, images: int) -> None:
+    """Write the set, unless it is there."""
+    import numpy as np
+    import polars as pl
+    from detection_data import Size, coco, tables
+
+    if (folder / "dt.json").exists():
+        return
+    size = Size("lvis", images, CLASSES, images * 25 // 2, images * 150)
+    frames = tables(size, 1)
+    keys = ["datum_id", "label_value"]
+    seen = frames["predictions"].select(keys).unique(maintain_order=True)
+    absent = seen.join(frames["groundtruths"].select(keys), on=keys, how="anti")
+    absent = absent.gather_every(2).group_by("datum_id").agg(negative_labels="label_value")
+    datums = frames["datums"].join(absent, on="datum_id", how="left", maintain_order="left")
+    none = pl.lit([], pl.List(pl.Int64))
+    frames["datums"] = datums.with_columns(
+        pl.col("negative_labels").fill_null(none), partial_labels=none
+    )
+    often = np.random.default_rng(1).choice(["r", "c", "f"], CLASSES, p=[0.28, 0.38, 0.34])
+    frames["labels"] = frames["labels"].with_columns(frequency=pl.Series(often))
+    folder.mkdir(parents=True, exist_ok=True)
+    truths, found = coco(frames)
+    read = json.loads(truths)
+    lists = frames["datums"].select("negative_labels").to_series().to_list()
+    for image, absent_here in zip(read["images"], lists, strict=True):
+        image |= {"neg_category_ids": absent_here, "not_exhaustive_category_ids": []}
+    for category, frequency in zip(read["categories"], often, strict=True):
+        category["frequency"] = str(frequency)
+    for annotation in read["annotations"]:
+        del annotation["iscrowd"]
+    for name, frame in frames.items():
+        frame.write_parquet(folder / f"{name}.parquet")
+    (folder / "gt.json").write_text(json.dumps(read))
+    (folder / "dt.json").write_text(found)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peers-python", default=sys.executable)
+    parser.add_argument("--images", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--data", default=os.path.join(tempfile.gettempdir(), "lvis-set"))
+    given = parser.parse_args()
+    folder = Path(given.data) / str(given.images)
+    make(folder, given.images)
+    commands = {
+        "evalengine, JSON, 1 thread": [sys.executable, "-c", FILES, folder, "1"],
+        "evalengine, Parquet, 1 thread": [sys.executable, "-c", TABLES, folder, "1"],
+        "evalengine, JSON, 2 threads": [sys.executable, "-c", FILES, folder, "2"],
+        "hotcoco, JSON": [given.peers_python, "-c", THEIRS, folder],
+    }
+    done: dict[str, list[Process]] = {name: [] for name in commands}
+    for _ in range(given.runs):
+        for name, command in commands.items():
+            done[name].append(spawn(command))
+    print("| | CPU s | wall s | peak MB | AP |\n|---|---:|---:|---:|---:|")
+    for name, runs in done.items():
+        cpu, wall, peak = (
+            statistics.median(getattr(run, field) for run in runs)
+            for field in ("cpu", "wall", "peak_mb")
+        )
+        first = json.loads(runs[-1].output)[0]
+        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {first} |")
+
+
+if __name__ == "__main__":
+    main()
