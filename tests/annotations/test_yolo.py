@@ -259,3 +259,22 @@ def test_other_text_is_no_yolo(tmp_path: Path) -> None:
     assert open_source(run).format == "trec"
     table = label(tmp_path, "t.txt", "datum_id,label_value\n1,2\n")
     assert open_source(table).format == "csv"
+
+
+def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
+    """Of JPEGs and PNGs as writers vary them; one that is cut off has no size."""
+    from evalengine.ingest.annotations import image_headers
+
+    for turned in (None, 1, 6, 8):
+        exif = Picture.Exif()
+        if turned:
+            exif[0x010F], exif[0x0112] = "maker" * 900, turned
+        for i, (mode, suffix) in enumerate([("RGB", "jpg"), ("CMYK", "jpg"), ("P", "png")]):
+            more = {"progressive": True, "icc_profile": b"x" * 70_000} if i else {}
+            file = tmp_path / f"{i}.{suffix}"
+            Picture.new(mode, (37 + i, 21)).save(file, exif=exif.tobytes(), **more)
+            known = image_headers.sizes_of({"a": str(file)})["a"]
+            assert known == image_headers._by_gdal(str(file))
+            assert known == ((21, 37 + i) if turned in (6, 8) and suffix == "jpg" else (37 + i, 21))
+            file.write_bytes(file.read_bytes()[:20])
+            assert image_headers.sizes_of({"a": str(file)}) == {}

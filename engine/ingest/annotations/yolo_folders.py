@@ -272,7 +272,7 @@ def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[in
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
     """Every image that has a label file or a picture, with its size where a picture says it."""
-    pictures = {ids[file]: file for file in files.images if os.path.isfile(file)}
+    pictures = {ids[file]: file for file in files.images}
     sizes = sizes_of(pictures)
     names = list(dict.fromkeys(ids.values()))
     columns: dict[str, pl.Series] = {"datum_id": pl.Series(names, dtype=pl.String)}
