@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -232,11 +233,14 @@ class Collector:
         batches were shared out.
 
         Raises:
-            InputError: other options, or batches of another form.
+            InputError: other options or tables, or batches of another form.
         """
         for other in others:
             if (other.options, other.repeated) != (self.options, self.repeated):
                 raise InputError("merge: the other collector has other options.")
+            for name in ("ground_truths", "datums", "labels"):
+                if not _alike(getattr(self, name), getattr(other, name)):
+                    raise InputError(f"merge: the other collector has other {name}.")
             if self._forms and other._forms and self._forms != other._forms:
                 raise InputError("merge: the other collector's batches are of another form.")
             if len(self) and len(other) and (IDS in self._batches) != (IDS in other._batches):
@@ -400,3 +404,12 @@ def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
         frame = frame.with_row_index("datum_id").cast({"datum_id": pl.Int64})
     joined = frame.join(names.lazy(), on="datum_id", how="inner", maintain_order="left")
     return joined.drop("datum_id").rename({"id": "datum_id"})
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two tables that were given are the same, also as copies in other processes."""
+    if one is other or (isinstance(one, (str, Path)) and one == other):
+        return True
+    if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):
+        return one.equals(other)
+    return type(one) is type(other) and pickle.dumps(one) == pickle.dumps(other)

@@ -21,7 +21,7 @@ from .schemas.contract import GROUND_TRUTHS
 from .schemas.errors import InputError, OptionError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
-from .schemas.wording import in_python, option
+from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
 from .statistics.comparing import Compared, compare_runs, same_kind
 from .statistics.comparison import Comparison
@@ -134,7 +134,7 @@ def compared(
         differences=found.differences,
         flips=found.flips,
         directions=directions,
-        notes=tuple(map(in_python, (*warnings, *notes))),
+        notes=tuple(map(spoken, (*warnings, *notes))),
         warnings=tuple(warnings),
     )
 

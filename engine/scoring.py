@@ -29,7 +29,7 @@ from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
-from .schemas.wording import in_python
+from .schemas.wording import spoken
 from .scorecard.card import Scorecard
 from .scorecard.held import Paged
 
@@ -355,8 +355,8 @@ def told_of(frames: Frames) -> Told:
 
 def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
     return Told(
-        notes=(*_recognised(recognised), *(in_python(note.message) for note in notes)),
-        warnings=tuple(in_python(note.message) for note in notes if note.warning),
+        notes=(*_recognised(recognised), *(spoken(note.message) for note in notes)),
+        warnings=tuple(spoken(note.message) for note in notes if note.warning),
     )
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 _OPEN, _CLOSE = "\x0e", "\x0f"
@@ -52,6 +54,24 @@ def in_python(text: str) -> str:
 def in_shell(text: str) -> str:
     """A message as users of the command read it."""
     return _rendered(text, _shell)
+
+
+_SURFACE: ContextVar[Callable[[str], str]] = ContextVar("surface", default=in_python)
+
+
+def spoken(text: str) -> str:
+    """A message as who is at work reads it: the command's user within :func:`to_shell`."""
+    return _SURFACE.get()(text)
+
+
+@contextmanager
+def to_shell() -> Iterator[None]:
+    """What is spoken within is read by a user of the command."""
+    before = _SURFACE.set(in_shell)
+    try:
+        yield
+    finally:
+        _SURFACE.reset(before)
 
 
 _USER = re.compile(r"(?<=://)[^\s/@'\"]+@")

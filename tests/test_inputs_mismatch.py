@@ -69,6 +69,29 @@ def test_the_shell_ends_with_2_and_says_the_option(
     assert main(["check", *names, "--id-format", "-1"]) == 0
 
 
+def test_warnings_name_options_as_the_reader_writes_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = classified([*range(1, 101)], [*range(100)])
+    names = [str(tmp_path / name) for name in ("found.csv", "true.csv")]
+    for table, name in zip(tables, names, strict=True):
+        table.write_csv(name)
+    for command in ("score", "check"):
+        main([command, *names])
+        assert "--id-format -1" in " ".join("".join(capsys.readouterr()).split())
+    assert "id_format=['-1']" in ee.score(*tables).warnings[0]  # after the command, too
+
+
+def test_a_regular_expression_may_hold_a_comma(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = classified([f"im_{i}" for i in range(9)], [*map(str, range(9))])
+    names = [str(tmp_path / name) for name in ("found.csv", "true.csv")]
+    for table, name in zip(tables, names, strict=True):
+        table.write_csv(name)
+    assert main(["check", *names, "--id-format", "(?:im_)?([0-9]{1,6})"]) == 0, capsys.readouterr()
+
+
 def test_few_common_ids_are_a_warning_with_the_evidence() -> None:
     names = [f"{i}.png" for i in range(97)] + ["97", "98", "99"]
     tables = classified(names, [str(i) for i in range(100)])

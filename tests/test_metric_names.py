@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -53,10 +55,56 @@ def test_every_name_finds_its_metric_in_any_capitals() -> None:
                 assert metrics.has(task, alias), (task, alias)
 
 
-@pytest.mark.parametrize("name", ["mAP@0.5", "AP50", "mAP@.75", "map75"])
-def test_thresholds_in_names_are_answered_with_the_option(name: str) -> None:
-    with pytest.raises(OptionError, match="iou_thresholds_to_return"):
-        metrics.asked("detection", name)
+BOXES = [
+    str(Path(__file__).parents[1] / "examples" / "detection" / f"{side}.parquet")
+    for side in ("predictions", "groundtruths")
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "metric", "thresholds"),
+    [
+        (["mAP@0.5"], "mAP", [0.5]),
+        (["map75"], "mAP", [0.75]),
+        (["mAP@.5", "mAP@.9"], "mAP", [0.5, 0.9]),
+        (["AP50", "mAP"], "mAP", [0.5, 0.75]),  # those of the bare name are not lost
+        (["AP50"], "AP", [0.5]),
+    ],
+)
+def test_iou_thresholds_in_names(names: list[str], metric: str, thresholds: list[float]) -> None:
+    assert all(metrics.has("detection", name) for name in names)
+    found = ee.score(*BOXES, metrics=names).metrics.filter(metric=metric)
+    own = ee.score(*BOXES, metrics=[metric], iou_thresholds_to_return=thresholds).metrics
+    assert found["iou_threshold"].unique().sort().to_list() == thresholds
+    assert found.equals(own.filter(metric=metric))
+
+
+def test_a_threshold_in_a_name_beside_the_option_is_answered_with_the_option() -> None:
+    with pytest.raises(OptionError, match="an option of their own: write metrics='mAP'"):
+        ee.score(*BOXES, metrics=["mAP@0.5"], iou_thresholds_to_return=[0.75])
+    with pytest.raises(OptionError, match=r"0\.33.* is not among iou_thresholds"):
+        ee.score(*BOXES, metrics=["mAP@0.33"])
+
+
+@pytest.mark.parametrize("name", ["mAP50-95", "mAP@[.5:.95]", "map@0.5:0.95"])
+def test_a_range_of_thresholds_is_coco_s(name: str) -> None:
+    assert metrics.asked("detection", name)[0].name == "mAPAveragedOverIOUs"
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("precision_weighted", "Precision"),
+        ("recall_macro", "Recall"),
+        ("balanced_accuracy", "BalancedAccuracy"),
+        ("matthews_corrcoef", "MCC"),
+        ("average_precision", "AP"),
+        ("roc_auc_ovr", "mROCAUC"),
+        ("roc_auc_ovo", "mROCAUCOneVsOne"),
+    ],
+)
+def test_scorers_of_scikit_learn(name: str, metric: str) -> None:
+    assert metrics.asked("classification", name)[0].name == metric
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ..schemas.wording import to_shell
 from .helping import help_option, write_options
 
 T = TypeVar("T")
@@ -45,7 +46,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         # click itself ends the process with 1 on a closed pipe, which is our "a gate failed".
         try:
-            done = super().invoke(ctx)
+            with to_shell():
+                done = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             raise PipeClosed from None

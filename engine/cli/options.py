@@ -37,6 +37,10 @@ SHORT: dict[str, tuple[str, ...]] = {
 _SIDES = re.compile(r"(predictions|ground_truths)=(?!=)")
 
 
+_COMMA = re.compile(r",(?![^(\[{]*[)\]}])")
+"""Not within brackets, where it is part of a regular expression or a name."""
+
+
 class Listed(_ParamType):
     """One or several values separated by commas."""
 
@@ -50,7 +54,7 @@ class Listed(_ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[Any]:
-        pieces = [piece.strip() for piece in value.split(",")]
+        pieces = [piece.strip() for piece in _COMMA.split(value)]
         try:
             return [self.kind(piece) for piece in pieces if piece]
         except ValueError:

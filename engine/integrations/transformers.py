@@ -82,6 +82,11 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
         )
     kept = labels != _PADDED
     logits, labels = logits[kept], labels[kept]
+    if logits.shape[-1] == 1:
+        raise InputError(
+            "logits of one column: softmax makes 1 of each. Give the positive class's probability"
+            " to ee.score(y_pred, y_true), or train with two labels."
+        )
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True), labels
 

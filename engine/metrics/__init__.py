@@ -1,5 +1,15 @@
 """The registry of metrics, and the metrics, by kind of tally."""
 
-from .registry import Metric, all_metrics, asked, get, has, members, names, table
+from .registry import Metric, all_metrics, asked, at_threshold, get, has, members, names, table
 
-__all__ = ["Metric", "all_metrics", "asked", "get", "has", "members", "names", "table"]
+__all__ = [
+    "Metric",
+    "all_metrics",
+    "asked",
+    "at_threshold",
+    "get",
+    "has",
+    "members",
+    "names",
+    "table",
+]

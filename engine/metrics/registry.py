@@ -145,22 +145,35 @@ def _found(task: str, name: str) -> Metric | None:
 
 
 _CUT = re.compile(r"(.+)_([0-9]{1,9})")
+_THRESHOLDS = "iou_thresholds_to_return"
 _RATE = re.compile(r"(.+?)@?(0?\.[0-9]+)|(.+?)@?([1-9][05])")
+
+
+def at_threshold(task: str, name: str) -> tuple[str, float] | None:
+    """A name that holds an IoU threshold, AP50 or mAP@0.5, as metric and threshold; else None."""
+    rate = _RATE.fullmatch(name)
+    if rate is None or _found(task, name) is not None:
+        return None
+    base, at = (rate[1], float(rate[2])) if rate[1] else (rate[3], int(rate[4]) / 100)
+    metric = _found(task, base)
+    if metric is None or _THRESHOLDS not in metric.params:
+        return None
+    return metric.name, at
 
 
 def _wanted(task: str, name: str) -> Asked:
     """A name in metric and cut-off, also as trec_eval writes it: ``P_5``, ``ndcg_cut_10``.
 
     Raises:
-        OptionError: what stands behind an ``@`` is no cut-off.
+        OptionError: what stands behind an ``@`` is no cut-off, or an IoU threshold, which runs
+            alone take in a name.
     """
-    rate = _RATE.fullmatch(name)
-    if rate is not None and _found(task, name) is None:
-        base, at = (rate[1], float(rate[2])) if rate[1] else (rate[3], int(rate[4]) / 100)
-        metric = _found(task, base)
-        if metric is not None and "iou_thresholds_to_return" in metric.params:
-            said = f"{option('metrics', metric.name)} {option('iou_thresholds_to_return', [at])}"
-            raise OptionError(f"{name!r}: IoU thresholds are an option of their own: write {said}.")
+    if _found(task, name) is not None:  # mAP@[.5:.95] holds no cut-off
+        return Asked(name, None)
+    rated = at_threshold(task, name)
+    if rated is not None:
+        said = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
+        raise OptionError(f"{name!r}: IoU thresholds are an option of their own: write {said}.")
     cut = _CUT.fullmatch(name)
     if cut is not None and _found(task, name) is None:
         metric = _found(task, cut[1])
@@ -212,6 +225,8 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
 def has(task: str, name: str) -> bool:
     """Whether a task knows a metric by that name, with a cut-off or without."""
     if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
+        return True
+    if at_threshold(task, name) is not None:
         return True
     try:
         wanted = _wanted(task, name)

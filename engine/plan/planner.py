@@ -35,6 +35,7 @@ def make_plan(options: Options, task: str) -> Plan:
     """
     dialect = dialects.chosen(task, options)
     does = tasks.get(task)
+    options = _thresholds_apart(options, task, dialect)
     plain = options
     if options.metrics is not None:
         every_named = _members(options.metrics, task, options, dialect)
@@ -55,6 +56,28 @@ def make_plan(options: Options, task: str) -> Plan:
     needs = _needs(chosen, dialect)
     plan = Plan(task, dialect, options, settings, chosen, cuts, needs, "")
     return msgspec.structs.replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) -> Options:
+    """Metrics whose names hold an IoU threshold, AP50 or mAP@0.5, as metric and option.
+
+    Where the same option means another metric's usual thresholds, these are returned as well.
+    """
+    names = options.metrics or ()
+    rated = {name: metrics.at_threshold(task, name) for name in names}
+    found = {name: one for name, one in rated.items() if one is not None}
+    if not found or options.iou_thresholds_to_return is not None:
+        return options
+    thresholds = {at for _, at in found.values()}
+    others = [name for name in names if name not in found and metrics.has(task, name)]
+    read = {one for name in others for one in metrics.asked(task, name)[0].params}
+    if "iou_thresholds_to_return" in read:
+        thresholds |= {*dialect.defaults.iou_thresholds_to_return}
+    return msgspec.structs.replace(
+        options,
+        metrics=tuple(dict.fromkeys(found[name][0] if name in found else name for name in names)),
+        iou_thresholds_to_return=tuple(sorted(thresholds)),
+    )
 
 
 def _members(

@@ -108,6 +108,8 @@ def test_scores_become_labels() -> None:
     scores = np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
     metric = tm.Accuracy("multiclass", num_classes=3)
     assert in_batches(metric, scores, [1, 0, 1]) == pytest.approx(2 / 3)
+    close = np.array([[1e-9, 2e-9, -5.0]], np.float32)  # alike once they are shares
+    assert in_batches(tm.Accuracy("multiclass", num_classes=3), close, [1], 1) == 1.0
     logits = tm.AUROC("multiclass", num_classes=3, average="none")
     found = in_batches(logits, np.log(scores) * 3 - 1, [1, 0, 2], 1)
     assert found.tolist() == [1, 1, 1]

@@ -47,6 +47,8 @@ def test_classes_whole_and_in_batches(prediction: Make) -> None:
     assert all(type(one) is float for one in compute(prediction(logits, truth)).values())
     with pytest.raises(ee.InputError, match="a label for each row"):
         compute(prediction(logits, truth[:3]))
+    with pytest.raises(ee.InputError, match="softmax makes 1 of each"):
+        compute(prediction(logits[:, :1], truth))
 
 
 def test_tokens_that_do_not_count(prediction: Make) -> None:

@@ -233,3 +233,12 @@ class TestBatches:
 def test_names_are_told_before_the_first_batch(task, options, said):
     with pytest.raises(ee.OptionError, match=said):
         ee.Collector(task, **options)
+
+
+def test_other_tables_are_not_merged():
+    truths = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"]})
+    made = [ee.Collector("classification", ground_truths=one)
+            for one in (truths, truths.clone(), truths.reverse())]  # fmt: skip
+    made[0].merge(pickle.loads(pickle.dumps(made[1])))
+    with pytest.raises(ee.InputError, match="other ground_truths"):
+        made[0].merge(made[2])

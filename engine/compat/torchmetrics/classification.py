@@ -76,7 +76,7 @@ class _Classification(Metric):
             broken = int(np.count_nonzero(~np.isfinite(found)))
             if broken:
                 raise InputError(f"preds: {broken} of {found.size} scores are NaN or infinite.")
-            found = _probabilities(found)
+            given, found = found, _probabilities(found)
         else:
             self._within("preds", found)
         if not scores and not self.hard:
@@ -85,7 +85,7 @@ class _Classification(Metric):
             names = [f"score_{i}" for i in range(self.n_labels)] if wide else ["score"]
             columns = dict(zip(names, np.atleast_2d(found.T), strict=True))
         elif wide:
-            columns = {"predicted": found.argmax(axis=1)}
+            columns = {"predicted": given.argmax(axis=1)}  # small logits tie once they are shares
         else:
             columns = {"predicted": found > self.threshold if scores else found}
             columns = {"predicted": columns["predicted"].astype(np.int64)}

@@ -242,6 +242,11 @@ _MEANS = ("macro", "micro", "weighted", "samples")
 _FILLED = ("zero_division", "multilabel", "decision_threshold", "average")
 
 
+def _as_scorers(name: str) -> tuple[str, ...]:
+    """Names by which scikit-learn knows a ratio and its averages."""
+    return tuple(f"{name}_{one}" for one in ("score", *_MEANS))
+
+
 def _ratio_metric(
     name: str, definition: str, of: Any, reason: str, source: str, trials: Any = None
 ) -> Metric:
@@ -252,6 +257,7 @@ def _ratio_metric(
         partial(averaged_ratio, of=of, reason=reason, trials=trials),
         params=_FILLED,
         averages=_MEANS,
+        aliases=_as_scorers(name.lower()),
         trials=None if trials is None else TRIALS,
     )
 
@@ -265,8 +271,7 @@ def _f_metric(beta: float) -> Metric:
         "neither ground truth nor prediction",
         f"{_VALOR}; {_SKLEARN}.fbeta_score",
     )
-    known = ("f1_score", "f1_macro", "f1_micro", "f1_weighted") if beta == 1 else ()
-    return msgspec.structs.replace(made, aliases=known)
+    return msgspec.structs.replace(made, aliases=_as_scorers("f1") if beta == 1 else ())
 
 
 def family(name: str) -> Metric | None:
@@ -317,6 +322,7 @@ METRICS = (
         "Mean of recall over the labels that have ground truth.",
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
+        aliases=("balanced_accuracy", "balanced_accuracy_score"),
     ),
     metric(
         "BalancedAccuracyAdjusted",
@@ -332,6 +338,7 @@ METRICS = (
         f"Gorodkin 2004; {_SKLEARN}.matthews_corrcoef",
         _matthews,
         range=(-1.0, 1.0),
+        aliases=("matthews_corrcoef", "matthews_correlation"),
     ),
     metric(
         "CohenKappa",
@@ -339,6 +346,7 @@ METRICS = (
         f"Cohen 1960; {_SKLEARN}.cohen_kappa_score",
         _kappa,
         range=(-1.0, 1.0),
+        aliases=("cohen_kappa", "cohen_kappa_score"),
     ),
     metric(
         "CohenKappaLinear",
@@ -361,6 +369,7 @@ METRICS = (
         f"{_SKLEARN}.hamming_loss",
         _hamming,
         better="lower",
+        aliases=("hamming_loss",),
     ),
     metric(
         "Counts",
@@ -378,5 +387,6 @@ METRICS = (
         _top_k,
         needs=("ranks", "scores"),
         params=("k",),
+        aliases=("top_k_accuracy", "top_k_accuracy_score"),
     ),
 )

@@ -127,6 +127,7 @@ METRICS = (
         f"{_SKLEARN}.log_loss",
         _log_loss,
         range=(0.0, np.inf),
+        aliases=("log_loss",),
     ),
     _metric(
         "Brier",
@@ -134,6 +135,7 @@ METRICS = (
         f"Brier 1950; {_SKLEARN}.brier_score_loss",
         _brier,
         range=(0.0, 2.0),
+        aliases=("brier_score", "brier_score_loss"),
     ),
     _metric(
         "ECE",

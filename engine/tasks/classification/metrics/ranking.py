@@ -210,6 +210,7 @@ METRICS = (
         _mean_auc,
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
+        aliases=("roc_auc_ovr", "roc_auc_ovr_weighted"),
     ),
     _metric(
         "mROCAUCOneVsOne",
@@ -217,6 +218,7 @@ METRICS = (
         f"Hand and Till 2001; {_SKLEARN}.roc_auc_score(multi_class='ovo')",
         _one_against_one,
         averages=("macro", "weighted"),
+        aliases=("roc_auc_ovo", "roc_auc_ovo_weighted"),
         pairs=True,
     ),
     _metric(
@@ -231,6 +233,7 @@ METRICS = (
         "Sum over distinct scores of precision times the gain in recall, without interpolation.",
         f"{_SKLEARN}.average_precision_score",
         _label_ap,
+        aliases=("average_precision", "average_precision_score"),
     ),
     _metric(
         "mAP",

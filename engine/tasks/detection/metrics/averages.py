@@ -325,6 +325,7 @@ def _average(
     compute: Any,
     params: tuple[str, ...] = (),
     interval: str = "recentred",
+    aliases: tuple[str, ...] = (),
 ) -> Metric:
     return Metric(
         name=name,
@@ -335,6 +336,7 @@ def _average(
         definition=definition,
         source=source,
         interval=interval,
+        aliases=aliases,
         compute=compute,
     )
 
@@ -342,6 +344,9 @@ def _average(
 _RETURNED = ("iou_thresholds_to_return",)
 _SCORED = ("recall_score_threshold",)
 _BOTH = f"{_COCO}; {_VALOR}"
+
+_RANGES = ("[.5:.95]", "[0.5:0.95]", ".5:.95", "0.5:0.95", "50:95", "50-95")
+"""COCO's IoU thresholds, as papers write them."""
 
 METRICS = (
     _average(
@@ -367,6 +372,7 @@ METRICS = (
         "Mean of mAP over iou_thresholds: COCO's AP.",
         _BOTH,
         _map_averaged,
+        aliases=("mAP50-95", "mAP50:95", *(f"mAP@{one}" for one in _RANGES)),
     ),
     _average(
         "AR",
