@@ -36,6 +36,7 @@ from .geometry_columns import (
     RASTER_VALUE,
 )
 
+_SCORE = msgspec.structs.replace(SCORE, otherwise=" Ultralytics writes it with save_conf=True.")
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 # A row has one of these or a box, which then may be left out.
 _SHAPES = tuple(
@@ -56,7 +57,7 @@ _UNREAD = (
 DETECTION_PREDICTIONS = Table(
     "detection",
     PREDICTIONS,
-    (DATUM_ID, LABEL_VALUE, SCORE, *_BOX),
+    (DATUM_ID, LABEL_VALUE, _SCORE, *_BOX),
     _COMMON,
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),

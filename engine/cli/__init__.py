@@ -131,11 +131,14 @@ def score(
     """Score PREDICTIONS against GROUND_TRUTHS and print the metrics.
 
     One table may hold both sides, where the task allows it; the task follows from the columns.
-    A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL, or COCO's JSON.
+    A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL; COCO's JSON; a folder of YOLO,
+    Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run. `score --help TASK`
+    shows what a task takes.
 
     \b
     Example:
       evalengine score preds.parquet gts.parquet --by weather --out runs/monday
+      evalengine score runs/predict/labels data/labels/val
       evalengine score preds.csv gts.csv --metric mAP,AP --iou 0.5,0.75 --format json
       evalengine score preds.csv gts.csv --fail-under 'mAP[iou=0.5] >= 0.42'
     """
