@@ -74,6 +74,12 @@ class _Side:
         """Its role in words."""
         return self.role.replace("_", " ")
 
+    @property
+    def named(self) -> bool:
+        """Whether its one file is what was given, rather than found in a folder or by a glob."""
+        given, found = self.source.description, self.source.files[0]
+        return os.path.basename(given) == os.path.basename(found)
+
     @cached_property
     def maps(self) -> dict[str, Array]:
         """Some pixels of images by id: indices, or packed colours; unreadable ones aside."""
@@ -163,7 +169,7 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     ]
     if not sides:
         return
-    _same_images(sides)
+    warned = _same_images(sides)
     if LABELS not in sources and any(side.picture for side in sides):
         listed = _listed(sides)
         if listed is not None:
@@ -197,10 +203,16 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     if said:
         told = ("label_maps_recognised", said, sides[0].table.height)
         sides[0].source.notes = (*sides[0].source.notes, told)
+    sides[0].source.warnings = (*sides[0].source.warnings, *warned)
 
 
-def _same_images(sides: list[_Side]) -> None:
-    """Ids that both sides have for one image, and the images that are looked into."""
+def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+    """Ids that both sides have for one image, and the images that are looked into.
+
+    Returns:
+        A warning where two files are held against each other that nobody named.
+    """
+    warned: list[tuple[str, str, int | None]] = []
     names = [side.table["datum_id"].to_list() for side in sides]
     for known in SETS.values():
         images = [[known.image(name.rsplit("/", 1)[-1]) for name in own] for own in names]
@@ -208,6 +220,10 @@ def _same_images(sides: list[_Side]) -> None:
             names = images
             break
     if len(names) == 2 and not {*names[0]} & {*names[1]}:
+        if all(len(own) == 1 for own in names):
+            if not all(side.named for side in sides):
+                warned = [_lone_pair(sides)]
+            names = [names[0], names[0]]
         names = _without_ends(names) or names
     for side, own in zip(sides, names, strict=True):
         side.table = side.table.with_columns(pl.Series("datum_id", own, dtype=pl.String))
@@ -216,12 +232,22 @@ def _same_images(sides: list[_Side]) -> None:
     for side, own in zip(sides, names, strict=True):
         there = common if common[0] in own else own
         side.some = there[::every][:_LOOKED_AT]
+    return warned
+
+
+def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
+    """The warning of one file on each side, of two names, that were found in folders."""
+    truth, found = (side.table["raster"][0] for side in sides)
+    said = (
+        f"each side holds one label map, and their names differ: {found!r} of the predictions is"
+        f" held against {truth!r} of the ground truths as if both were of one image. If they are,"
+        " name the files instead of their folders."
+    )
+    return "one_file_each", said, 1
 
 
 def _without_ends(names: list[list[str]]) -> list[list[str]] | None:
     """Names without what all of a side begin or end with, if that brings the sides together."""
-    if all(len(own) == 1 for own in names):
-        return [names[0], names[0]]
     pattern = around(*(pl.Series(own) for own in names))
     if pattern is None:
         return None

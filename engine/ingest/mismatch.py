@@ -369,6 +369,21 @@ def _beyond(met: int, of: int, chance: float) -> bool:
     return met - of * chance > _CHANCE * spread and met > 1
 
 
+def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
+    """Whether distinct integers meet in part only: fewer than half, or no more than by chance.
+
+    Args:
+        ours: integers of a side, each once.
+        theirs: of the other.
+    """
+    few = min(len(ours), len(theirs))
+    met = int(ours.is_in(theirs.implode()).sum())
+    if met == few:
+        return False
+    chance = _by_chance(ours, theirs)
+    return 2 * met < few or chance is None or not _beyond(met, len(ours), chance)
+
+
 def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
     """Integer ids that meet once those of the predictions are one higher or lower."""
     mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))

@@ -98,6 +98,19 @@ def test_results_that_number_images(want: list[float], tmp_path: Path) -> None:
     assert numbers(found, truths) == want
 
 
+def test_places_in_a_list_are_no_numbers_of_images(tmp_path: Path) -> None:
+    """Odd numbers name the images, and results count them from 0: a third meets by chance."""
+    box = {"category_id": 0, "bbox": [1, 1, 5, 5], "score": 0.5}
+    for n in range(5, 45, 2):
+        (tmp_path / f"{n:06}.txt").write_text("0 0.5 0.5 0.5 0.5")
+    sizes = [{"datum_id": f"{n:06}", "width": 9, "height": 9} for n in range(5, 45, 2)]
+    found = tmp_path / "found.json"
+    for ids, warned in ((range(20), True), (range(5, 45, 2), False), (range(9, 45, 4), False)):
+        found.write_text(json.dumps([{"image_id": i, **box} for i in ids]))
+        warnings = ee.check(found, f"{tmp_path}/*.txt", datums=pl.DataFrame(sizes)).warnings
+        assert any("8 of 20 meet, as they may by chance" in one for one in warnings) == warned
+
+
 @pytest.mark.parametrize("name", WITH_SIZES)
 @pytest.mark.parametrize("to", ["tables", "coco"])
 def test_conversion_loses_nothing(name: str, to: str, tmp_path: Path) -> None:

@@ -200,7 +200,20 @@ def test_names_that_differ_and_images_that_are_missing(tmp_path: Path) -> None:
     assert card.per_datum["datum_id"].n_unique() == 5
     assert any("1 datum without predictions" in note and "'d'" in note for note in card.notes)
     assert any("1 datum without ground truths" in note and "'e'" in note for note in card.notes)
-    assert ee.score(ours / "pred_a*.png", theirs / "a*.tif").value("mIOU") < 1.0
+
+
+def test_one_file_a_side_is_a_pair_where_both_are_named(tmp_path: Path) -> None:
+    found, truth = some(9, 2, [0, 1])
+    ours, theirs = (
+        saved(tmp_path / "o", ["a.png"], found[:1]),
+        saved(tmp_path / "t", ["b.png"], truth[:1]),
+    )
+    card = ee.score(ours / "a.png", theirs / "b.png")
+    assert card.value("mIOU") < 1.0
+    assert not card.warnings
+    (warning,) = ee.check(ours, theirs).warnings
+    assert "names differ" in warning
+    assert all(str(file) in warning for file in (ours / "a.png", theirs / "b.png"))
 
 
 def test_one_name_in_several_folders(tmp_path: Path) -> None:

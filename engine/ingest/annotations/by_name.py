@@ -18,6 +18,7 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
+from ..mismatch import doubtful
 from ..sources.source import Source
 from ..sources.tables import schema_of
 from . import image_headers
@@ -89,10 +90,11 @@ def by_name(
         own = getattr(truths, kind.table)
         ours = _table(predictions, kind)
         theirs = own if own is not None else given if given is not None else _table(truths, kind)
+        doubt = False
         if ours is None and theirs is not None:
-            ours = _numbered(predictions, kind, theirs)
-        if theirs is None and ours is not None:
-            theirs = _numbered(truths, kind, ours)
+            ours, doubt = _numbered(predictions, kind, theirs)
+        elif theirs is None and ours is not None:
+            theirs, doubt = _numbered(truths, kind, ours)
         if ours is None or theirs is None or kind.column not in theirs.columns:
             continue
         alike = ours.schema[kind.column] == theirs.schema[kind.column]
@@ -102,7 +104,7 @@ def by_name(
             continue
         here, there = _as_they_tell(kind, *(_named(table, kind) for table in (ours, theirs)))
         if not alike and theirs is not given:
-            predictions, truths = _both_named(kind, (predictions, here), (truths, there))
+            predictions, truths = _both_named(kind, (predictions, here), (truths, there), doubt)
             continue
         wrong = _contradictions(here, there)
         if not wrong:
@@ -126,26 +128,31 @@ def _table(source: Source, kind: _Kind) -> pl.DataFrame | None:
     return _used(source, kind).drop_nulls().to_frame()
 
 
-def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> pl.DataFrame | None:
+def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> tuple[pl.DataFrame | None, bool]:
     """Integer ids of a source, with the other side's names that are the same numbers for names.
 
     Images called 000042.jpg or frame_000042.jpg have the id 42 in results that some tools write.
+
+    Returns:
+        ids and names, and whether the numbers may be others, such as places in a list.
     """
     dtype = schema_of(source).get(kind.column)
     if dtype is None or not dtype.is_integer() or not _has_names(other, kind):
-        return None
+        return None, False
     names = [_stem(name) for name in other[_name_column(other, kind)].drop_nulls()]
     ended = [(found[0], name) for name in names if (found := _DIGITS.search(name))]
     numbers = {int(digits): name for digits, name in ended}
     if len(numbers) < len(names) or other.schema[kind.column] != pl.String:
-        return None
+        return None, False
     used = _used(source, kind).drop_nulls()
     if not any(i in numbers for i in used):
-        return None
-    return pl.DataFrame(
+        return None, False
+    named = pl.DataFrame(
         {kind.column: used, kind.name: [numbers.get(i, str(i)) for i in used]},
         schema={kind.column: used.dtype, kind.name: pl.String},
     )
+    known = [number for number in numbers if number < 1 << 63]
+    return named, doubtful(used.cast(pl.Int64, strict=False).drop_nulls(), pl.Series(known))
 
 
 def _used(source: Source, kind: _Kind) -> pl.Series:
@@ -157,9 +164,15 @@ def _noted(source: Source, *notes: tuple[str, str, int | None]) -> Source:
 
 
 def _both_named(
-    kind: _Kind, ours: tuple[Source, Names], theirs: tuple[Source, Names]
+    kind: _Kind, ours: tuple[Source, Names], theirs: tuple[Source, Names], doubt: bool
 ) -> tuple[Source, Source]:
     """Both sides with names for ids, where one has numbers.
+
+    Args:
+        kind: images or categories.
+        ours: the predictions, and their names.
+        theirs: the ground truths, and theirs.
+        doubt: whether numbers in names meet the others as if by chance.
 
     Raises:
         InputError: a side has two ids of one name, or rows whose id has none.
@@ -187,10 +200,17 @@ def _both_named(
             change[kind.table] = table.with_columns(named)
         sides.append(msgspec.structs.replace(source, **change))
     common = len({*ours[1].values()} & {*theirs[1].values()})
-    said = (
-        f"{kind.what} are numbers on one side and names on the other: both are told by {kind.by},"
-        f" and {common:,} are the same."
-    )
+    both = f"{kind.what} are numbers on one side and names on the other"
+    if doubt:
+        few = min(len(ours[1]), len(theirs[1]))
+        said = (
+            f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
+            " meet, as they may by chance. If the numbers are places in a list, every one of the"
+            f" {kind.what} is held against another: give both sides the same ids."
+        )
+        told = (*sides[0].warnings, ("ids_matched_by_number", said, common))
+        return msgspec.structs.replace(sides[0], warnings=told), sides[1]
+    said = f"{both}: both are told by {kind.by}, and {common:,} are the same."
     return _noted(sides[0], ("ids_matched_by_name", said, common)), sides[1]
 
 
