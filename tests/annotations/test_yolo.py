@@ -88,6 +88,20 @@ def test_key_points(tmp_path: Path) -> None:
     assert frame["score"].to_list() == [0.9] * 3
 
 
+def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
+    """Their zeros and ones are no flags: among other lines, and where a description says so."""
+    edge = "0 0.8 0.1 0.9 0.3 0.95 0.2 1 0.1 0.9 0\n"
+    label(tmp_path, "a.txt", f"{edge}0 0.1 0.1 0.3 0.1 0.3 0.3 0.1 0.3\n")
+    assert rows(tmp_path).select("xmin", "ymin", "xmax", "ymax").row(0) == (0.8, 0, 1, 0.3)
+    label(tmp_path, "a.txt", edge)
+    assert "as a box and 2 key points" in opened(tmp_path).notes[1][1]
+    label(tmp_path, "data.yaml", "names: [a]\n")
+    assert rows(tmp_path)["polygon"].list.first().list.len().to_list() == [5]
+    label(tmp_path, "a.txt", "0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 0\n")
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 1: coord.* no shares.*kpt_shape"):
+        rows(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

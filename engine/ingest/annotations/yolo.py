@@ -133,7 +133,7 @@ class _Lines(msgspec.Struct):
         """All objects in shares of their images: ``file``, ``label_value``, boxes and the rest.
 
         Args:
-            points: the shape of key points, where something says it.
+            points: the shape of key points, as a description says it; None without one.
 
         Raises:
             ReadError: a line that does not fit, naming it.
@@ -143,13 +143,17 @@ class _Lines(msgspec.Struct):
         for i, words in enumerate(self.fields):
             kinds[len(words) - 1].append(i)
         found = _Objects.empty(n)
+        notes: tuple[Note, ...] = ()
         for count, members in sorted(kinds.items()):
             at = np.array(members, np.int64)
             numbers = self._numbers(at, count)
             self._hold(at, numbers)
             found.label[at] = numbers[:, 0].astype(np.int64)
-            self._understand(at, numbers[:, 1:], points, found)
-        return found.frame(self.file), self._scored(found)
+            if points is None and len(kinds) == 1:
+                points = _visible(numbers[:, 1:])
+                notes = () if points is None else (_guessed(points, n),)
+            self._understand(at, numbers[:, 1:], points or (0, 0), found)
+        return found.frame(self.file), (*notes, *self._scored(found))
 
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""
@@ -179,42 +183,46 @@ class _Lines(msgspec.Struct):
 
     def _hold(self, at: Array, numbers: Array) -> None:
         """Refuse classes that are no numbers, and coordinates that are no shares."""
-        label, rest = numbers[:, 0], numbers[:, 1:5]
+        label = numbers[:, 0]
         whole = (label >= 0) & (label % 1 == 0)
-        share = ((rest >= LOW) & (rest <= HIGH)).all(axis=1)
-        for wrong, said, repair in (
-            (~whole, "the first field is no class number", "Correct the line."),
-            (~share, "coordinates that are no shares of the image",
-             "Divide x by the image's width and y by its height."),
-        ):  # fmt: skip
-            if wrong.any():
-                first = int(at[np.argmax(wrong)])
-                file, line = self.place(first)
-                many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
-                raise broken(file, line, f"{said}: {self._shown(first)}{many}", repair)
+        self._refuse(at, ~whole, "the first field is no class number", "Correct the line.")
+        self._hold_shares(at, numbers[:, 1:5])
+
+    def _hold_shares(self, at: Array, numbers: Array, more: str = "") -> None:
+        share = ((numbers >= LOW) & (numbers <= HIGH)).all(axis=1)
+        repair = f"Divide x by the image's width and y by its height.{more}"
+        self._refuse(at, ~share, "coordinates that are no shares of the image", repair)
+
+    def _refuse(self, at: Array, wrong: Array, said: str, repair: str) -> None:
+        """Refuse lines, if any are wrong, naming the first."""
+        if wrong.any():
+            first = int(at[np.argmax(wrong)])
+            file, line = self.place(first)
+            many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
+            raise broken(file, line, f"{said}: {self._shown(first)}{many}", repair)
 
     def _shown(self, i: int) -> str:
         text = b" ".join(self.fields[i]).decode("utf-8", "replace")
         return repr(text if len(text) <= 60 else text[:60] + "...")
 
     def _understand(
-        self, at: Array, numbers: Array, points: tuple[int, int] | None, found: _Objects
+        self, at: Array, numbers: Array, points: tuple[int, int], found: _Objects
     ) -> None:
         """What the numbers of lines of one length are."""
-        count = numbers.shape[1]
-        shape = points or _visible(numbers)
-        if shape is not None and count - 4 - shape[0] * shape[1] in (0, 1):
+        count, of_points = numbers.shape[1], points[0] * points[1]
+        if of_points and count - 4 - of_points in (0, 1):
             found.boxes[at] = _corners(numbers[:, :4])
-            keys = numbers[:, 4 : 4 + shape[0] * shape[1]].reshape(len(at), *shape)
+            keys = numbers[:, 4 : 4 + of_points].reshape(len(at), *points)
             for i, key in zip(at.tolist(), keys, strict=True):
                 found.points[i] = key
-            scored = count > 4 + shape[0] * shape[1]
+            scored = count > 4 + of_points
         elif count <= 5:
             found.boxes[at] = _corners(numbers[:, :4])
             scored = count == 5
         else:
             self._refuse_points(at, numbers)
             scored = count % 2 == 1
+            self._hold_shares(at, numbers[:, : count - scored], _OR_POINTS)
             rings = numbers[:, : count - scored].reshape(len(at), -1, 2)
             for i, ring in zip(at.tolist(), rings, strict=True):
                 found.rings[i] = ring
@@ -301,6 +309,20 @@ class _Objects(msgspec.Struct):
                 dtype=pl.List(pl.List(pl.Float64)),
             )
         return pl.DataFrame(columns)
+
+
+_OR_POINTS = (
+    " If they are a box and key points, say so in a data.yaml beside the labels: 'names', and"
+    " 'kpt_shape: [number, 2 or 3]'."
+)
+
+
+def _guessed(points: tuple[int, int], n: int) -> Note:
+    said = (
+        f"every line is read as a box and {points[0]:,} key points, by flags of 0, 1 or 2: a"
+        " data.yaml beside the labels with 'names', and 'kpt_shape' if that is so, decides it."
+    )
+    return "key_points_guessed", said, n
 
 
 def _visible(numbers: Array) -> tuple[int, int] | None:

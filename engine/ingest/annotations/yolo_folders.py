@@ -35,7 +35,8 @@ class Files(msgspec.Struct):
         images: image files.
         split: of a label file or image, where there are several.
         names: of the classes by number; empty where nothing says.
-        points: number of key points, and of numbers of each; None where nothing says.
+        points: number of key points, and of numbers of each: none where a description says nothing
+            of them; None where there is no description.
     """
 
     labels: tuple[str, ...]
@@ -267,7 +268,7 @@ def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[in
     shape = said.get("kpt_shape")
     if isinstance(shape, list) and len(shape) == 2 and all(isinstance(n, int) for n in shape):
         return known, (shape[0], shape[1])
-    return known, None
+    return known, (0, 0)
 
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
