@@ -184,12 +184,12 @@ class _Lines(msgspec.Struct):
     def _hold(self, at: Array, numbers: Array) -> None:
         """Refuse classes that are no numbers, and coordinates that are no shares."""
         label = numbers[:, 0]
-        whole = (label >= 0) & (label % 1 == 0)
-        self._refuse(at, ~whole, "the first field is no class number", "Correct the line.")
+        odd: Array = (label < 0) | (label % 1 != 0)
+        self._refuse(at, odd, "the first field is no class number", "Correct the line.")
         self._hold_shares(at, numbers[:, 1:5])
 
     def _hold_shares(self, at: Array, numbers: Array, more: str = "") -> None:
-        share = ((numbers >= LOW) & (numbers <= HIGH)).all(axis=1)
+        share: Array = ((numbers >= LOW) & (numbers <= HIGH)).all(axis=1)
         repair = f"Divide x by the image's width and y by its height.{more}"
         self._refuse(at, ~share, "coordinates that are no shares of the image", repair)
 
