@@ -141,6 +141,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
     ("detection", "coco-keypoints"): _COCO_KEYPOINTS,
+    ("detection", "crowdpose"): _COCO_KEYPOINTS,
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
 }

@@ -14,6 +14,7 @@ from evalengine.schemas.errors import InputError, ReadError
 from .json_rows import misfit
 
 _LISTS = ("pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids")
+_CROWDED, _LEVELS = "crowdIndex", (0.2, 0.8)
 _SHOWN_BITS = 128  # of a number that messages write out
 
 
@@ -52,7 +53,17 @@ def read_images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
             columns[field] = _lists(values, field, name)
         elif field not in ("id", "datum_id") and _plain(values):
             columns[field] = pl.Series(values, strict=False)
-    return pl.DataFrame(columns)
+    frame = pl.DataFrame(columns)
+    if frame.schema.get(_CROWDED, pl.Null()).is_numeric():
+        frame = frame.with_columns(_level(pl.col(_CROWDED)).alias("crowd_level"))
+    return frame
+
+
+def _level(index: pl.Expr) -> pl.Expr:
+    """CrowdPose's three kinds of images, as crowdposetools and xtcocotools part them."""
+    low, high = _LEVELS
+    word = pl.when(index < low).then(pl.lit("easy")).when(index < high).then(pl.lit("medium"))
+    return pl.when(index.is_not_null()).then(word.otherwise(pl.lit("hard")))
 
 
 def _lists(values: list[Any], field: str, name: str) -> pl.Series:

@@ -66,7 +66,7 @@ def compared(
     )
     if settings.geometry == POINTS:
         points, people = as_keypoints(
-            frames, labels, label_codes, (ours_origin, theirs_origin), settings.sigmas
+            frames, labels, label_codes, (ours_origin, theirs_origin), settings
         )
         return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
     shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)

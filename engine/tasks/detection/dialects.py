@@ -56,6 +56,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             there; and those that hit nothing are ignored where it is among ``partial_labels``.
             The lists that datums must have; none where all predictions count.
         needs_area: sides whose rows of no area, or an infinite one, are left out.
+        sized_by_box: people are as large as a share of their boxes, even where areas are annotated.
         compares: what may be compared, by ``iou_type``.
         cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
             those beyond it take no part; otherwise it is of a datum and label.
@@ -86,6 +87,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     needs_area: tuple[str, ...] = ()
     cap_of_datum: bool = False
     most_of_label: int = 0
+    sized_by_box: bool = False
     compares: tuple[str, ...] = ("bbox", "obb", "segm", "boundary")
     first_best: int | None = None
 
@@ -102,6 +104,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
         pr_curve_max_examples: examples per cell of the detailed curves.
         max_detections: caps per datum and label; empty for none.
         area_ranges: named ranges in squared pixels, both ends included; empty for none.
+        keypoint_sigmas: name of the sigmas; None for COCO's where there are as many points.
     """
 
     metrics: tuple[str, ...]
@@ -112,6 +115,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     pr_curve_max_examples: int = 1
     max_detections: tuple[int, ...] = ()
     area_ranges: dict[str, tuple[float, float]] = {}
+    keypoint_sigmas: str | None = None
 
 
 # numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
@@ -232,6 +236,23 @@ DIALECTS = {
             about="boundary-iou-api for COCO, to the bit: coco with boundary IoU; ignore is read.",
             rules=msgspec.structs.replace(_OWN_COCO_RULES, ignore=True, compares=("boundary",)),
             defaults=_COCO_DEFAULTS,
+            undefined=-1.0,
+            export="coco",
+        ),
+        Dialect(
+            name="crowdpose",
+            task="detection",
+            about="xtcocotools' keypoints_crowd: CrowdPose's 14 points, sizes told by boxes.",
+            rules=msgspec.structs.replace(
+                _OWN_COCO_RULES, compares=("keypoints",), sized_by_box=True
+            ),
+            defaults=DetectionDefaults(
+                metrics=(*_AVERAGES, "mARAtIOU"),
+                iou_thresholds=_COCO_IOUS,
+                max_detections=(20,),
+                area_ranges={"all": _COCO_AREAS["all"]},
+                keypoint_sigmas="crowdpose",
+            ),
             undefined=-1.0,
             export="coco",
         ),

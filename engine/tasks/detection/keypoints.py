@@ -23,7 +23,7 @@ from ...schemas.geometry_columns import KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...tally.datums import Labels
 from ..workers import Workers
 from .layers import Meeting, Shapes, joined
-from .sigmas import Sigmas
+from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 
@@ -100,7 +100,7 @@ def as_keypoints(
     labels: Labels,
     codes: tuple[Array, Array],
     origins: tuple[Origin, Origin],
-    sigmas: Sigmas,
+    settings: Settings,
 ) -> tuple[Shapes, Shapes]:
     """Both sides' keypoints.
 
@@ -109,12 +109,14 @@ def as_keypoints(
         labels: of both.
         codes: label codes of their rows, int32 [n] and [m].
         origins: what errors call their rows.
-        sigmas: of the labels.
+        settings: sigmas of the labels, and whether boxes tell sizes whatever the areas.
 
     Raises:
         InputError: rows of one label with different numbers of points, or another number than
             there are sigmas; people without an area and without a box.
     """
+    if settings.rules.sized_by_box:
+        frames.ground_truths = frames.ground_truths.drop("area", strict=False)
     tables = [getattr(frames, side) for side in _SIDES]
     ours, theirs = (
         points_of(
@@ -130,7 +132,7 @@ def as_keypoints(
     if NUM_KEYPOINTS.name in tables[1].columns:
         told = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
     area = _areas(frames, own, origins[1])
-    variances = sigmas.variances(labels, n_points)
+    variances = settings.sigmas.variances(labels, n_points)
     made = shapes_of(ours, theirs, own, area, told, codes[1], n_points, variances)
     _note_unlabelled(frames, made[1].set_aside)
     return made

@@ -180,7 +180,11 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
         "invalid_polygons": options.invalid_polygons or "refuse",
         "angle": ANGLES.get(options.angle_format or "", 1.0),
         "boundary_ratio": ratio if options.iou_type == "boundary" else None,
-        "sigmas": read_sigmas(options.keypoint_sigmas),
+        "sigmas": read_sigmas(
+            dialect.defaults.keypoint_sigmas
+            if options.keypoint_sigmas is None
+            else options.keypoint_sigmas
+        ),
     }
 
 
