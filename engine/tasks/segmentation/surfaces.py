@@ -62,8 +62,10 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
 
 def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[float, ...]:
     """What a label has in one image, as :class:`.Surfaces` has it behind datum and label."""
-    sides = [None if side is None or not side.any() else side for side in (truth, found)]
-    edges = [None if side is None else _boundary(side, settings.boundary_ratio) for side in sides]
+    shape = next(side.shape for side in (truth, found) if side is not None)
+    depth = int(boundary_depth(*np.array(shape), settings.boundary_ratio))
+    sides = _cropped(truth, found)
+    edges = [None if side is None else _boundary(side, depth) for side in sides]
     area = [0 if edge is None else int(edge.sum()) for edge in edges]
     a, b = edges
     shared = 0 if a is None or b is None else int((a & b).sum())
@@ -87,10 +89,21 @@ def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[
     return (*area, shared, float(together.max()), near, float(together.mean()), inside, f1)
 
 
-def _boundary(mask: Array, ratio: float) -> Array:
-    """The pixels within a share of the diagonal from the outline, on its inner side."""
-    height, width = np.array(mask.shape)
-    edges = segment_edges(mask.astype(np.int32), int(boundary_depth(height, width, ratio)))
+def _cropped(*masks: Array | None) -> list[Array | None]:
+    """The same without what lies around them; None for one in which nothing is set."""
+    there = [mask for mask in masks if mask is not None and mask.any()]
+    if not there:
+        return [None] * len(masks)
+    rows, columns = (
+        np.flatnonzero(np.any([mask.any(axis) for mask in there], axis=0)) for axis in (1, 0)
+    )
+    box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    return [None if mask is None or not mask.any() else mask[box] for mask in masks]
+
+
+def _boundary(mask: Array, depth: int) -> Array:
+    """The pixels within a distance from the outline, on its inner side."""
+    edges = segment_edges(mask.astype(np.int32), depth)
     inner: Array = mask & (edges != INSIDE)
     return inner
 
@@ -129,13 +142,14 @@ def of_maps(
             read = [None if side is None else side.read(side.whole) for side in opened]
         truth = read[0]
         ignored = np.isin(truth, lost[unit]) if truth is not None and unit in lost else None
-        coded = [
-            None if pixels is None else _coded(pixels, column[rows], code[rows], ignored)
-            for pixels, column, code in zip(read, columns, codes, strict=True)
-        ]
         for label in np.unique(np.concatenate([code[rows] for code in codes])):
             if label >= 0:
-                a, b = (None if pixels is None else pixels == label for pixels in coded)
+                a, b = (
+                    None if pixels is None else _is_any(pixels, column[rows[code[rows] == label]])
+                    for pixels, column, code in zip(read, columns, codes, strict=True)
+                )
+                if ignored is not None:
+                    a, b = (None if side is None else side & ~ignored for side in (a, b))
                 yield int(label), a, b
 
     files = any(side is not None and side.pixels is None for pair in pairs for side in pair)
@@ -143,16 +157,12 @@ def of_maps(
         return measured(datum, labels_of, settings, workers)
 
 
-def _coded(pixels: Array, index: Array, code: Array, ignored: Array | None) -> Array:
-    """Label codes of pixels, int64 [h, w], -1 for none."""
-    known, first = np.unique(index, return_index=True)
-    at = np.minimum(np.searchsorted(known, pixels), max(known.size - 1, 0))
-    out = np.full(pixels.shape, -1, np.int64)
-    if known.size:
-        out = np.where(known[at] == pixels, code[first][at], -1)
-    if ignored is not None:
-        out[ignored] = -1
-    return out
+def _is_any(pixels: Array, values: Array) -> Array:
+    """Pixels that have one of some values, bool [h, w]."""
+    found = np.zeros(pixels.shape, np.bool_)
+    for value in np.unique(values):
+        found |= pixels == value
+    return found
 
 
 def of_masks(
