@@ -62,8 +62,8 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
 
 def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[float, ...]:
     """What a label has in one image, as :class:`.Surfaces` has it behind datum and label."""
-    shape = next(side.shape for side in (truth, found) if side is not None)
-    depth = int(boundary_depth(*np.array(shape), settings.boundary_ratio))
+    height, width = np.array(next(one.shape for one in (truth, found) if one is not None))
+    depth = int(boundary_depth(height, width, settings.boundary_ratio))
     sides = _cropped(truth, found)
     edges = [None if side is None else _boundary(side, depth) for side in sides]
     area = [0 if edge is None else int(edge.sum()) for edge in edges]
