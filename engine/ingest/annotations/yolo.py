@@ -189,9 +189,14 @@ class _Lines(msgspec.Struct):
         self._hold_shares(at, numbers[:, 1:5])
 
     def _hold_shares(self, at: Array, numbers: Array, more: str = "") -> None:
-        share: Array = ((numbers >= LOW) & (numbers <= HIGH)).all(axis=1)
+        out = ~((numbers >= LOW) & (numbers <= HIGH))
         repair = f"Divide x by the image's width and y by its height.{more}"
-        self._refuse(at, ~share, "coordinates that are no shares of the image", repair)
+        self._refuse(
+            at,
+            np.logical_or.reduce(out, axis=1),
+            "coordinates that are no shares of the image",
+            repair,
+        )
 
     def _refuse(self, at: Array, wrong: Array, said: str, repair: str) -> None:
         """Refuse lines, if any are wrong, naming the first."""
