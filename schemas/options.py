@@ -93,8 +93,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     iou_type: Annotated[
         str | None,
         _meta(
-            "What to compare: bbox, obb (oriented boxes), segm (masks), boundary or, where it is"
-            " given, keypoints; by the tables unless given.",
+            "What to compare: bbox, obb or probiou (oriented boxes), segm (masks), boundary or,"
+            " where it is given, keypoints; by the tables unless given.",
             "bbox",
         ),
     ] = None

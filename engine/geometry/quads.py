@@ -60,6 +60,36 @@ def corners_of_polygons(polygons: Polygons) -> Array:
     return corners
 
 
+def smallest_boxes(corners: Array) -> Array:
+    """Centre, width, height and angle of the smallest rectangles around four corners [n, 5].
+
+    A side of one runs along a side of the hull (Freeman and Shapira, 1975), so that of a rectangle
+    comes out what it was made of. Angles are radians, clockwise as the image is seen.
+
+    Args:
+        corners: float64 [n, 8].
+    """
+    xy = corners.reshape(-1, 4, 2)
+    start = xy[:, :1]
+    best = np.full(len(xy), np.inf)
+    found = np.zeros((len(xy), 5))
+    for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)):
+        along = xy[:, b] - xy[:, a]
+        radians = np.arctan2(along[:, 1], along[:, 0])
+        cos, sin = np.cos(radians), np.sin(radians)
+        turn = np.stack([np.stack([cos, sin], axis=1), np.stack([-sin, cos], axis=1)], axis=1)
+        turned = np.einsum("nij,nkj->nki", turn, xy - start)
+        low, high = turned.min(axis=1), turned.max(axis=1)
+        extent, middle = high - low, (high + low) / 2
+        area = extent.prod(axis=1)
+        better = area < best
+        best[better] = area[better]
+        centre = np.einsum("nji,nj->ni", turn, middle) + start[:, 0]
+        boxes = np.concatenate([centre, extent, radians[:, None]], axis=1)
+        found[better] = boxes[better]
+    return found
+
+
 def around(corners: Array) -> Array:
     """The corners of quadrilaterals in their order around the mean of them, float64 [n, 8]."""
     xy = corners.reshape(-1, 4, 2)

@@ -249,21 +249,6 @@ def keypoints(seed: int) -> Case:
     return Case((pl.concat([guesses, near]), truths), options, tables=tables)
 
 
-def oriented(seed: int) -> Case:
-    """The same boxes, turned."""
-    case = detection(seed)
-    rng = np.random.default_rng(seed)
-    sides = []
-    for side in case.sides:
-        extents = [pl.col(f"{axis}max") - pl.col(f"{axis}min") for axis in "xy"]
-        centres = [(pl.col(f"{axis}max") + pl.col(f"{axis}min")) / 2 for axis in "xy"]
-        angles = pl.Series(rng.choice([0.0, 30.0, 90.0], side.height))
-        turned = side.with_columns(obb=pl.concat_list(*centres, *extents, angles))
-        sides.append(turned.drop("xmin", "ymin", "xmax", "ymax"))
-    options = {**case.options, "iou_type": "obb", "angle_format": "degrees-clockwise"}
-    return Case(tuple(sides), options, tables=case.tables)
-
-
 def classification(seed: int) -> Case:
     """Several label keys, ties, weights, missing sides, declared labels."""
     rng = np.random.default_rng(seed)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merging import label_sets, parts
+from merging import label_sets, oriented_parts, parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
     "keypoints": ("detection", parts.keypoints),
-    "oriented": ("detection", parts.oriented),
+    "oriented": ("detection", oriented_parts.oriented),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "sets": ("classification", label_sets.sets),

@@ -1,10 +1,11 @@
-"""COCO's evaluation of oriented boxes: pycocotools on IoUs of Shapely, pair by pair."""
+"""COCO's evaluation of oriented boxes: pycocotools on IoUs of Shapely, or on any others."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,41 @@ def corners(box: Any) -> Array:
     return half @ turn.T + [cx, cy]
 
 
+def iou(one: Any, two: Any, crowd: bool = False) -> float:
+    """IoU of two boxes by Shapely; against a crowd the share of the first."""
+    a, b = (shapely.Polygon(corners(box)) for box in (one, two))
+    shared = a.intersection(b).area
+    union = a.area if crowd else a.area + b.area - shared
+    return float(shared / union) if union > 0 else 0.0
+
+
+def probiou(one: Any, two: Any, crowd: bool = False) -> float:
+    """1 less the Hellinger distance of two normal distributions, as Ultralytics regularises it."""
+    (m1, s1), (m2, s2) = map(_gauss, (one, two))
+    away, spread = m1 - m2, s1 + s2
+    det = np.linalg.det(spread)
+    small = 1e-7
+    adjugate = np.array([[spread[1, 1], -spread[0, 1]], [-spread[0, 1], spread[0, 0]]])
+    near = away @ adjugate @ away / (det + small) / 4
+    apart = det / (4 * np.sqrt(max(np.linalg.det(s1), 0) * max(np.linalg.det(s2), 0)) + small)
+    distance = np.clip(near + np.log(apart + small) / 2, small, 100)
+    return float(1 - np.sqrt(1 - np.exp(-distance) + small))
+
+
+def _gauss(box: Any) -> tuple[Array, Array]:
+    turn = np.array([[np.cos(box[4]), -np.sin(box[4])], [np.sin(box[4]), np.cos(box[4])]])
+    return np.array(box[:2]), turn @ np.diag([box[2] ** 2 / 12, box[3] ** 2 / 12]) @ turn.T
+
+
 class OrientedEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
-    """IoU of the annotations' ``corners``; against a crowd the share of the detection.
+    """How alike the annotations' ``obb`` are.
 
     Attributes:
+        alike: of a detection and a ground truth, and whether that is a crowd.
         near: whether some IoU lies so near a threshold that rounding decides.
     """
 
+    alike: Callable[[Any, Any, bool], float] = staticmethod(iou)
     near = False
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
@@ -45,10 +74,7 @@ class OrientedEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
         ious = np.zeros((len(dts), len(gts)))
         for i, d in enumerate(dts):
             for j, g in enumerate(gts):
-                a, b = (shapely.Polygon(one["corners"]) for one in (d, g))
-                shared = a.intersection(b).area
-                union = a.area if g["iscrowd"] else a.area + b.area - shared
-                ious[i, j] = shared / union if union > 0 else 0.0
+                ious[i, j] = self.alike(d["obb"], g["obb"], bool(g["iscrowd"]))
         gap = np.abs(ious[..., None] - self.params.iouThrs)
         self.near |= bool(((gap < 1e-9) & (ious[..., None] != 1.0)).any())
         return ious
@@ -64,7 +90,7 @@ def _dataset(frame: pl.DataFrame, datums: list[Any], labels: list[Any]) -> Any:
                 "id": i,
                 "image_id": datums.index(row["datum_id"]) + 1,
                 "category_id": labels.index(row["label_value"]) + 1,
-                "corners": corners(row["obb"]),
+                "obb": row["obb"],
                 "bbox": [0, 0, 1, 1],
                 "area": row.get("area", row["obb"][2] * row["obb"][3]),
                 "iscrowd": int(row.get("iscrowd", 0)),
@@ -77,18 +103,24 @@ def _dataset(frame: pl.DataFrame, datums: list[Any], labels: list[Any]) -> Any:
     return coco
 
 
-def run(predictions: pl.DataFrame, truths: pl.DataFrame) -> OrientedEval:
+def run(
+    predictions: pl.DataFrame,
+    truths: pl.DataFrame,
+    alike: Callable[[Any, Any, bool], float] = iou,
+) -> OrientedEval:
     """The evaluation after ``summarize``.
 
     Args:
         predictions: datum_id, label_value, score and obb, whose angle is in radians, clockwise.
         truths: the same without score; area and iscrowd where they are there.
+        alike: see :class:`OrientedEval`.
     """
     datums = sorted({*predictions["datum_id"], *truths["datum_id"]})
     labels = sorted({*predictions["label_value"], *truths["label_value"]})
     with contextlib.redirect_stdout(io.StringIO()):
         sides = (_dataset(side, datums, labels) for side in (truths, predictions))
         evaluation = OrientedEval(*sides, "bbox")
+        evaluation.alike = alike
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ def average_precision(
     truths: Sequence[tuple[Any, Box, bool]],
     iou: float,
     rules: VocRules,
+    shared: Callable[[Any, Any, float], float] = overlap,
 ) -> float | None:
     """AP of one class; None without an object that is not difficult.
 
@@ -59,6 +60,7 @@ def average_precision(
         truths: image, box and whether it is difficult.
         iou: threshold.
         rules: of the evaluator.
+        shared: IoU of two boxes, or of whatever stands for them, and the rule's pixel.
     """
     npos = sum(not difficult for *_, difficult in truths)
     if not npos:
@@ -75,8 +77,8 @@ def average_precision(
     for image, _, box in sorted(found, key=lambda one: -one[1]):
         best, at = 0.0, -1
         for i, (where, other, _) in enumerate(truths):
-            if where == image and overlap(box, other, rules.pixel) > best:
-                best, at = overlap(box, other, rules.pixel), i
+            if where == image and shared(box, other, rules.pixel) > best:
+                best, at = shared(box, other, rules.pixel), i
         near = best > iou if rules.above else best >= iou
         if near and at >= 0 and truths[at][2]:
             pass

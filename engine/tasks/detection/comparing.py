@@ -12,7 +12,7 @@ from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.geometry_columns import SHAPED_NAMES
-from ...ingest.problems import note_of
+from ...ingest.problems import Note, note_of
 from ...schemas.contract import ROW
 from ...tally.datums import Datums, Labels
 from ..workers import Workers
@@ -20,7 +20,7 @@ from .alignment import refuse_apart
 from .geometry import BOX, OBB, POINTS, POLYGON, choose, read_as
 from .keypoints import as_keypoints
 from .layers import BoxLayer, Shapes
-from .settings import Settings
+from .settings import PROBIOU, Settings
 from .shapes import CORNERS, Objects, as_masks, as_polygons, as_quads, boxes_of, own_masks
 from .sizes import image_sizes
 
@@ -29,6 +29,12 @@ _SIDES = ("predictions", "ground_truths")
 _EXTENT = ("box_width", "box_height")
 _BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
 _BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
+_PROBIOU = Note(
+    "no_iou",
+    "probiou is no IoU, and most pairs of boxes have more of it: numbers on it cannot be held"
+    " against those on IoU, such as DOTA's.",
+    None,
+)
 _BY_REGION = (
     "by mask or polygon, not by the box around it, as in pycocotools; give boxes to change that"
 )
@@ -91,7 +97,9 @@ def compared(
     if target == BOX:
         return _boxes(frames, (sides[0], sides[1]), settings)
     if target == OBB:
-        ours, theirs = (as_quads(objects) for objects in sides)
+        if settings.alike == PROBIOU:
+            frames.notes.append(_PROBIOU)
+        ours, theirs = (as_quads(objects, settings) for objects in sides)
         return ours, theirs
     if target == POLYGON:
         ours, theirs = (as_polygons(objects, settings) for objects in sides)

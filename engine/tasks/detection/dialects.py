@@ -58,6 +58,10 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         needs_area: sides whose rows of no area, or an infinite one, are left out.
         sized_by_box: people are as large as a share of their boxes, even where areas are annotated.
         compares: what may be compared, by ``iou_type``.
+        alike: how alike oriented boxes are: ``exact``, the area they share, or as another tool
+            computes it.
+        crossing: corners whose sides cross count as they lie, what is surrounded the other way
+            round less; otherwise they are refused.
         cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
             those beyond it take no part; otherwise it is of a datum and label.
         most_of_label: predictions of a label that count, the best of all datums; 0 for no limit.
@@ -88,7 +92,9 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     cap_of_datum: bool = False
     most_of_label: int = 0
     sized_by_box: bool = False
-    compares: tuple[str, ...] = ("bbox", "obb", "segm", "boundary")
+    compares: tuple[str, ...] = ("bbox", "obb", "probiou", "segm", "boundary")
+    alike: str = "exact"
+    crossing: bool = False
     first_best: int | None = None
 
 
@@ -143,6 +149,12 @@ _COCO_AREAS = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e5**2),
 }
+_COCO_DEFAULTS = DetectionDefaults(
+    metrics=_AVERAGES,
+    iou_thresholds=_COCO_IOUS,
+    max_detections=(1, 10, 100),
+    area_ranges=_COCO_AREAS,
+)
 _VOC_RULES = DetectionRules(
     matching="best", from_extent=False, crowd=False, ignore=True, whole_pixels=True
 )
@@ -321,6 +333,44 @@ DIALECTS = {
             about="Open Images V2's metric: groups need not be found, every prediction counts.",
             rules=msgspec.structs.replace(_OPEN_IMAGES_RULES, crowd_counts=False, federated=()),
             defaults=_OPEN_IMAGES_DEFAULTS,
+        ),
+        Dialect(
+            name="dota",
+            task="detection",
+            about="DOTA's development kit: oriented boxes, 11 recall levels, IoU above t.",
+            rules=msgspec.structs.replace(
+                _VOC_RULES,
+                levels=_NUMPY_TENTHS,
+                above=True,
+                compares=("obb",),
+                crossing=True,
+            ),
+            defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
+            name="mmrotate",
+            task="detection",
+            about="mmrotate's eval_rbbox_map: mmcv's IoU of oriented boxes, 11 recall levels.",
+            rules=msgspec.structs.replace(
+                _VOC_RULES,
+                levels=_NUMPY_TENTHS,
+                compares=("obb",),
+                alike="mmcv",
+            ),
+            defaults=_VOC_DEFAULTS,
+        ),
+        Dialect(
+            name="detectron2",
+            task="detection",
+            about="detectron2's RotatedCOCOEvaluator: COCO's numbers on its IoU of oriented boxes.",
+            rules=msgspec.structs.replace(
+                _OWN_COCO_RULES,
+                compares=("obb",),
+                alike="detectron2",
+            ),
+            defaults=_COCO_DEFAULTS,
+            undefined=-1.0,
+            export="coco",
         ),
         Dialect(
             name="tidecv",

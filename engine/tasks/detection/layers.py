@@ -87,20 +87,7 @@ class Region(msgspec.Struct, frozen=True):
 
     def candidates(self, other: Region, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
         """See :meth:`Layer.candidates`: by bounding boxes and areas."""
-        start, place = rows_by_datum(meeting.datum[0], meeting.n_datums)
-        area, other_area = self.area[meeting.row[0]], other.area[meeting.row[1]]
-        ours = start, place, meeting.boxes[0], area, meeting.key[0]
-        theirs = truths_by_datum(
-            meeting.datum[1],
-            meeting.n_datums,
-            meeting.boxes[1],
-            other_area,
-            meeting.key[1],
-            meeting.crowd,
-        )
-        lowest = meeting.lowest
-        found = threads.over(start, lambda a, b: candidates(a, b, ours, theirs, lowest))
-        return joined(found)
+        return by_boxes(meeting, (self.area[meeting.row[0]], other.area[meeting.row[1]]), threads)
 
     def similarity(
         self, other: Region, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -118,6 +105,22 @@ class Region(msgspec.Struct, frozen=True):
     def geojson(self, rows: Array) -> pl.Series | None:
         """Some rows as GeoJSON, String [k]; None where they are drawn as their bounding boxes."""
         return None
+
+
+def by_boxes(meeting: Meeting, areas: tuple[Array, Array], threads: Workers) -> tuple[Array, Array]:
+    """Pairs whose bounding boxes and areas (float64 [n] and [m], by place) let them be alike."""
+    start, place = rows_by_datum(meeting.datum[0], meeting.n_datums)
+    ours = start, place, meeting.boxes[0], areas[0], meeting.key[0]
+    theirs = truths_by_datum(
+        meeting.datum[1],
+        meeting.n_datums,
+        meeting.boxes[1],
+        areas[1],
+        meeting.key[1],
+        meeting.crowd,
+    )
+    lowest = meeting.lowest
+    return joined(threads.over(start, lambda a, b: candidates(a, b, ours, theirs, lowest)))
 
 
 def joined(found: list[tuple[Array, Array]]) -> tuple[Array, Array]:

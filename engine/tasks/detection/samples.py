@@ -48,7 +48,9 @@ def samples() -> Iterator[Sample]:
     )
     turned = pl.Series("obb", [[4.5, 4.5, 9.0, 5.0, 0.3]] * 2)
     one, other = (side.drop(*box).with_columns(turned) for side in (predicted, truth))
-    yield one, other, {"iou_type": "obb", "angle_format": "radians-clockwise"}
+    for dialect in ("standard", "detectron2"):
+        how = {"iou_type": "obb", "angle_format": "radians-clockwise"}
+        yield one, other, {**how, "dialect": dialect}
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
     yield found, shapes, {"iou_type": "boundary", "datums": size}
     person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]

@@ -19,12 +19,20 @@ from .sigmas import Sigmas, read_sigmas
 Range = tuple[str | None, float, float]
 
 IOU_TYPES = {
-    "bbox": "box", "obb": "obb", "segm": "mask", "boundary": "mask", "keypoints": "points"
-}  # fmt: skip
+    "bbox": "box",
+    "obb": "obb",
+    "probiou": "obb",
+    "segm": "mask",
+    "boundary": "mask",
+    "keypoints": "points",
+}
 """What can be compared, and the geometry that is."""
 
 GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", "raster": "mask"}
 """What ``convert_to`` may say."""
+
+PROBIOU = "probiou"
+"""What is compared as oriented boxes, by no IoU."""
 
 INVALID = ("refuse", "repair")
 """What ``invalid_polygons`` may say."""
@@ -54,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         boundary_ratio: width of boundaries as a share of the image's diagonal; None where
             boundaries are not compared.
         sigmas: of keypoints.
+        alike: how alike oriented boxes are.
         angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
     """
@@ -76,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sigmas: Sigmas = Sigmas()
     background_iou: float = 0.1
     angle: float = 1.0
+    alike: str = "exact"
 
     @property
     def ranged(self) -> bool:
@@ -177,6 +187,7 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
     return {
         "geometry": by_type or by_name,
         "geometry_said": f"asked for by {' and '.join(asked)}" if asked else "",
+        "alike": options.iou_type if options.iou_type == PROBIOU else dialect.rules.alike,
         "invalid_polygons": options.invalid_polygons or "refuse",
         "angle": ANGLES.get(options.angle_format or "", 1.0),
         "boundary_ratio": ratio if options.iou_type == "boundary" else None,

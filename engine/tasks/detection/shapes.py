@@ -32,6 +32,7 @@ from ...geometry.quads import (
     corners_of_polygons,
     corners_of_upright,
     hulls_of,
+    smallest_boxes,
 )
 from ...geometry.raster_files import RasterFiles
 from ...ingest.problems import Note, count_of
@@ -40,6 +41,7 @@ from ...schemas.wording import option
 from ..workers import Workers
 from .geometry import BOX, MASK, OBB, POLYGON
 from .layers import MaskLayer, PolygonLayer, QuadLayer, Shapes
+from .oriented import LAYERS
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -263,12 +265,12 @@ def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
     return rows, hulls(masks) if settings.rules.hulls else outlines(masks)
 
 
-def as_quads(objects: Objects) -> Shapes:
+def as_quads(objects: Objects, settings: Settings) -> Shapes:
     """All rows as quadrilaterals: oriented boxes, upright ones, and polygons of four corners.
 
     Raises:
         InputError: masks; polygons of other than four corners; corners whose sides cross, unless
-            such polygons are repaired: they are then taken in their order around the middle.
+            the dialect or the user lets them; crowds where the tool at hand knows none.
     """
     n = objects.frame.height
     masks = objects.rows(MASK)
@@ -278,27 +280,51 @@ def as_quads(objects: Objects) -> Shapes:
         "without anything but a mask, to be compared as oriented boxes",
         f"Give oriented boxes or four corners, or write {option('iou_type', 'segm')}.",
     )
-    corners, told = np.empty((n, 8)), np.full(n, np.nan)
+    corners, numbers = np.empty((n, 8)), np.full((n, 5), np.nan)
     if (rows := objects.rows(BOX)).size:
         corners[rows] = corners_of_upright(objects.boxes(rows))
     if (rows := objects.rows(POLYGON)).size:
-        polygons = objects.polygons(rows)
-        corners[rows] = given = corners_of_polygons(polygons)
-        crossed = measure(given)[3]
-        if crossed.any() and objects.invalid == REPAIR:
-            corners[rows[crossed]] = around(given[crossed])
-        else:
-            polygons.place.refuse(
-                crossed, "with corners whose sides cross",
-                f"Write the corners in their order around, or {option('invalid_polygons', REPAIR)}"
-                " to bring them into it.", lambda i: given[i].tolist(),
-            )  # fmt: skip
+        corners[rows] = _four_corners(objects, rows, settings)
     if (rows := objects.rows(OBB)).size:
-        numbers = objects.oriented(rows)
-        corners[rows] = corners_of(numbers[:, :4], numbers[:, 4])
-        told[rows] = numbers[:, 2] * numbers[:, 3]
+        numbers[rows] = objects.oriented(rows)
+        corners[rows] = corners_of(numbers[rows, :4], numbers[rows, 4])
     layer = QuadLayer.of(corners)
-    return Shapes((layer,), hulls_of(corners), np.where(np.isnan(told), layer.area, told))
+    area = numbers[:, 2] * numbers[:, 3]
+    told = np.where(np.isnan(area), layer.area, area)
+    if settings.alike in LAYERS:
+        _refuse_crowds(objects, settings)
+        rest = np.flatnonzero(np.isnan(area))
+        numbers[rest] = smallest_boxes(corners[rest])
+        layer = LAYERS[settings.alike](numbers, layer)
+    return Shapes((layer,), hulls_of(corners), told)
+
+
+def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:
+    """Corners of some polygons, float64 [k, 8]; in another order where sides cross, if asked."""
+    polygons = objects.polygons(rows)
+    corners = corners_of_polygons(polygons)
+    crossed = measure(corners)[3]
+    if objects.invalid == REPAIR:
+        corners[crossed] = around(corners[crossed])
+    elif not settings.rules.crossing:
+        polygons.place.refuse(
+            crossed,
+            "with corners whose sides cross",
+            f"Write the corners in their order around, or {option('invalid_polygons', REPAIR)}"
+            " to bring them into it.",
+            lambda i: corners[i].tolist(),
+        )
+    return corners
+
+
+def _refuse_crowds(objects: Objects, settings: Settings) -> None:
+    if "iscrowd" in objects.frame.columns:
+        crowd = objects.frame["iscrowd"].cast(pl.Boolean).to_numpy()
+        Place(objects.side, "iscrowd", None, objects.origin).refuse(
+            crowd & settings.rules.crowd,
+            f"that are crowds, which {settings.alike} knows nothing of",
+            "Leave these rows out, or compare by another dialect or iou_type.",
+        )
 
 
 class Drawn(msgspec.Struct):
