@@ -344,7 +344,9 @@ def retrieval(seed: int) -> Case:
     run = run.with_columns(score=pl.Series(rng.integers(0, 4, run.height) / 4))
     judged = judged.with_columns(relevance=pl.Series(rng.integers(0, 3, judged.height)))
     options = {
-        "metrics": ["nDCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "bpref", "RBP"],
+        "metrics": [
+            *("nDCG", "DCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "bpref", "RBP")
+        ],
         "k": [1, 3],
         "complete": bool(rng.random() < 0.5),
     }

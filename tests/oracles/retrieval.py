@@ -240,6 +240,7 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
     for k in (*chosen.k, None):
         depth = n if k is None else k
         out["nDCG", (), k] = ndcg(values, ideal, 10**9 if k is None else k, chosen.discount)
+        out["DCG", (), k] = dcg(values[:depth], chosen.discount)
         out["RetrievalNDCGAny", (), k] = ndcg(ones, sorted(ones, reverse=True), depth, "log2(rank)")
         out["RetrievalRecall", (), k] = over(sum(ones[:depth]), wanted)
         every = wanted > 0 and sum(ones[:depth]) == wanted

@@ -161,12 +161,25 @@ def _ideal_sums(
     return out
 
 
+def _discounted(
+    lists: Lists, settings: Settings, longest: int, workers: Workers
+) -> tuple[Array, Weights]:
+    """Discounted gain up to each cut-off, float64 [q, k], and the weights of ranks."""
+    weights = log_weights(longest, settings.discount)
+    gain = gains_of(lists.gain, settings.gains)
+    return sums(lists, places_of(lists), gain, weights, cuts_of(settings)[1], workers), weights
+
+
+def _dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
+    values, _ = _discounted(lists, settings, places_of(lists).longest, workers)
+    told = _told(settings, "gains", "discount")
+    return (Column(metric="DCG", parameters=told, k=cuts_of(settings)[0], values=values[:, None]),)
+
+
 def _ndcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     start, ideal = ideal_of(lists, settings)
-    weights = log_weights(_longest(lists, start), settings.discount)
-    gain = gains_of(lists.gain, settings.gains)
-    dcg = sums(lists, places_of(lists), gain, weights, cuts, workers)
+    dcg, weights = _discounted(lists, settings, _longest(lists, start), workers)
     best = _ideal_sums(start, ideal, weights, cuts, workers)
     told = _told(settings, "gains", "discount", "ideal")
     return (Column(metric="nDCG", parameters=told, k=ks, values=ratio(dcg, best)[:, None]),)
@@ -329,6 +342,7 @@ def _expected_reciprocal_rank(
 
 
 MEASURES = {
+    "dcg": _dcg,
     "ndcg": _ndcg,
     "retrieval_ndcg_any": _ndcg_any,
     "retrieval_recall": _recall,

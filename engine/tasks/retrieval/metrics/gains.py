@@ -15,6 +15,15 @@ METRICS = (
         aliases=("ndcg", "NDCG", "ndcg_cut"),
     ),
     metric(
+        "DCG",
+        "dcg",
+        definition="sum of gain / log2(rank + 1), up to k",
+        source="Järvelin & Kekäläinen 2002",
+        params=("k", "gains", "discount"),
+        bare="both",
+        aliases=("dcg",),
+    ),
+    metric(
         "nDCGRel",
         "ndcg_at_relevant",
         definition="nDCG at the rank of each relevant document, averaged over all that are"

@@ -1,0 +1,333 @@
+"""``Qrels`` and ``Run``: a number for every document of a query."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, KeysView, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, ClassVar, TypeVar
+
+import polars as pl
+
+from ...exports.trec_run import trec_lines
+from ...ingest.sources.mappings import source_of
+from ...ingest.sources.tables import open_source
+from ...ingest.sources.writing import write_files
+from ...schemas.errors import InputError, OptionError, unknown
+
+Nested = Mapping[Any, Mapping[Any, Any]]
+_Own = TypeVar("_Own", bound="Results")
+
+_KINDS = {".json": "json", ".trec": "trec", ".txt": "trec", ".gz": "gz", ".parq": "parquet",
+          ".parquet": "parquet"}  # fmt: skip
+"""Ending of a path -> kind of file."""
+_IDS = ("query_id", "doc_id")
+
+
+class Results:
+    """Numbers of documents by query; see :class:`Qrels` and :class:`Run`.
+
+    Attributes:
+        name: of the set or the system.
+    """
+
+    _number: ClassVar[str]
+    """What the engine calls the number."""
+
+    def __init__(self, results: Nested | None = None, name: str | None = None) -> None:
+        self.name = name
+        self._nested: dict[Any, dict[Any, Any]] | None = {}
+        self._rows: pl.DataFrame | None = None
+        self._bare: list[Any] = []  # queries without documents, which rows do not tell
+        if results:
+            self._take(_rows_of(results, type(self).__name__), _bare(results))
+
+    def _take(self, rows: pl.DataFrame, bare: list[Any]) -> None:
+        self._rows, self._bare, self._nested = rows, bare, None
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """``query_id, doc_id, score``, a row a document, in the order they were given."""
+        if self._rows is None:
+            nested = self._nested or {}
+            self._rows, self._bare = _rows_of(nested, type(self).__name__), _bare(nested)
+        return self._rows
+
+    def _ordered(self) -> pl.DataFrame:
+        """The rows by ascending query and descending number, equal ones as they were given."""
+        return self.rows.sort("query_id", "score", descending=[False, True], maintain_order=True)
+
+    def _opened(self) -> dict[Any, dict[Any, Any]]:
+        """The numbers where they can be changed."""
+        if self._nested is None:
+            self._nested = self.to_dict()
+        self._rows = None
+        return self._nested
+
+    def get_query_ids(self) -> list[Any]:
+        """Ids of the queries, ascending."""
+        return sorted({*self.rows["query_id"].unique().to_list(), *self._bare})
+
+    def keys(self) -> KeysView[Any]:
+        """Ids of the queries, ascending."""
+        return dict.fromkeys(self.get_query_ids()).keys()
+
+    def add_score(self, q_id: Any, doc_id: Any, score: float) -> None:
+        """Set the number of one document."""
+        self._opened().setdefault(q_id, {})[doc_id] = score
+
+    def add(self, q_id: Any, doc_ids: Sequence[Any], scores: Sequence[float]) -> None:
+        """Set all documents of a query; those that it had go."""
+        self.add_multi([q_id], [doc_ids], [scores])
+
+    def add_multi(
+        self,
+        q_ids: Sequence[Any],
+        doc_ids: Sequence[Sequence[Any]],
+        scores: Sequence[Sequence[float]],
+    ) -> None:
+        """:meth:`add` of several queries."""
+        own = [dict(zip(*pair, strict=True)) for pair in zip(doc_ids, scores, strict=True)]
+        self._opened().update(zip(q_ids, own, strict=True))
+
+    def to_dict(self) -> dict[Any, dict[Any, Any]]:
+        """Query to document to number: ascending queries, descending numbers."""
+        rows = self._ordered().with_columns(self._told())
+        found: dict[Any, dict[Any, Any]] = {q_id: {} for q_id in self.get_query_ids()}
+        parts = rows.group_by("query_id", maintain_order=True).agg("doc_id", "score")
+        for query, documents, scores in parts.iter_rows():
+            found[query] = dict(zip(documents, scores, strict=True))
+        return found
+
+    def _told(self) -> pl.Expr:
+        """The numbers as users see them."""
+        return pl.col("score")
+
+    def get_doc_ids_and_scores(self) -> list[dict[Any, Any]]:
+        """Documents and numbers of each query."""
+        return list(self.to_dict().values())
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame of ``q_id, doc_id, score``."""
+        rows = self._ordered().select(pl.col("query_id").alias("q_id"), "doc_id", self._told())
+        return import_module("pandas").DataFrame(rows.to_dict(as_series=False))
+
+    def save(self, path: str, kind: str | None = None) -> None:
+        """Write the numbers: JSON, lines of TREC, or Parquet with ``q_id, doc_id, score``.
+
+        Args:
+            path: ends in .json, .trec, .txt, .parq or .parquet.
+            kind: json, trec or parquet, whatever the path's ending.
+
+        Raises:
+            OptionError: another kind.
+            InputError: the file cannot be written, or ids that TREC's lines cannot hold.
+        """
+        target, found = Path(path), _kind(path, kind)
+        rows = self._ordered().with_columns(self._told())
+
+        def write(file: IO[bytes]) -> None:
+            if found == "parquet":
+                rows.rename({"query_id": "q_id"}).write_parquet(file)
+            elif found == "json":
+                file.write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False).encode())
+            else:
+                file.write(self._lines(rows).encode())
+
+        write_files({target.name: write}, target.parent)
+
+    def _lines(self, rows: pl.DataFrame) -> str:
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls: type[_Own], d: Nested, name: str | None = None) -> _Own:
+        """Query to document to number.
+
+        Raises:
+            InputError: ids of two kinds, or what is no number.
+        """
+        return cls(d, name)
+
+    @classmethod
+    def from_df(
+        cls: type[_Own],
+        df: Any,
+        q_id_col: str = "q_id",
+        doc_id_col: str = "doc_id",
+        score_col: str = "score",
+        name: str | None = None,
+    ) -> _Own:
+        """A table: pandas, Polars, pyarrow, or a path.
+
+        Raises:
+            InputError: a column is missing.
+        """
+        frame = open_source(df).frame
+        has = frame.collect_schema().names()
+        for column in (q_id_col, doc_id_col, score_col):
+            if column not in has:
+                raise InputError(f"column {column!r}: there are {', '.join(has)}.")
+        rows = frame.select(
+            pl.col(q_id_col).alias("query_id"),
+            pl.col(doc_id_col).alias("doc_id"),
+            pl.col(score_col).cast(pl.Float64).alias("score"),
+        ).collect()
+        made = cls(name=name)
+        made._take(rows, [])
+        return made
+
+    @classmethod
+    def from_parquet(
+        cls: type[_Own],
+        path: str,
+        q_id_col: str = "q_id",
+        doc_id_col: str = "doc_id",
+        score_col: str = "score",
+        pd_kwargs: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> _Own:
+        """A Parquet file.
+
+        Raises:
+            OptionError: arguments for pandas, which does not read it here.
+        """
+        if pd_kwargs:
+            raise OptionError("pd_kwargs: pandas does not read the file here; leave it out.")
+        return cls.from_df(path, q_id_col, doc_id_col, score_col, name)
+
+    @classmethod
+    def from_file(
+        cls: type[_Own], path: str, kind: str | None = None, name: str | None = None
+    ) -> _Own:
+        """A JSON file of nested objects, or lines of TREC, gzipped or not.
+
+        Args:
+            path: the file; what is in it is told by its content.
+            kind: read for errors alone.
+            name: of a run: its lines' tag unless given.
+
+        Raises:
+            OptionError: an LZ4 file.
+            ReadError: a broken line, with its number.
+        """
+        _kind(path, kind)
+        rows = open_source(path).frame.collect()
+        if name is None and "run_id" in rows.columns and rows.height:
+            name = rows["run_id"][0]
+        number = pl.col(cls._number if cls._number in rows.columns else "score")
+        made = cls(name=name)
+        made._take(rows.select(*_IDS, number.cast(pl.Float64).alias("score")), [])
+        return made
+
+    @property
+    def size(self) -> int:
+        """How many queries there are."""
+        return len(self)
+
+    def __getitem__(self, q_id: Any) -> dict[Any, Any]:
+        return self.to_dict()[q_id]
+
+    def __len__(self) -> int:
+        return len(self.get_query_ids())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.to_dict()!r}, name={self.name!r})"
+
+
+class Qrels(Results):
+    """Judgments: query to document to relevance.
+
+    Args:
+        qrels: whole numbers, 1 and above relevant; fractions are kept.
+        name: of the set.
+
+    Raises:
+        InputError: ids of two kinds, or what is no number.
+    """
+
+    _number = "relevance"
+
+    def __init__(self, qrels: Nested | None = None, name: str | None = None) -> None:
+        super().__init__(qrels, name)
+
+    def set_relevance_level(self, rel_lvl: int = 1) -> None:
+        """Take ``rel_lvl - 1`` from every relevance, for good."""
+        less = rel_lvl - 1
+        self._take(self.rows.with_columns(pl.col("score") - less), self._bare)
+
+    def _told(self) -> pl.Expr:
+        score = self.rows["score"]
+        whole = bool((score == score.floor()).all())
+        return pl.col("score").cast(pl.Int64) if whole else pl.col("score")
+
+    def _lines(self, rows: pl.DataFrame) -> str:
+        zero = pl.lit("0").alias("iteration")
+        columns = rows.select("query_id", zero, "doc_id", "score")
+        return columns.write_csv(include_header=False, separator=" ", quote_style="never")
+
+
+class Run(Results):
+    """A run: query to document to score.
+
+    Args:
+        run: higher scores rank first, equal ones in the order given.
+        name: of the system.
+
+    Attributes:
+        metadata: a dict for whatever callers keep.
+        scores: metric -> query -> value, of what was evaluated.
+        mean_scores: metric -> mean.
+        std_scores: metric -> standard deviation, over n.
+
+    Raises:
+        InputError: ids of two kinds, or what is no number.
+    """
+
+    _number = "score"
+
+    def __init__(self, run: Nested | None = None, name: str | None = None) -> None:
+        super().__init__(run, name)
+        self.metadata: dict[str, Any] = {}
+        self.scores: defaultdict[str, dict[Any, float]] = defaultdict(dict)
+        self.mean_scores: dict[str, float] = {}
+        self.std_scores: dict[str, float] = {}
+
+    def make_comparable(self, qrels: Qrels) -> Run:
+        """Leave queries out that are not judged, and add those that were not answered, for good."""
+        judged = qrels.get_query_ids()
+        rows = self.rows
+        rows = rows.filter(
+            pl.col("query_id").is_in(pl.Series(judged, dtype=rows["query_id"].dtype))
+        )
+        answered = set(rows["query_id"].unique())
+        self._take(rows, [query for query in judged if query not in answered])
+        return self
+
+    def _lines(self, rows: pl.DataFrame) -> str:
+        rank = pl.int_range(1, pl.len() + 1).over("query_id").alias("rank")
+        return trec_lines(rows.with_columns(rank), self.name or "evalengine")
+
+
+def _rows_of(nested: Nested, description: str) -> pl.DataFrame:
+    return source_of(nested, description).frame.collect()
+
+
+def _bare(nested: Nested) -> list[Any]:
+    return [query for query, own in nested.items() if not own]
+
+
+def _kind(path: str, kind: str | None) -> str:
+    """The kind of a file, said or told by its ending."""
+    found = kind or _KINDS.get(Path(path).suffix, Path(path).suffix.removeprefix("."))
+    if found not in _KINDS.values():
+        raise OptionError(unknown("kind", found, sorted(set(_KINDS.values()))))
+    return found
+
+
+def only_here(one: Iterable[Any], other: Iterable[Any]) -> list[Any]:
+    """The first ids of one side that the other lacks."""
+    there = set(other)
+    return list(itertools.islice((query for query in one if query not in there), 5))

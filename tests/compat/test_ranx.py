@@ -1,0 +1,177 @@
+"""compat.ranx against ranx 0.3.21.
+
+``ranx_calls.json.gz`` holds 12 random sets of queries (graded judgments, ties in lists of up to 15
+documents, distinct scores in longer ones, queries that a run lacks or has beyond), and what ranx
+makes of them: values by query, the report's table and its dict. ranx is wrong, and not followed,
+in RBP of graded relevance, in bpref where a query has nothing relevant or nothing else judged, and
+where relevance is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known import known_answers
+
+from evalengine.compat.ranx import Qrels, Run, compare, evaluate, fuse
+
+CASES = known_answers("retrieval", "ranx_calls.json")
+FUSION = known_answers("retrieval", "ranx_significance_fusion.json")
+QRELS = {"q2": {"c": 2, "x": 1}, "q1": {"a": 1, "b": 0}}
+RUN = {"q1": {"a": 0.5, "b": 0.7}, "q2": {"c": 1.0, "d": 0.3}}
+
+
+def followed(metric: str, judged: dict[str, dict[str, int]]) -> bool:
+    """Whether ranx's number is the one that it documents."""
+    if metric.startswith("rbp"):
+        return max(max(own.values()) for own in judged.values()) <= 1
+    if metric.startswith("bpref"):
+        level = int(metric.partition("-l")[2] or 1)
+        sides = [{relevance >= level for relevance in own.values()} for own in judged.values()]
+        return min(map(len, sides)) == 2 and min(min(own.values()) for own in judged.values()) >= 0
+    return True
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_random_sets(case: dict[str, Any]) -> None:
+    judged, metrics = case["qrels"], case["metrics"]
+    right = [metric for metric in metrics if followed(metric, judged)]
+    runs = [Run(run, name=f"model_{i}") for i, run in enumerate(case["runs"])]
+    for run, wanted in zip(runs, case["values"], strict=True):
+        found = evaluate(Qrels(judged), run, metrics, return_mean=False, make_comparable=True)
+        for metric in right:
+            assert found[metric].tolist() == pytest.approx(wanted[metric], rel=0, abs=1e-12), metric
+    if "table" not in case:
+        return
+    how = {"rounding_digits": case["digits"], "show_percentages": case["percent"]}
+    report = compare(judged, runs, metrics, max_p=case["max_p"], make_comparable=True, **how)
+    if right == metrics:
+        assert str(report) == case["table"]
+    mine, theirs = report.to_dict(), case["dict"]
+    assert list(mine) == list(theirs)
+    for model in theirs["model_names"]:
+        for other, by_metric in theirs[model]["comparisons"].items():
+            votes = (one[model]["win_tie_loss"][other] for one in (mine, theirs))
+            assert len({str({key: vote[key] for key in right}) for vote in votes}) == 1
+            for metric in right:
+                p, expected = mine[model]["comparisons"][other][metric], by_metric[metric]
+                if math.isnan(expected):  # of one query, or where all values are alike
+                    assert p == 1.0 or math.isnan(p)
+                else:
+                    assert p == pytest.approx(expected, abs=1e-9)
+
+
+def test_fisher() -> None:
+    runs = [Run(run, name=name) for name, run in FUSION["runs"].items()]
+    found = compare(FUSION["qrels"], runs, ["ndcg@10", "map", "mrr"], stat_test="fisher").to_dict()
+    theirs = FUSION["compare"]["fisher"]
+    for a, b in (("A", "B"), ("A", "C"), ("B", "C")):
+        for metric, p in theirs[a]["comparisons"][b].items():
+            assert found[b]["comparisons"][a][metric] == pytest.approx(p, abs=0.06)
+
+
+@pytest.mark.parametrize("key", ["sum|min-max", "wsum|zmuv", "rrf|min-max", "rbc|None", "mnz|rank"])
+def test_fuse(key: str) -> None:
+    method, norm = key.split("|")
+    params = {"wsum": {"weights": [0.5, 0.3, 0.2]}, "rbc": {"phi": 0.8}}.get(method)
+    runs = [Run(FUSION["runs"][name]) for name in "ABC"]
+    found = fuse(runs, norm=None if norm == "None" else norm, method=method, params=params)
+    for query, wanted in FUSION["fuse"][key].items():
+        assert found[query] == pytest.approx(wanted, abs=1e-9)
+    assert found.name == method
+
+
+def test_what_evaluate_returns_and_keeps() -> None:
+    run = Run(RUN, name="bm25")
+    assert evaluate(QRELS, RUN, "mrr") == 0.75
+    assert evaluate(QRELS, run, ["mrr", "hits@1"], return_std=True) == {
+        "mrr": {"mean": 0.75, "std": 0.25},
+        "hits@1": {"mean": 0.5, "std": 0.5},
+    }
+    assert run.mean_scores == {"mrr": 0.75, "hits@1": 0.5}
+    assert run.std_scores == {"mrr": 0.25, "hits@1": 0.5}
+    assert run.scores["mrr"] == {"q1": 0.5, "q2": 1.0}
+    evaluate(QRELS, run, "map", save_results_in_run=False)
+    assert "map" not in run.scores
+
+
+def test_where_ranx_is_wrong() -> None:
+    assert evaluate(QRELS, RUN, "rbp.5") == (0.25 + 0.5) / 2  # not 1.0 for relevance 2
+    assert evaluate({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, "bpref") == 1.0  # not NaN
+    judged = {"q1": {"a": 1, "b": 0, "c": -1}}
+    assert evaluate(judged, {"q1": {"c": 3.0, "a": 2.0, "b": 1.0}}, "bpref") == 1.0
+    thirds = {"q1": {"a": 0.5, "b": 1.5}}
+    assert evaluate(thirds, {"q1": {"a": 3.0, "b": 2.0}}, "dcg@1") == 0.5  # not 0
+
+
+def test_changed_by_hand() -> None:
+    qrels, run = Qrels(), Run(name="mine")
+    qrels.add_multi(["q2", "q1"], [["c", "x"], ["a"]], [[2, 1], [1]])
+    qrels.add_score("q1", "b", 0)
+    run.add("q1", ["a", "b"], [0.5, 0.7])
+    run.add_score("q2", "d", 0.3)
+    run.add_score("q2", "c", 1.0)
+    assert qrels.to_dict() == Qrels.from_dict(QRELS).to_dict() == QRELS
+    assert list(run.to_dict()["q1"]) == ["b", "a"]
+    assert (len(run), run.size, list(run.keys())) == (2, 2, ["q1", "q2"])
+    qrels.set_relevance_level(2)
+    assert qrels["q2"] == {"c": 1, "x": 0}
+    run = Run({"q3": {"a": 1.0}, "q1": {"a": 1.0}}).make_comparable(Qrels(QRELS))
+    assert run.to_dict() == {"q1": {"a": 1.0}, "q2": {}}
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.trec", "x.txt", "x.parquet"])
+def test_files(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    for one in (Qrels(QRELS), Run(RUN, name="bm25")):
+        one.save(path)
+        read = type(one).from_parquet if name.endswith("parquet") else type(one).from_file
+        found = read(path)
+        assert found.to_dict() == one.to_dict()
+        if isinstance(one, Run) and name.endswith(("trec", "txt")):
+            assert found.name == "bm25"
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = Run(RUN).to_dataframe()
+    assert frame.equals(
+        pandas.DataFrame(
+            {"q_id": ["q1", "q1", "q2", "q2"], "doc_id": [*"bacd"], "score": [0.7, 0.5, 1.0, 0.3]}
+        )
+    )
+    assert Run.from_df(frame, name="x").to_dict() == Run(RUN).to_dict()
+    report = compare(QRELS, [Run(RUN, "a"), Run(RUN, "b")], ["mrr"])
+    assert report.to_dataframe().to_dict("list") == {"model_names": ["a", "b"], "mrr": [0.75] * 2}
+    assert r"a & a & \textbf{0.750} \\" in report.to_latex()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: evaluate(QRELS, RUN, "ndgc"), "ndcg"),
+        (lambda: evaluate(QRELS, RUN, "ndcg@ten"), "'ten' is no whole number"),
+        (lambda: evaluate(QRELS, RUN, "rbp"), r"as in 'rbp\.95'"),
+        (lambda: evaluate(QRELS, {"q1": {"a": 1.0}}, "mrr"), "lacks judged queries, first 'q2'"),
+        (lambda: evaluate(QRELS, {"q1": {"a": math.nan}, "q2": {}}, "mrr"), "NaN"),
+        (lambda: evaluate({}, RUN, "mrr"), "there is no query"),
+        (lambda: evaluate([[1]], RUN, "mrr"), "give a dict of dicts or a Qrels"),
+        (
+            lambda: compare(QRELS, [Run(RUN), Run(RUN)], "mrr", stat_test="tukey"),
+            "student and fish",
+        ),
+        (lambda: compare(QRELS, [Run(RUN, "a"), Run(RUN, "a")], "mrr"), "named 'a'"),
+        (lambda: fuse([Run(RUN), Run(RUN)], method="bayesfuse"), "bordafuse"),
+        (lambda: fuse([Run(RUN), Run(RUN)]), "needs weights"),
+        (lambda: fuse([Run(RUN), Run(RUN)], method="rrf", params={"n": 1}), "parameter"),
+        (lambda: Run.from_file("run.lz4"), "lz4"),
+        (lambda: Run.from_df({"q_id": ["a"], "doc_id": ["b"]}), "column 'score'"),
+        (lambda: Run.from_parquet("x", pd_kwargs={"a": 1}), "pandas does not read"),
+    ],
+)
+def test_refused(call: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        call()
