@@ -100,8 +100,8 @@ def numbers_of(
         else:
             _refuse_others(queries, run, run.name or f"run {i + 1}")
     relevance = qrels.rows["score"].unique().sort().to_numpy()
-    lengths = [run.rows.group_by("query_id").len()["len"].max() for run in runs]
-    longest = max(int(most or 0) for most in lengths)  # type: ignore[call-overload]
+    lengths = [run.rows.group_by("query_id").len()["len"].to_numpy() for run in runs]
+    longest = max(int(some.max(initial=0)) for some in lengths)
     wanted = [asked(name, relevance, longest) for name in dict.fromkeys(names)]
     return [_evaluated(qrels, run, wanted, queries, threads) for run in runs]
 
