@@ -191,6 +191,7 @@ def test_contenders_by_pycocotools_calls_agree(module, tmp_path, section):
     "name",
     [
         "classification",
+        "compat_text_retrieval",
         "intervals_detection",
         "masks",
         "pycocotools_calls",

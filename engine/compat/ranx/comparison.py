@@ -64,9 +64,9 @@ def compare(
         raise InputError(f"two runs are named {twice!r}: give each a name of its own.")
     found = numbers_of(as_qrels(qrels), held, names, threads, make_comparable)
     for run, one in zip(held, found, strict=True):
+        queries = run.get_query_ids()
         for name, values in one.values.items():
             run.mean_scores[name] = float(values.mean())
-            queries = run.get_query_ids()
             run.scores[name].update(zip(queries, values.tolist(), strict=True))
     evaluated = dict(zip(models, found, strict=True))
     p_values = _TESTS[stat_test](evaluated, names, n_permutations, random_seed)

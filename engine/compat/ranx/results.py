@@ -228,7 +228,9 @@ class Results:
         return len(self)
 
     def __getitem__(self, q_id: Any) -> dict[Any, Any]:
-        return self.to_dict()[q_id]
+        if self._nested is None:
+            self._nested = self.to_dict()
+        return dict(self._nested[q_id])
 
     def __len__(self) -> int:
         return len(self.get_query_ids())
