@@ -98,9 +98,13 @@ def make(folder: Path, pairs: int) -> None:
             with rasterio.open(folder / side / name, "w", **kind) as file:
                 file.write(colours.astype(np.uint8))
     categories = [{"id": i, "name": str(i), "isthing": i % 2} for i in range(1, CATEGORIES + 1)]
+    images = [
+        {"id": i, "file_name": f"{i:05}.png", "height": HEIGHT, "width": WIDTH}
+        for i in range(pairs)
+    ]
     for side, told in sides.items():
         (folder / f"{side}.json").write_text(
-            json.dumps({"annotations": told, "categories": categories, "images": []})
+            json.dumps({"annotations": told, "categories": categories, "images": images})
         )
 
 
