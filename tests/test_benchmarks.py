@@ -187,6 +187,21 @@ def test_contenders_by_pycocotools_calls_agree(module, tmp_path, section):
     assert found[0][0] > 0
 
 
+def test_calls_of_scikit_learn_agree(module):
+    timed = module("compat_calls").timed
+    ours, theirs = (timed("sklearn", side, 150) for side in ("evalengine", "theirs"))
+    assert list(ours) == list(theirs)
+    for name, one in ours.items():
+        assert one["value"] == pytest.approx(theirs[name]["value"], rel=1e-12), name
+
+
+def test_calls_of_what_is_not_installed_are_left_out(module, monkeypatch, capsys):
+    script = module("compat_calls")
+    monkeypatch.setattr(sys, "argv", ["compat_calls.py", "torchmetrics"])
+    script.main()
+    assert "torchmetrics: left out, torchmetrics is not installed" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -48,6 +48,7 @@ class Known:
     def __init__(self, values: pl.Series, made: Marks | None = None) -> None:
         self.values = values
         self._made = made
+        self._lacking: dict[int, tuple[Known, Lone]] = {}
 
     @cached_property
     def marks(self) -> Marks | None:
@@ -99,16 +100,13 @@ class Known:
             return None
         return ours, theirs
 
-    def meets(self, other: Known) -> bool:
-        """Whether some id is on both sides; of ids without flags one of the first few."""
-        if (flags := self._flags(other)) is not None:
-            return flags[0].meets(flags[1])
-        few = self.keys[:100]
-        place = np.minimum(np.searchsorted(other.keys, few), len(other) - 1)
-        return bool((other.keys[place] == few).any())
-
     def lacking(self, other: Known) -> Lone:
-        """The ids that the other table lacks."""
+        """The ids that the other table lacks, which checks and notes ask for, found once."""
+        if id(other) not in self._lacking:
+            self._lacking[id(other)] = other, self._not_in(other)
+        return self._lacking[id(other)][1]
+
+    def _not_in(self, other: Known) -> Lone:
         if (flags := self._flags(other)) is not None:
             dtype = self.values.clear().to_numpy().dtype
             return Lone(self, flags[0].lacking(flags[1], dtype))

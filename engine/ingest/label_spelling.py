@@ -80,13 +80,20 @@ def _near(mine: list[str], others: list[str]) -> dict[str, str]:
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extractOne
 
+    by_numbers: dict[tuple[str, ...], list[str]] = {}
+    for other in others:
+        by_numbers.setdefault(_numbers(other), []).append(other)
     found: dict[str, str] = {}
     for name in mine:
-        choices = [o for o in others if re.findall("[0-9]+", o) == re.findall("[0-9]+", name)]
+        choices = by_numbers.get(_numbers(name), [])
         best = extractOne(name, choices, scorer=OSA.normalized_similarity, score_cutoff=_NEAR)
         if best is not None:
             found[name] = best[0]
     return found
+
+
+def _numbers(name: str) -> tuple[str, ...]:
+    return tuple(re.findall("[0-9]+", name))
 
 
 def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Series) -> list[Note]:

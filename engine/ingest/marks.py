@@ -141,11 +141,6 @@ class Marks(msgspec.Struct, frozen=True, dict=True):
         out += np.dtype(dtype).type(self.low)
         return out
 
-    def meets(self, other: Marks) -> bool:
-        """Whether any integer stands in both columns."""
-        first, last = max(self.low, other.low), min(self.end, other.end)
-        return first < last and bool((self.within(first, last) & other.within(first, last)).any())
-
 
 def span_of(column: pl.Series) -> tuple[int, int]:
     """The lowest integer of a column that has rows and no nulls, and one past the highest."""

@@ -159,7 +159,13 @@ class _Ratios:
     """Precision, recall, F or Jaccard of one call, of every label and averaged."""
 
     def __init__(
-        self, both: Sides, metrics: Collection[str], asked: list[Any], zero_division: Any
+        self,
+        both: Sides,
+        metrics: Collection[str],
+        asked: list[Any],
+        zero_division: Any,
+        *,
+        samples: bool,
     ) -> None:
         if isinstance(zero_division, str):
             chosen("zero_division", zero_division, ("warn",))
@@ -169,7 +175,8 @@ class _Ratios:
         fill = math.nan if warn else float(zero_division)
         self._read(both.card(metrics, labels=asked, zero_division=fill))
         self.undefined = set[str]()
-        if warn and (both.several or None in self.values.values()):
+        # The mean over rows leaves out what is undefined, and so does not tell of it.
+        if warn and (samples or None in self.values.values()):
             left = self.values
             self._read(both.card(metrics, labels=asked, zero_division=0.0))
             self.undefined = {
@@ -234,7 +241,7 @@ def _ratios(
                 " labels=[...] for a single label.",
                 stacklevel=3,
             )
-    found = _Ratios(both, metrics, asked, zero_division)
+    found = _Ratios(both, metrics, asked, zero_division, samples=average == "samples")
     shown = None if average == "binary" else average
     for metric in sorted(found.undefined if warn_for is None else found.undefined & set(warn_for)):
         undefined(

@@ -36,7 +36,7 @@ def classification_report(
         if labels is None:
             raise InputError(f"{said} Name the labels in labels=.")
         warnings.warn(said, stacklevel=2)
-    found = _Ratios(both, _METRICS, asked, zero_division)
+    found = _Ratios(both, _METRICS, asked, zero_division, samples=both.several)
     if found.undefined:
         undefined(f"{', '.join(sorted(found.undefined))}: undefined (0 / 0), and set to 0.")
     support = found.support()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,4 +82,9 @@ def unusual(settings: Settings, usual: Mapping[str, Any]) -> tuple[str | None, .
     """
     given = {name: getattr(settings, name) for name in usual}
     other = {name: value for name, value in given.items() if value != usual[name]}
-    return (parameters(**other) if other else None,)
+    return (_told(tuple(other.items())) if other else None,)
+
+
+@lru_cache
+def _told(given: tuple[tuple[str, Any], ...]) -> str | None:
+    return parameters(**dict(given))
