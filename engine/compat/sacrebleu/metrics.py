@@ -237,7 +237,8 @@ class BLEU(Metric):
         super().__init__(references)
 
     def _measured(self, pairs: Pairs) -> Array:
-        if not self._force and pairs.candidates.str.ends_with(" .").sum() >= _TOKENIZED:
+        many = len(pairs) >= _TOKENIZED and not self._force
+        if many and pairs.candidates.str.ends_with(" .").sum() >= _TOKENIZED:
             _log.warning(
                 "%d or more texts end in ' .': are they tokens already? Scores of detokenised"
                 " texts can be compared; force=True silences this.",

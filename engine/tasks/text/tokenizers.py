@@ -48,13 +48,19 @@ def at_spaces(texts: pl.Series) -> Hashed:
 
 def mteval(texts: pl.Series) -> Hashed:
     """sacrebleu's 13a."""
-    texts = texts.str.strip_chars_end(SPACES)
-    for piece, instead in (("<skipped>", ""), ("-\n", ""), ("\n", " ")):
-        texts = texts.str.replace_all(piece, instead, literal=True)
-    if texts.str.contains("&", literal=True).any():
-        for piece, instead in _ENTITIES:
-            texts = texts.str.replace_all(piece, instead, literal=True)
-    return mteval_words(*packed(texts), padded=True)
+    column = pl.col(texts.name).str.strip_chars_end(SPACES)
+    joined = _replaced(texts, column, (("<skipped>", ""), ("-\n", ""), ("\n", " ")))
+    data, start = packed(joined)
+    if bool((data == ord("&")).any()):
+        data, start = packed(_replaced(joined, pl.col(texts.name), _ENTITIES))
+    return mteval_words(data, start, padded=True)
+
+
+def _replaced(texts: pl.Series, column: pl.Expr, pairs: tuple[tuple[str, str], ...]) -> pl.Series:
+    """Texts with pieces replaced one after the other, in one query: each costs a millisecond."""
+    for piece, instead in pairs:
+        column = column.str.replace_all(piece, instead, literal=True)
+    return texts.to_frame().select(column).to_series()
 
 
 def chinese(texts: pl.Series) -> Hashed:
