@@ -29,6 +29,7 @@ from ...kernels.detection_errors import (
     find_errors,
     match_first_best,
 )
+from ...kernels.pairs import rows_by_datum
 from ...schemas.errors import OptionError
 from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
@@ -156,9 +157,7 @@ def find(
 
 
 def _by_prediction(pairs: Pairs, n: int) -> Overlaps:
-    start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(pairs.prediction, minlength=n), out=start[1:])
-    order = np.argsort(pairs.prediction, kind="stable")
+    start, order = rows_by_datum(pairs.prediction, n)
     return Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
 
 
@@ -247,26 +246,10 @@ def _tally(
     if wrong_first:
         tie = (kind != NONE).astype(np.float64)
     order = _in_rank(n, (label, -score, *(() if tie is None else (-tie,)), datum, row), wrong_first)
-    hits = {"Loc": ~extra & (kind == LOCATION) & (found.target[row_of] >= 0), "Cls": extra}
-    hit, ignored = np.zeros((2, len(names), row_of.size), bool)
-    counted = np.repeat(regular[None], len(names), axis=0)
-    for a, name in enumerate(names):
-        hit[a] = base & ~extra
-        ignored[a] = (out & ~base) | extra
-        if name in KINDS:
-            ignored[a] |= (kind == KINDS[name]) & ~extra
-            if name in hits:
-                hit[a] |= hits[name]
-            ignored[a] &= ~hit[a]
-        elif name == MISS:
-            counted[a] &= ~found.missed
-        elif name == FALSE_POSITIVES:
-            ignored[a] |= ~base
-        elif name == FALSE_NEGATIVES:
-            counted[a] &= found.taken
-        elif name in COUNTED:
-            hit[a] = False
-            ignored[a] = extra | (kind != KINDS[name.removeprefix(_COUNTED)])
+    mended = (kind == LOCATION) & (found.target[row_of] >= 0)
+    hit, ignored = _of_predictions(names)
+    fate = _code(base, out, extra, mended, kind)[order]
+    truth = _code(regular, found.missed, found.taken)
     start = np.zeros(ranked.n_labels + 1, np.int64)
     np.cumsum(np.bincount(label, minlength=ranked.n_labels), out=start[1:])
     return Ranked(
@@ -276,14 +259,14 @@ def _tally(
         datum=datum[order],
         row=row[order],
         rank=np.zeros(row_of.size, np.int32),
-        hit=_word(hit)[:, order],
-        ignored=_word(ignored)[:, order],
+        hit=hit[fate][None],
+        ignored=ignored[fate][None],
         skipped=np.zeros(0, bool),
         tie=np.zeros(0) if tie is None else tie[order],
         gt_start=ranked.gt_start,
         gt_datum=ranked.gt_datum,
         gt_row=ranked.gt_row,
-        gt_counted=_word(counted),
+        gt_counted=_of_truths(names)[truth][None],
         cap=None,
         single=ranked.single,
     )
@@ -307,11 +290,48 @@ def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
     return np.insert(np.arange(n), np.searchsorted(known, new), few)
 
 
+def _code(*parts: Array) -> Array:
+    """What is known of each row as one number: booleans, the lowest bit first, and a last part."""
+    made = parts[0].astype(np.uint8)
+    for bit, part in enumerate(parts[1:], 1):
+        made |= part.astype(np.uint8) << np.uint8(bit)
+    return made
+
+
+def _of_predictions(names: tuple[str, ...]) -> tuple[Array, Array]:
+    """Variants in which predictions hit and in which they are ignored, uint64 by their code."""
+    code = np.arange((max(KINDS.values()) + 1) << 4)
+    base, out, extra, mended = ((code >> bit) & 1 == 1 for bit in range(4))
+    kind = code >> 4
+    right = {"Loc": ~extra & mended, "Cls": extra}
+    hit, ignored = np.zeros((2, len(names), code.size), bool)
+    for a, name in enumerate(names):
+        hit[a] = base & ~extra
+        ignored[a] = (out & ~base) | extra
+        if name in KINDS:
+            hit[a] |= right.get(name, False)
+            ignored[a] |= (kind == KINDS[name]) & ~extra
+            ignored[a] &= ~hit[a]
+        elif name == FALSE_POSITIVES:
+            ignored[a] |= ~base
+        elif name in COUNTED:
+            hit[a] = False
+            ignored[a] = extra | (kind != KINDS[name.removeprefix(_COUNTED)])
+    return _word(hit), _word(ignored)
+
+
+def _of_truths(names: tuple[str, ...]) -> Array:
+    """Variants in which ground truths are asked for, uint64 by their code."""
+    regular, missed, taken = ((np.arange(8) >> bit) & 1 == 1 for bit in range(3))
+    counted = {MISS: regular & ~missed, FALSE_NEGATIVES: regular & taken}
+    return _word(np.stack([counted.get(name, regular) for name in names]))
+
+
 def _word(bits: Array) -> Array:
-    """Booleans of variants, [variants, n], as bits of one word, uint64 [1, n]."""
-    out = np.zeros((1, bits.shape[1]), np.uint64)
+    """Booleans of variants, [variants, n], as bits of one word, uint64 [n]."""
+    out = np.zeros(bits.shape[1], np.uint64)
     for bit, values in enumerate(bits):
-        out[0] |= values.astype(np.uint64) << np.uint64(bit)
+        out |= values.astype(np.uint64) << np.uint64(bit)
     return out
 
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from ...kernels.matching import Pairs
+from ...kernels.pairs import rows_by_datum
 from ..workers import Workers
 from .layers import Meeting, Shapes
 from .matching import LaidOut
@@ -44,9 +45,7 @@ class Near(msgspec.Struct, frozen=True):
         Args:
             n: number of predictions.
         """
-        start = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(self.prediction, minlength=n), out=start[1:])
-        order = np.argsort(self.prediction, kind="stable")
+        start, order = rows_by_datum(self.prediction, n)
         return Pairs(start, self.ground_truth[order], self.iou[order])
 
 
