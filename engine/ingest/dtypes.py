@@ -46,7 +46,7 @@ _WORDS = {
     "list": "lists of four numbers",
     "polygon": "lists of rings, WKB, or strings of WKT or GeoJSON",
     "mask": "structs of size and counts, or rows of pixels",
-    "keypoints": "lists or arrays of numbers",
+    "keypoints": "lists of numbers, or of points",
 }
 _WAY_OUT = {
     "id": "Cast it, e.g. to Int64 or String, before scoring.",
@@ -98,13 +98,13 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     if column.kind == "flag":
         return dtype if dtype == pl.Boolean or dtype.is_numeric() else None
     if column.kind == "polygon":
-        return dtype if dtype in (pl.Binary, pl.String) or _numbers_within(dtype) else None
+        return dtype if dtype in (pl.Binary, pl.String) or numbers_within(dtype) else None
     if column.kind == "mask":
         return dtype if _is_mask(dtype) else None
     return None
 
 
-def _numbers_within(dtype: pl.DataType) -> int:
+def numbers_within(dtype: pl.DataType) -> int:
     """How many lists deep numbers stand; 0 where there are none."""
     depth, inner = _within(dtype)
     return depth if inner.is_numeric() or inner == pl.Null else 0
@@ -130,7 +130,7 @@ def _is_mask(dtype: pl.DataType) -> bool:
     if isinstance(dtype, pl.Struct):
         names = {field.name for field in dtype.fields}
         return "size" in names and len(names) > 1
-    return _numbers_within(dtype) == 2 or _flags_within(dtype) == 2
+    return numbers_within(dtype) == 2 or _flags_within(dtype) == 2
 
 
 def _verdict(dtype: pl.DataType) -> pl.DataType | None:
@@ -174,7 +174,7 @@ def _vectors(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _keypoints(dtype: pl.DataType) -> pl.DataType | None:
-    return pl.List(pl.Float64()) if _numbers_within(dtype) == 1 else None
+    return pl.List(pl.Float64()) if numbers_within(dtype) in (1, 2) else None
 
 
 _PLAIN = {

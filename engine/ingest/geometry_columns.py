@@ -91,7 +91,12 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
             message = dtypes.wrong_type(column, name, find.schema[name])
             find.problems.append(Problem(find.side, column.name, message))
             continue
-        boxes.exprs[column.name] = dtypes.cast(pl.col(name), find.schema[name], wanted)
+        values = pl.col(name)
+        if column is KEYPOINTS and dtypes.numbers_within(find.schema[name]) > 1:  # a list a point
+            values = values.cast(pl.List(wanted)).list.eval(pl.element().explode())
+            boxes.exprs[column.name] = values
+        else:
+            boxes.exprs[column.name] = dtypes.cast(values, find.schema[name], wanted)
         if name != column.name:
             boxes.recognised[name] = column.name
     return boxes

@@ -29,7 +29,7 @@ from evalengine.statistics.intervals import METHODS
 from evalengine.tally.cells import Cells
 from evalengine.tally.draws import Draws, OneByOne
 
-METRICS = [*AVERAGES, *RATES]
+METRICS = [*AVERAGES, "mARAtIOU", *RATES]
 DIALECTS = BOX_DIALECTS
 CAPS = {"lvis": [3]}
 DRAWS = 12

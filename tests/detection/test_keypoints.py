@@ -62,8 +62,7 @@ def tables(truths: File, found: Rows, columns: bool) -> tuple[pl.DataFrame, pl.D
 @pytest.mark.parametrize("columns", [False, True])
 def test_tables_give_the_same(columns: bool) -> None:
     truths, found = pose_files(np.random.default_rng(7))
-    for row in found:
-        row.pop("bbox", None)
+    found = without_boxes(found)
     card = ee.score(*tables(truths, found, columns), **POSE, box_format="xywh")
     same(card, pycocotools_of(truths, found))
 
@@ -184,6 +183,22 @@ def test_keypoints_of_files_are_read_as_json_is(tmp_path: Path) -> None:
         path.write_text(f'[{{{box}, "keypoints": {odd}}}]')
         with pytest.raises(ee.InputError, match=r"result 0 .* field 'keypoints'"):
             ee.score(path, path, iou_type="keypoints")
+
+
+def without_boxes(found: Rows) -> Rows:
+    return [{name: value for name, value in row.items() if name != "bbox"} for row in found]
+
+
+def test_lists_of_points_and_intervals() -> None:
+    """A list for each point, as YOLO's files give; draws know AR at one threshold, too."""
+    truths, found = pose_files(np.random.default_rng(8))
+    sides = []
+    for side in tables(truths, without_boxes(found), columns=False):
+        points = np.array(side["keypoints"].to_list()).reshape(-1, 17, 3)
+        sides.append(side.with_columns(pl.Series("keypoints", points)))
+    card = ee.score(*sides, **POSE, box_format="xywh", intervals=95, draws=20)
+    same(card, pycocotools_of(truths, without_boxes(found)))
+    assert card.metrics.filter(metric="mARAtIOU", area="all")["lower"].null_count() == 0
 
 
 KNOWN = json.loads(

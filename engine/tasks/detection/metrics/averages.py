@@ -284,7 +284,8 @@ def _mar(view: RankedView, settings: Settings) -> list[Cells]:
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds_to_return
     each = [mean_recall(view, settings, (iou,)) for iou in ious]
-    shape = view.n_groups, len(key_members(view)), len(view.caps), len(settings.areas), len(ious)
+    caps = settings.max_detections or (None,)
+    shape = view.n_groups, len(key_members(view)), len(caps), len(settings.areas), 0
     value = np.stack(each, axis=-1) if each else np.empty(shape)
     axes = ("group", "key", "max_detections", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[:, :, None, :, None]
