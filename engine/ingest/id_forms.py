@@ -106,6 +106,11 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
             ) from None
 
 
+def steps_of(forms: Sequence[str] | None) -> int:
+    """What the steps among forms add to numbers of the predictions."""
+    return sum(int(form) for form in forms or () if _STEP.fullmatch(form))
+
+
 def formed(
     values: pl.Expr, dtype: pl.DataType, table: Table, column: Column, forms: Sequence[str]
 ) -> pl.Expr:

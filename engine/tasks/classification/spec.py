@@ -12,7 +12,7 @@ from .merging import merge
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import tally, truth, weight_notes
+from .tallies import examine, tally, truth, weight_notes
 from .views import cells_per_group, drawn, one_draw, view
 
 TASK = Task(
@@ -33,7 +33,8 @@ TASK = Task(
     one_draw=one_draw,
     truth=truth,
     warm_large=warm_large,
-    late_notes=LateNotes(("zero_weights",), weight_notes),
+    examine=examine,
+    late_notes=LateNotes(("zero_weights", "labels_apart", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk),
     page=PAGE,
 )

@@ -18,6 +18,7 @@ from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
 from ..truth import truth_of_labels
 from ..workers import Workers
+from .apart import notes_of
 from .encode import Batch, Rows, encode_batch
 from .probabilities import check_probabilities
 from .relabelled import without_repeats
@@ -92,7 +93,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
-    frames.notes += weightless_notes(units, batch.labels, batch.datums)
+    frames.notes += weightless_notes(units, batch.labels, batch.datums) + notes_of(batch, units)
     beside = {
         "per_datum": batch.sequences,
         "examples": "confusion" in needs and settings.examples_given,
@@ -110,6 +111,21 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         details="details" in needs,
         confusion_examples=beside["examples"],
     )
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Tally without measuring: labels and scores that hardly ever agree with the truth show then.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: as of :func:`tally`.
+        workers: unused.
+
+    Raises:
+        InputError: as of :func:`tally`.
+    """
+    tally(frames, settings, needs, workers)
 
 
 def truth(tallies: Tallies) -> Array:

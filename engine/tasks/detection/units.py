@@ -17,6 +17,7 @@ import polars as pl
 from ...ingest.problems import Note
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
+from ..renamed import renamed
 
 if TYPE_CHECKING:
     from .encode import Side
@@ -29,8 +30,6 @@ _LEAST = 10  # boxes on each side, below which little is said
 _FEWEST = 3  # of which shares beside pixels can be told, which no model gives by chance
 _POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
 _ON = 0.5  # IoU from which a box lies on another
-_SAME, _AGREED = 0.1, 0.7  # shares of such pairs: of one label, and explained by other labels
-_SHOWN = 8  # labels
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _PIXELS = 8.0  # medians from here on are no shares
 
@@ -189,49 +188,8 @@ def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None
     pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
     if pairs.height < _LEAST:
         return None
-    counts = pairs.group_by("mine", "other").len()
-    counts = counts.sort("len", "mine", "other", descending=[True, False, False])
-    same = counts.filter(pl.col("mine") == pl.col("other"))["len"].sum() / pairs.height
-    best = counts.unique("mine", keep="first", maintain_order=True)
-    agreed = best["len"].sum() / pairs.height
-    # Where most lie on one label, any other label agrees with it: that explains nothing.
-    told_apart = 2 * best["other"].n_unique() > best.height
-    if same > _SAME or agreed < _AGREED or not told_apart:
-        return None
-    values = labels.frame["label_value"]
-    named = best.with_columns(
-        pl.lit(values.gather(best["mine"])).alias("mine"),
-        pl.lit(values.gather(best["other"])).alias("other"),
-    ).sort("mine")
-    first = dict(named.head(_SHOWN).select("mine", "other").iter_rows())
-    more = f" and {named.height - len(first):,} more" if named.height > len(first) else ""
-    shift = _shift(named)
-    cause = (
-        f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
-        " one side counts its classes from another number. "
-        if shift
-        else ""
-    )
-    # A map would rename numbers on both sides.
-    mend = (
-        f"write {option('label_format', [f'{shift:+d}'])}"
-        if shift
-        else f"map them: {option('label_map', {str(a): b for a, b in first.items()})}{more}"
-    )
-    return Note(
-        "labels_apart",
-        f"boxes of the two sides lie on each other, but {same:.0%} of these pairs have the same"
-        f" label, and the numbers mean little. {cause}If the classes are the same, {mend}.",
-        warning=True,
-    )
-
-
-def _shift(named: pl.DataFrame) -> int:
-    """By how much all numbers of labels differ alike; 0 of others."""
-    if not named["mine"].dtype.is_integer():
-        return 0
-    steps = (named["other"].cast(pl.Int64) - named["mine"].cast(pl.Int64)).unique()
-    return int(steps[0]) if len(steps) == 1 else 0
+    met = "boxes of the two sides lie on each other, but"
+    return renamed(pairs.group_by("mine", "other").len(), labels.frame["label_value"], met)
 
 
 class _Sample(NamedTuple):

@@ -30,6 +30,9 @@ from .settings import MATCHES, SENTENCES, Settings
 
 Array = np.ndarray[Any, Any]
 
+_LONG, _QUERIES, _LATE = 5, 10, 0.8
+"""Documents of a list, lists, and mean share of the way down, from which on it is told."""
+
 
 class Batch(msgspec.Struct):
     """All queries of a run.
@@ -101,6 +104,8 @@ def encode_batch(
         relevant = Texts(golds, taken(judged, "text"), relevance)
         lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
     _tell_relevance(frames, relevance, lists, known)
+    if not ranked:
+        _tell_reversed(frames, lists)
     return Batch(datums, lists, others, answered, known)
 
 
@@ -415,6 +420,27 @@ def _spaced(lists: pl.Series) -> bool:
 def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
     if said:
         frames.notes.append(Note(kind, said, warning=kind == DOCUMENTS_APART))
+
+
+def _tell_reversed(frames: Frames, lists: Lists) -> None:
+    """A warning of lists whose relevant documents stand at their ends."""
+    query = np.repeat(np.arange(len(lists)), np.diff(lists.start))
+    here = (lists.relevance > 0) & (lists.retrieved[query] >= _LONG)
+    queries = np.unique(query[here]).size
+    if queries < _QUERIES:
+        return
+    place = (lists.rank[here] - 1) / (lists.retrieved[query[here]] - 1)
+    if place.mean() < _LATE:
+        return
+    frames.notes.append(
+        Note(
+            "scores_reversed",
+            f"relevant documents stand at the end of their lists ({place.mean():.0%} of the way"
+            f" down on average, in {queries:,} queries): are the scores ranks or distances, which"
+            f" are best where they are low? {option('columns', {'score': 'rank'})} reads them so.",
+            warning=True,
+        )
+    )
 
 
 def _tell_relevance(frames: Frames, relevance: Array, lists: Lists, known: Array) -> None:

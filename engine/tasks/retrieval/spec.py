@@ -4,7 +4,7 @@ from ...tally.stats_draws import StatsDraws
 from ..contents import Contents
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, merge, own_frames, view
-from ..task import Scaling, Task
+from ..task import LateNotes, Scaling, Task
 from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
@@ -33,5 +33,6 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
+    late_notes=LateNotes(("scores_reversed",), lambda _: []),  # of whole runs alone
     in_parts=IN_PARTS,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ingest.label_map_sets import UNKNOWN, VOID, is_coloured, numbers_of
 from ...ingest.problems import count_of
-from ...schemas.contract import GROUND_TRUTHS
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..pixels.histograms import NOTHING
@@ -21,7 +21,9 @@ IGNORED = NOTHING + 1
 """Index of ground-truth pixels that count nowhere, as their coding has it."""
 
 
-def decoded(side: Side, row: Array, index: Array, pixels: Array, names: Names | None) -> Array:
+def decoded(
+    side: Side, row: Array, index: Array, pixels: Array, names: Names | None, step: int
+) -> Array:
     """Indices of labels, of values as files hold them; void is ``IGNORED`` or ``NOTHING``.
 
     Args:
@@ -30,10 +32,13 @@ def decoded(side: Side, row: Array, index: Array, pixels: Array, names: Names | 
         index: int64 [n], the values.
         pixels: int64 [n], how many pixels have each, for messages.
         names: of labels, for their colours.
+        step: what is added to indices of predictions.
 
     Raises:
         InputError: a value that means nothing, with its count and first datum.
     """
+    if step and side.role == PREDICTIONS:
+        index = np.where(index == NOTHING, NOTHING, index + step)
     if "raster_coding" not in side.frame.columns:
         return index
     void = IGNORED if side.role == GROUND_TRUTHS else NOTHING

@@ -19,6 +19,7 @@ from ..pixels.maps import count_maps
 from ..pixels.sides import Side, side_of
 from ..workers import Workers
 from . import surfaces
+from .apart import notes_of
 from .coded import IGNORED, decoded
 from .grid_notes import resampling_notes
 from .naming import Names, apply_map, ignored_codes, index_names, labels_of
@@ -104,12 +105,14 @@ def _label_maps(
     frames.notes += resampling_notes(resampled, counted, units, truth.ids)
     names = index_names(frames, settings)
     as_read = counted
-    counted = _decoded(counted, (truth, found), units, names)
+    counted = _decoded(counted, (truth, found), units, names, settings)
     kept = (counted.truth != IGNORED) & (
         counted.truth != _or_nothing(settings.ignore_index, IGNORED)
     )
     counted = Pairs(*(getattr(counted, name)[kept] for name in Pairs.__struct_fields__))
     labels, codes, ignored = _coded_indices(frames, (truth, found), counted, units, names, settings)
+    void = settings.ignore_index is not None or "raster_coding" in truth.frame.columns
+    frames.notes += notes_of(pairs, counted, codes, labels, ignored=void)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
     if surfaces.NEED in needs:
         lines = surfaces.of_maps(pairs, as_read, kept, codes, units.datum, settings, workers)
@@ -117,13 +120,19 @@ def _label_maps(
     return labels, pixels
 
 
-def _decoded(counted: Pairs, sides: tuple[Side, Side], units: Units, names: Names | None) -> Pairs:
+def _decoded(
+    counted: Pairs,
+    sides: tuple[Side, Side],
+    units: Units,
+    names: Names | None,
+    settings: Settings,
+) -> Pairs:
     """Pairs of indices, of values as files hold them."""
     both = []
     for side, values in zip(sides, (counted.truth, counted.found), strict=True):
         row = np.zeros(units.datum.size, np.int64)
         row[units.of(side)] = np.arange(side.frame.height)
-        both.append(decoded(side, row[counted.place], values, counted.count, names))
+        both.append(decoded(side, row[counted.place], values, counted.count, names, settings.step))
     return Pairs(counted.place, both[0], both[1], counted.count)
 
 

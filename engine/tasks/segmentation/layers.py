@@ -84,7 +84,9 @@ def count_layers(
         for layers, side in zip(read, sides, strict=True)
     ]
     names = index_names(frames, settings)
-    read = [_decoded(layers, side, names) for layers, side in zip(read, sides, strict=True)]
+    read = [
+        _decoded(layers, side, names, settings) for layers, side in zip(read, sides, strict=True)
+    ]
     ignored, read[0] = _without(sides[0], read[0], units, settings, settings.ignore_index)
     _, read[1] = _without(sides[1], read[1], units, settings, None)
     labels, coded, dropped = _labelled(frames, sides, read, units, names, settings)
@@ -120,10 +122,10 @@ def count_layers(
     )
 
 
-def _decoded(layers: Layers, side: Side, names: Names | None) -> Layers:
+def _decoded(layers: Layers, side: Side, names: Names | None, settings: Settings) -> Layers:
     if layers.index is None:
         return layers
-    index = decoded(side, layers.row, layers.index, layers.masks.area, names)
+    index = decoded(side, layers.row, layers.index, layers.masks.area, names, settings.step)
     return Layers(layers.masks, layers.row, index)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
+from ...ingest.id_forms import steps_of
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -29,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         pixel_spacing: height and width of a pixel, in the unit of distances between outlines.
         surface_tolerance: how far outlines may lie apart in NSD and BoundaryF1, in that unit.
         label_map: as given; of label maps it is applied once their labels are known.
+        step: what is added to predicted indices, by ``label_format``.
         k: no cut-offs; here because the planner asks every task.
     """
 
@@ -41,6 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pixel_spacing: tuple[float, float]
     surface_tolerance: float
     label_map: Any
+    step: int = 0
     k: tuple[int | None, ...] = ()
 
 
@@ -86,6 +89,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         pixel_spacing=(spacing[0], spacing[-1]),
         surface_tolerance=tolerance,
         label_map=options.label_map,
+        step=steps_of(options.label_format),
     )
 
 
