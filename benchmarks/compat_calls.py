@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -270,8 +271,8 @@ def page(section: str, found: dict[str, Any], options: argparse.Namespace) -> st
         f" {options.runs}{' --torch-python TORCH/bin/python' if section == 'torchmetrics' else ''}"
         " --write-docs`."
     )
-    title = f"## {NAMES[section]}'s calls, {options.rows:,} rows"
-    return "\n\n".join((title, about.strip(), table(header, rows), where))
+    title = f"## Calls of {NAMES[section]}, {options.rows:,} rows"
+    return "\n\n".join((title, fill(about.strip(), 100), table(header, rows), where))
 
 
 def main() -> None:
