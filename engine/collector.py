@@ -18,7 +18,7 @@ from .ingest.geometry_columns import wanted_fields
 from .ingest.lists import open_datums
 from .ingest.problems import listing
 from .ingest.sources.label_maps import FORMAT as LABEL_MAPS
-from .ingest.sources.per_image import refuse_uneven
+from .ingest.sources.per_image import nothing_found, refuse_uneven
 from .ingest.sources.source import Source
 from .ingest.sources.tables import open_source
 from .ingest.values import paired_values, value_pair
@@ -177,6 +177,7 @@ class Collector:
                 frame = pl.DataFrame([pair[0].alias(PREDICTIONS), pair[1].alias(GROUND_TRUTHS)])
                 return {VALUES: Source(frame.lazy(), VALUES, VALUES, places=frame.height)}
         if ground_truths is not None:
+            predictions = nothing_found(predictions, ground_truths)
             refuse_uneven(predictions, ground_truths)
         first = TABLE if ground_truths is None and self.ground_truths is None else PREDICTIONS
         given = {first: predictions, GROUND_TRUTHS: ground_truths}

@@ -214,3 +214,15 @@ def test_coco_that_is_broken_in_memory() -> None:
         ee.score([result()], truths(annotation(area=object())))
     with pytest.raises(ee.InputError, match="box_format='xywh'"):
         ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])
+
+
+def test_a_pipeline_that_found_nothing() -> None:
+    truths = [{"boxes": [[0.0, 0.0, 9.0, 8.0]], "labels": ["car"]}, {"boxes": [], "labels": []}]
+    card = ee.score([[], []], truths)
+    assert card.value("mAP", iou_threshold=0.5) == 0.0
+    assert card.read == {"predictions": 0, "ground_truths": 1, "datums": 2}
+    collector = ee.Collector("detection")
+    one = {"label": "car", "score": 0.9, "box": {"xmin": 0, "ymin": 0, "xmax": 9, "ymax": 8}}
+    collector.add([[one], []], truths)
+    collector.add([[], []], truths)
+    assert collector.score().value("mAR") == 0.5

@@ -12,7 +12,7 @@ from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotations.by_name import by_name
 from evalengine.ingest.annotations.opening import in_pixels, sides_of
 from evalengine.ingest.sources.held import Room
-from evalengine.ingest.sources.per_image import refuse_uneven
+from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
@@ -51,6 +51,7 @@ def open_inputs(
     options: Options | None = None,
     storage_options: dict[str, str] | None = None,
     room: Room | None = None,
+    wanted: frozenset[str] | None = None,
 ) -> Inputs:
     """Open every table that is there.
 
@@ -62,6 +63,8 @@ def open_inputs(
         options: box_format is used here, and whether masks can count.
         storage_options: for remote paths, as Polars takes them.
         room: memory that reading may take; None for any.
+        wanted: fields of geometry that COCO rows are read with, beside their boxes; those that
+            the options compare unless given.
 
     Raises:
         OptionError: files that are held as a whole, for which there is no room.
@@ -75,6 +78,8 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     else:
+        predictions = nothing_found(predictions, ground_truths)
+        given[PREDICTIONS] = predictions
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
     sources = {
@@ -82,7 +87,7 @@ def open_inputs(
             thing,
             storage_options=storage_options,
             box_format=options.box_format,
-            wanted=wanted_fields(options),
+            wanted=wanted_fields(options) if wanted is None else wanted,
             room=room,
         )
         for role, thing in given.items()

@@ -13,6 +13,7 @@ from annotations.writers import NAMES, WRITERS, Image, images
 
 import evalengine as ee
 from evalengine.ingest.frames import load_frames
+from evalengine.ingest.sources.tables import open_source
 
 WITH_SIZES = [name for name in WRITERS if name != "open-images"]
 
@@ -130,3 +131,45 @@ def test_conversion_loses_nothing(name: str, to: str, tmp_path: Path) -> None:
     frames = load_frames(*sides, task="detection", **more)
     assert frames.datums is not None
     assert frames.datums.height == len(want[1]), "images without objects count"
+
+
+def test_key_points_are_converted_and_read_again(tmp_path: Path) -> None:
+    person = {"id": 1, "name": "person"}
+    points = [11.0, 12.0, 2.0, 13.0, 14.0, 0.0]
+    row = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 40, 40], "area": 900.0,
+           "iscrowd": 0, "num_keypoints": 1, "keypoints": points}  # fmt: skip
+    image = {"id": 1, "file_name": "a.jpg", "width": 100, "height": 100}
+    whole = {"images": [image], "categories": [person], "annotations": [row]}
+    (tmp_path / "k.json").write_text(json.dumps(whole))
+    ee.convert(tmp_path / "k.json", out=tmp_path / "coco", to="coco")
+    again = json.loads((tmp_path / "coco" / "groundtruths.json").read_text())
+    assert again["annotations"] == [{**row, "bbox": [10.0, 10.0, 40.0, 40.0]}]
+    pose = tmp_path / "pose"
+    (pose / "labels").mkdir(parents=True)
+    (pose / "data.yaml").write_text("names: [p]\nkpt_shape: [2, 3]\n")
+    (pose / "labels" / "a.txt").write_text("0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 1\n")
+    sizes = pl.DataFrame({"datum_id": ["a"], "width": [100], "height": [100]})
+    ee.convert(pose, out=tmp_path / "posed", to="coco", datums=sizes)
+    (made,) = json.loads((tmp_path / "posed" / "groundtruths.json").read_text())["annotations"]
+    assert made["keypoints"] == [50.0, 50.0, 2.0, 25.0, 25.0, 1.0]
+    assert made["num_keypoints"] == 2
+    tables = ee.convert(tmp_path / "posed" / "groundtruths.json", out=tmp_path / "tables")
+    assert tables["groundtruths.parquet"] == 1
+
+
+def test_attributes_of_cvat_are_no_columns_with_a_meaning(tmp_path: Path) -> None:
+    told = {"area": "wet", "confidence": "{}", "occluded": "no"}
+    said = "".join(f'<attribute name="{name}">{told[name]}</attribute>' for name in told)
+    file = tmp_path / "a.xml"
+    text = (
+        '<annotations><version>1.1</version><image id="0" name="a.jpg" width="50" height="50">'
+        f'<box label="x" occluded="1" xtl="1" ytl="1" xbr="9" ybr="9">{said}</box></image>'
+        "</annotations>"
+    )
+    file.write_text(text.format("0.5"))
+    row = open_source(file).frame.collect().row(0, named=True)
+    assert (row["score"], row["occluded"]) == (0.5, 1)
+    assert (row["attribute_area"], row["attribute_occluded"]) == ("wet", "no")
+    file.write_text(text.format("high"))
+    with pytest.raises(ee.EvalengineError, match=r"a\.xml: attribute 'confidence'"):
+        ee.score(file, file)

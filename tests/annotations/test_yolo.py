@@ -292,3 +292,15 @@ def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
             assert known == ((21, 37 + i) if turned in (6, 8) and suffix == "jpg" else (37 + i, 21))
             file.write_bytes(file.read_bytes()[:20])
             assert image_headers.sizes_of({"a": str(file)}) == {}
+
+
+def test_yaml_of_other_tools_is_no_description(tmp_path: Path) -> None:
+    (tmp_path / "conf.yaml").write_text("model: !Ref head\n")
+    rows = pl.DataFrame({"datum_id": ["a"], "label_value": ["x"], "xmin": [0], "ymin": [0],
+                         "xmax": [9], "ymax": [9], "score": [0.5]})  # fmt: skip
+    rows.write_csv(tmp_path / "rows.csv")
+    assert ee.score(tmp_path, rows.drop("score")).value("mAR") == 1.0
+    (tmp_path / "conf.yaml").write_text("names: !Ref head\n")
+    (tmp_path / "a.txt").write_text("0 .5 .5 .2 .2\n")
+    with pytest.raises(ee.EvalengineError, match=r"conf\.yaml.*no YAML that can be read"):
+        ee.score(tmp_path, rows.drop("score"))

@@ -18,6 +18,7 @@ _OWN = {"datum_id", "label_value", "label_key", "score", "polygon", "mask", "seg
         "iscrowd", "ignore", "area", "annotation_id", *BOX_NAMES}  # fmt: skip
 """Columns that have a place of their own in COCO; others stand under their own names."""
 _SHOWN = 3
+_SEEN = 2  # visibility of a point that is labelled and seen
 
 Writer = Callable[[IO[bytes]], object]
 
@@ -169,8 +170,20 @@ def _rows(
             made["iscrowd"] = int(row.get("iscrowd") or 0)
             if row.get("ignore") is not None:
                 made["ignore"] = int(row["ignore"])
-        rows.append(made | _filled({name: row[name] for name in more}))
+        made |= _filled({name: row[name] for name in more})
+        if "keypoints" in made:
+            made["keypoints"] = flat = _flat(made["keypoints"])
+            labelled = made.get("num_keypoints", sum(value > 0 for value in flat[2::3]))
+            made["num_keypoints"] = int(labelled)
+        rows.append(made)
     return rows
+
+
+def _flat(points: list[Any]) -> list[float]:
+    """Points as COCO has them, x, y and visibility one after the other; places alone are seen."""
+    if not points or not isinstance(points[0], list):
+        return points
+    return [value for point in points for value in (*point, _SEEN)[:3]]
 
 
 class _Shapes:

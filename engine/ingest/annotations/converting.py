@@ -86,7 +86,7 @@ def convert(
     known = msgspec.structs.replace(known, task="detection")
     truths = ground_truths if format is None else _of_format(format, ground_truths)
     given = (truths, None) if predictions is None else (predictions, truths)
-    inputs = open_inputs(*given, datums=datums, options=known)
+    inputs = open_inputs(*given, datums=datums, options=known, wanted=_EVERYTHING)
     _told(inputs, tell)
     for source in inputs.sources.values():
         if source.shares:
@@ -188,6 +188,7 @@ def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
     return source.frame.select(*naming.exprs.values(), *rest).collect()
 
 
+_EVERYTHING = frozenset({"segmentation", "keypoints"})
 _EMPTY = {
     "datum_id": pl.Int64, "label_value": pl.Int64, "score": pl.Float64,
     "xmin": pl.Float64, "ymin": pl.Float64, "xmax": pl.Float64, "ymax": pl.Float64,

@@ -22,7 +22,11 @@ _MARKS = (b"<image ", b"<track ", b"<meta>")
 _SHAPES = ("box", "polygon", "mask")
 _OTHERS = ("polyline", "points", "cuboid", "skeleton", "ellipse", "tag")
 _SCORES = ("score", "confidence")
-_TAKEN = ("datum_id", "label_value", "xmin", "ymin", "xmax", "ymax", "polygon", "mask", "track_id")
+_TAKEN = (
+    *("datum_id", "label_value", "xmin", "ymin", "xmax", "ymax", "polygon", "mask", "track_id"),
+    *("label_key", "score", "occluded", "iscrowd", "ignore", "area", "annotation_id"),
+)
+"""Columns that mean something: an attribute of such a name stands as ``attribute_area``."""
 
 
 def _detect(look: Look) -> bool:
@@ -45,13 +49,11 @@ def _read(look: Look) -> Annotations:
     for row in rows:
         row["datum_id"] = ids[row["datum_id"]]
     attributes = sorted({name for row in rows for name in row.get("attributes", {})})
-    kept = [name for name in attributes if name not in _TAKEN and name not in _SCORES]
+    columns = {name: f"attribute_{name}" if name in _TAKEN else name for name in attributes}
     for row in rows:
         said = row.pop("attributes", {})
-        row |= {name: said.get(name) for name in kept}
-        score = next((said[name] for name in _SCORES if name in said), None)
-        if score is not None:
-            row["score"] = number(score, "attribute 'score'", look.given)
+        row |= {column: said.get(name) for name, column in columns.items()}
+    kept = [*columns.values()]
     more = dict.fromkeys(("occluded", "track_id"), pl.Int64) | dict.fromkeys(kept, pl.String)
     return Annotations(
         rows=frame_of(rows, more),
@@ -162,6 +164,10 @@ def _row(
         for one in shape.iter("attribute")
         if one.get("name")
     }
+    scored = next((name for name in _SCORES if name in said), None)
+    if scored is not None:
+        row["score"] = number(said[scored], f"attribute {scored!r}", file)
+        said = {name: value for name, value in said.items() if name not in _SCORES}
     if said:
         row["attributes"] = said
     return row | {"box": _box, "polygon": _polygon, "mask": _mask}[shape.tag](shape, size, file)

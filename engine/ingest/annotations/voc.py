@@ -17,6 +17,7 @@ from .format import Annotations, Format, Look, broken, image_ids
 from .xml_files import number_of, read_tree, text_in
 
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_UNKNOWN = "Unspecified"
 _FLAGS = ("difficult", "truncated", "occluded")
 _SCORES = ("score", "confidence")
 _POINTS = pl.List(pl.List(pl.List(pl.Float64())))
@@ -83,11 +84,11 @@ def _object(one: Element, file: str) -> dict[str, Any]:
         if value is not None:
             row["score"] = value
     for tag in _FLAGS:
-        value = number_of(one, tag, file)
+        value = None if text_in(one, tag) == _UNKNOWN else number_of(one, tag, file)
         if value is not None:
             row[tag] = int(value)
     pose = text_in(one, "pose")
-    if pose and pose != "Unspecified":
+    if pose and pose != _UNKNOWN:
         row["pose"] = pose
     ring = _ring(one, file)
     if ring:

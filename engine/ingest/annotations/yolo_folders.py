@@ -79,9 +79,12 @@ def _yaml(file: str) -> dict[str, Any] | None:
     """What a YAML file says of a data set; None of any other."""
     import yaml
 
+    text = text_of(file)
     try:
-        said = yaml.safe_load(text_of(file))
+        said = yaml.safe_load(text)
     except yaml.YAMLError as error:
+        if not any(line.startswith("names:") for line in text.splitlines()):
+            return None  # some other tool's, with tags of its own
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise broken(file, line, "no YAML that can be read", "Correct the line.") from None

@@ -59,6 +59,9 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
                     f"{title}: image {place:,} (counted from 0) has no {name!r}, and others have."
                 )
             columns[name] += list(image.get(name, ()))
+    if "boxes" in names and not any(counts):
+        columns.setdefault("labels", [])  # of no objects
+        names["labels"] = None
     if not {"boxes", "labels"} <= names.keys():
         raise InputError(f"{title}: {_lacking(names)}; there are {', '.join(names) or 'none'}.")
     frame = _frame(columns, np.repeat(np.arange(len(images)), counts), box_format, title)
@@ -79,6 +82,16 @@ def refuse_uneven(predictions: Any, truths: Any) -> None:
             f" of {len(truths):,}. Give both for the same images in the same order, with an empty"
             " entry for an image without objects."
         )
+
+
+def nothing_found(predictions: Any, truths: Any) -> Any:
+    """The predictions; a pipeline's empty lists beside images as images without objects."""
+    if not isinstance(predictions, Sequence) or isinstance(predictions, (str, bytes)):
+        return predictions
+    empty = all(isinstance(one, Sequence) and len(one) == 0 for one in predictions)
+    if not len(predictions) or not empty or not are_images(truths):
+        return predictions
+    return [{"boxes": [], "labels": [], "scores": []} for _ in predictions]
 
 
 def _lacking(names: Mapping[str, Any]) -> str:
