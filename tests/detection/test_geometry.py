@@ -231,7 +231,7 @@ def test_rows_without_geometry_and_broken_polygons_are_named() -> None:
 def test_options_that_do_not_fit_are_refused() -> None:
     found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
     for options, said in (
-        ({"iou_type": "keypoints"}, "'keypoints' is not a known iou_type"),
+        ({"iou_type": "cuboids"}, "'cuboids' is not a known iou_type"),
         ({"convert_to": "pixels"}, "'pixels' is not a known convert_to"),
         ({"invalid_polygons": "drop"}, "'drop' is not a known invalid_polygons"),
         ({"iou_type": "bbox", "convert_to": "mask"}, "ask for different geometry"),
