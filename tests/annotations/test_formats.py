@@ -172,6 +172,17 @@ def test_cvat_video(tmp_path: Path) -> None:
     assert source.datums["width"].unique().to_list() == [64]
 
 
+def test_cvat_videos(tmp_path: Path) -> None:
+    text = (
+        '<annotations><track id="0" label="car"><box frame="0" outside="0" xtl="{}" ytl="0"'
+        ' xbr="60" ybr="2"/></track></annotations>'
+    )
+    put(tmp_path, "a.xml", text.format(1))
+    put(tmp_path, "b.xml", text.format(50))
+    found = rows(tmp_path).select("datum_id", "xmin").rows()
+    assert found == [("a_frame_000000", 1.0), ("b_frame_000000", 50.0)]
+
+
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
@@ -285,6 +296,39 @@ def test_label_studio_holds_both_sides(tmp_path: Path) -> None:
     counts = ee.convert(path, out=tmp_path / "out")
     assert counts["predictions.parquet"] == counts["groundtruths.parquet"] == 1
     assert pl.read_parquet(tmp_path / "out/predictions.parquet")["score"].to_list() == [0.75]
+
+
+def test_label_studio_names_of_images(tmp_path: Path) -> None:
+    """Of ``image`` before a caption, then of a picture's path; without an upload's prefix alone."""
+    for data, name in (
+        ({"caption": "A man. He rides", "image": "/data/upload/1/8f3e2a1b-s_1.jpg"}, "s_1"),
+        ({"note": "v1.2", "photo": "s3://b/550e8400-e29b.jpg"}, "550e8400-e29b"),
+        ({"scan": "a.dcm"}, "a"),
+        ({"text": "One. Two"}, "4"),
+    ):
+        task = {"id": 4, "data": data, "annotations": [{"result": [region()]}]}
+        path = put(tmp_path, "a.json", json.dumps([task]))
+        assert rows(path)["datum_id"].to_list() == [name]
+
+
+def test_label_studio_labels_beside_regions(tmp_path: Path) -> None:
+    """As <Labels> and <Rectangle> write them; types that are not read are told of."""
+    place = region()["value"]
+    parts = [("rectangle", "q", {}), ("labels", "q", {"labels": ["cat"]}), ("rectangle", "r", {})]
+    result = [region() | {"type": t, "id": i, "value": place | more} for t, i, more in parts]
+    ellipse = region("new") | {"id": "s"}
+    source = opened(export(tmp_path, [{"result": [*result, ellipse]}]))
+    frame = source.frame.collect()
+    assert frame.select("label_value", "xmin", "xmax").rows() == [("cat", 16, 48)]
+    assert "1 rectangle, 1 new" in noted(source, "objects_left_out")
+
+
+def test_label_studio_tells_of_several_models(tmp_path: Path) -> None:
+    models = [{"model_version": m, "result": [region()], "score": 0.5} for m in "AB"]
+    source = opened(export(tmp_path, [{"result": [region()]}], models))
+    assert source.found is not None
+    assert source.found.collect().height == 1
+    assert "(model versions 'A', 'B')" in noted(source, "predictions_several")
 
 
 def test_label_studio_leaves_out_what_was_cancelled(tmp_path: Path) -> None:

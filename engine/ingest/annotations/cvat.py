@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, stems_or_paths
+from .format import Annotations, Format, Look, broken, image_ids, stems_or_paths
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
 from .xml_files import number, read_tree
 
@@ -29,6 +29,9 @@ _TAKEN = (
 """Columns that mean something: an attribute of such a name stands as ``attribute_area``."""
 
 
+_OF = "\0"  # between a video's file and a frame; XML cannot have it
+
+
 def _detect(look: Look) -> bool:
     return look.mostly(
         lambda head: b"<annotations>" in head and any(mark in head for mark in _MARKS), ".xml"
@@ -39,13 +42,20 @@ def _read(look: Look) -> Annotations:
     rows: list[dict[str, Any]] = []
     datums: dict[str, dict[str, Any]] = {}
     skipped: Counter[str] = Counter()
+    videos = []
     for file in look.of(".xml"):
         tree = read_tree(file, "annotations")
         for image in tree.iter("image"):
             _images(image, file, rows, datums, skipped)
         if tree.find("track") is not None:
+            videos.append(file)
             _video(tree, file, rows, datums, skipped)
-    ids = dict(zip(datums, stems_or_paths([*datums]), strict=True))
+    # Every video has a first frame: of several, the name of its file tells whose it is.
+    several = [f"{stem}_" for stem in image_ids(look, (*videos,))] if len(videos) > 1 else [""]
+    clips = {"": ""} | dict(zip(videos, several, strict=False))
+    parts = [name.rpartition(_OF) for name in datums]
+    names = [clips[file] + frame for file, _, frame in parts]
+    ids = dict(zip(datums, stems_or_paths(names), strict=True))
     for row in rows:
         row["datum_id"] = ids[row["datum_id"]]
     attributes = sorted({name for row in rows for name in row.get("attributes", {})})
@@ -104,7 +114,7 @@ def _video(
             size[name] = int(number(found.text, f"<{name}>", file))
     frames = tree.findtext(".//task/size")
     for frame in range(int(number(frames, "<size>", file)) if frames else 0):
-        datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
+        datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
     for track in tree.iter("track"):
         label, known = track.get("label"), track.get("id")
         listed = sorted(
@@ -113,14 +123,14 @@ def _video(
         )
         skipped.update(shape.tag for shape in track if shape.tag in _OTHERS)
         for frame, row in _frames(listed, label, size, file):
-            datums.setdefault(_frame(frame), {"file_name": None, **size, "subset": None})
+            datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
             track_id = None if known is None else int(number(known, "track id", file))
-            rows.append({"datum_id": _frame(frame), **row, "track_id": track_id})
+            rows.append({"datum_id": _frame(file, frame), **row, "track_id": track_id})
 
 
-def _frame(number_: int) -> str:
-    """What CVAT calls a frame's image."""
-    return f"frame_{number_:06d}"
+def _frame(file: str, number_: int) -> str:
+    """A file, and what CVAT calls a frame's image."""
+    return f"{file}{_OF}frame_{number_:06d}"
 
 
 def _frames(

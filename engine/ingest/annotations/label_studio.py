@@ -6,6 +6,7 @@ Its export has the fields of https://labelstud.io/guide/export. A file holds gro
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -13,16 +14,22 @@ import msgspec
 import polars as pl
 
 from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
+from .image_headers import SUFFIXES
 from .shape_rows import box_row, frame_of, polygon_row, skipped_note, turned_row
 
 _BOXES, _POLYGONS = "rectanglelabels", "polygonlabels"
-_OTHERS = ("brushlabels", "ellipselabels", "keypointlabels", "bitmasklabels", "vectorlabels")
+_LABELS = "labels"  # of a region that another result of its id is: <Labels> beside <Rectangle>
+_PLACELESS = ("choices", "rating", "textarea", "taxonomy", "number", "datetime", "pairwise",
+              "ranker", "relation")  # fmt: skip
+_SHOWN = 3
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # before the name of a file that was uploaded
 
 
 class _Result(msgspec.Struct):
     """One region, or a choice of the whole image, which has no place in it."""
 
     type: str = ""
+    id: int | str | None = None
     value: dict[str, Any] = {}
     original_width: int | None = None
     original_height: int | None = None
@@ -33,6 +40,7 @@ class _Answer(msgspec.Struct):
     result: list[_Result] = []
     was_cancelled: bool = False
     score: float | None = None
+    model_version: Any = None
 
 
 class _Task(msgspec.Struct):
@@ -57,6 +65,8 @@ class _Told(msgspec.Struct):
     skipped: Counter[str]
     cancelled: int = 0
     several: int = 0
+    predicted: int = 0
+    models: dict[str, None] = {}
 
 
 def _read(look: Look) -> Annotations:
@@ -82,6 +92,9 @@ def _read(look: Look) -> Annotations:
             kept = [answer for answer in task.annotations if not answer.was_cancelled]
             told.cancelled += len(task.annotations) - len(kept)
             told.several += len(kept) > 1
+            told.predicted += len(task.predictions) > 1
+            if len(task.predictions) > 1:
+                told.models |= {str(one.model_version): None for one in task.predictions}
             for answers, rows in ((kept[:1], truths), (task.predictions[:1], found)):
                 for answer in answers:
                     rows += _rows(answer, name, images[name], told, (file, number))
@@ -112,23 +125,39 @@ def _notes(told: _Told) -> tuple[tuple[str, str, int | None], ...]:
     if told.several:
         said = f"{told.several:,} images have several annotations: the first of each counts."
         notes.append(("annotations_several", said, told.several))
+    if told.predicted:
+        models = ", ".join(map(repr, [*told.models][:_SHOWN]))
+        said = (
+            f"{told.predicted:,} images have several predictions (model versions {models}): the"
+            " first of each counts. Export them one model at a time to score the others."
+        )
+        notes.append(("predictions_several", said, told.predicted))
     return tuple(notes)
 
 
 def _name(task: _Task, file: str, number: int) -> str:
-    """The image's file, that of the first value that is a path, without an upload's prefix."""
-    for value in task.data.values():
-        if isinstance(value, str) and "." in value.rsplit("/", 1)[-1]:
-            name = value.partition("?d=")[2] or value
-            return name.replace("\\", "/").split("?")[0].rsplit("/", 1)[-1]
-    named = task.data.get("image")
-    if isinstance(named, str) and named:
-        return named
+    """The image's file, without an upload's prefix: that of ``image``, else of a picture's path."""
+    texts = [value for value in task.data.values() if isinstance(value, str) and value]
+    said = task.data.get("image")
+    paths = [said] if said in texts else []
+    paths += [text for text in texts if _base(text).lower().endswith(SUFFIXES)]
+    paths += [text for text in texts if "." in _base(text) and " " not in text]
+    if paths:
+        name = _base(paths[0])
+        if "." not in name:  # an address that ends in no file
+            return paths[0]
+        return _UPLOAD.sub("", name) if "upload/" in paths[0].replace("\\", "/") else name
     if task.id is not None:
         return str(task.id)
     raise broken(
         file, None, f"task {number:,} (counted from 0) names no image", "Export it with its data."
     )
+
+
+def _base(path: str) -> str:
+    """The name of a file, of a path or an address as Label Studio writes it."""
+    path = path.partition("?d=")[2] or path
+    return path.replace("\\", "/").split("?")[0].rsplit("/", 1)[-1]
 
 
 def _rows(
@@ -140,12 +169,14 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The regions of one annotation or prediction; the image's size is filled in."""
     rows = []
+    labelled = {one.id for one in answer.result if one.type == _LABELS and one.id is not None}
     for one in answer.result:
         if one.original_width and one.original_height:
             size[:] = [one.original_width, one.original_height]
-        if one.type not in (_BOXES, _POLYGONS):
-            if one.type in _OTHERS:
-                told.skipped[one.type] += 1
+        kind = _kind(one)
+        if kind not in (_BOXES, _POLYGONS):
+            if kind not in _PLACELESS and (kind == _LABELS or one.id not in labelled):
+                told.skipped[kind] += 1
             continue
         if not one.original_width or not one.original_height:
             raise broken(
@@ -153,7 +184,7 @@ def _rows(
                 " original_width and original_height", "Export it with them: places are percent.",
             )  # fmt: skip
         try:
-            made = _shape(one, one.original_width / 100, one.original_height / 100)
+            made = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
             (label, *_) = one.value[one.type]
         except (KeyError, TypeError, ValueError):
             raise broken(
@@ -165,10 +196,18 @@ def _rows(
     return rows
 
 
-def _shape(one: _Result, wide: float, high: float) -> dict[str, Any]:
+def _kind(one: _Result) -> str:
+    """The type of a region; of labels, that of the place that stands beside them."""
+    if one.type != _LABELS:
+        return one.type
+    if {"x", "y", "width", "height"} <= one.value.keys():
+        return _BOXES
+    return _POLYGONS if "points" in one.value else _LABELS
+
+
+def _shape(value: dict[str, Any], kind: str, wide: float, high: float) -> dict[str, Any]:
     """A region in pixels; ``wide`` and ``high`` are pixels a percent."""
-    value = one.value
-    if one.type == _POLYGONS:
+    if kind == _POLYGONS:
         ring = [[float(x) * wide, float(y) * high] for x, y in value["points"]]
         if len(ring) < 3:
             raise ValueError
