@@ -378,6 +378,16 @@ def test_open_images_submissions(tmp_path: Path) -> None:
     assert frame.columns == ["datum_id", "label_value", "score", "xmin", "ymin", "xmax", "ymax"]
 
 
+def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
+    head = "ImageID,LabelName,XMin,XMax,YMin,YMax"
+    put(tmp_path, "a.csv", f"{head},IsOccluded\na,car,.1,.5,.1,.5,1\n")
+    put(tmp_path, "b.csv", f"{head}\nb,car,.1,.5,.1,.5\n")
+    assert rows(tmp_path)["is_occluded"].to_list() == [1, None]
+    put(tmp_path, "b.csv", f"{head},Score\nb,car,.1,.5,.1,.5,.9\n")
+    with pytest.raises(ee.ReadError, match="some files have scores and others none"):
+        rows(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -386,6 +396,12 @@ def test_open_images_submissions(tmp_path: Path) -> None:
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0\n", r"line 2: column 'YMax' holds None"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3\n", r"line 2: 5 fields in a Pred"),
         ("ImageId,PredictionString\ni1,/m/01 0.9 0.1 0.2 0.3 x\n", r"a PredictionString: "),
+        ("ImageId,PredictionString\ni1,c .5 .1 .1 .2 .2\ni2,c .5 .1 .1 .2 .2,x\n",
+         r"line 3: more fields than the header's 2"),
+        ("ImageId,PredictionString\ni1,\ni2,c .9 10 10 20 20\n",
+         r"line 3: corners that are no shares of the image.*'xmin': 10"),
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,10,50,10,50\n",
+         r"line 3: corners that are no shares of the image.*1 such"),
     ],
 )  # fmt: skip
 def test_broken_open_images(text: str, said: str, tmp_path: Path) -> None:

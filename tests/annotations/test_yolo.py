@@ -304,3 +304,15 @@ def test_yaml_of_other_tools_is_no_description(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("0 .5 .5 .2 .2\n")
     with pytest.raises(ee.EvalengineError, match=r"conf\.yaml.*no YAML that can be read"):
         ee.score(tmp_path, rows.drop("score"))
+
+
+def test_sizes_that_a_table_says_count_before_those_of_pictures(tmp_path: Path) -> None:
+    label(tmp_path, "yy/a.txt", "0 0.5 0.5 0.2 0.2\n")
+    picture(tmp_path, "yy/a.jpg", (10, 10))
+    sizes = pl.DataFrame({"datum_id": ["a"], "width": [100], "height": [200]})
+    ee.convert(tmp_path / "yy", out=tmp_path / "out", datums=sizes)
+    frame = pl.read_parquet(tmp_path / "out/groundtruths.parquet")
+    assert frame.select("xmin", "ymin", "xmax", "ymax").row(0) == pytest.approx((40, 80, 60, 120))
+    found = frame.with_columns(score=0.5)
+    card = ee.score(found, tmp_path / "yy", datums=sizes, label_map={0: "a"})
+    assert any("('a': 100 x 200, and 10 x 10)" in note for note in card.notes)

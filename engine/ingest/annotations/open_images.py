@@ -18,6 +18,7 @@ from evalengine.schemas.errors import ReadError
 
 from .format import Annotations, Format, Look, broken, text_of
 from .image_headers import SUFFIXES
+from .yolo_folders import HIGH, LOW
 
 _CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
 _SCORES = ("score", "conf")
@@ -60,12 +61,11 @@ def _read(look: Look) -> Annotations:
         if kind is not None:
             read[kind].append(readers[kind](file))
     frames = read["boxes"] + read["submission"]
-    try:
-        rows = pl.concat(frames)
-    except pl.exceptions.PolarsError:
-        raise ReadError(
-            f"{look.given}: some files have scores and others none. Give one side."
-        ) from None
+    if len({"score" in frame.columns for frame in frames}) > 1:
+        raise ReadError(f"{look.given}: some files have scores and others none. Give one side.")
+    rows = pl.concat(frames, how="diagonal")  # flags that some files lack are null there
+    if _GROUPS in rows.columns:
+        rows = rows.with_columns(pl.col(_GROUPS).fill_null(0))
     return Annotations(
         rows=rows,
         datums=_datums(rows, read["labels"]),
@@ -149,6 +149,7 @@ def _boxes(file: str) -> pl.DataFrame:
                 file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is no number"
                 f" ({int(odd.sum()):,} such lines)", "Correct it.",
             )  # fmt: skip
+    _refuse_pixels(read, file, read.with_row_index()["index"])
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]
     if _GROUPS in numbers:  # -1 is unknown, of old sets: no group for all that is known
         flags = [flag for flag in flags if flag.meta.output_name() != _GROUPS]
@@ -156,6 +157,28 @@ def _boxes(file: str) -> pl.DataFrame:
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
     empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
     return _stems(read.with_columns(flags).drop(empty).select(*first, pl.exclude(first)))
+
+
+def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
+    """Refuse corners that are no shares of the image.
+
+    Args:
+        read: the boxes of a file.
+        file: its name.
+        rows: the row of the file that each box is of, counted from 0 below the header.
+    """
+    corners = [*_CORNERS.values()]
+    out = ~pl.all_horizontal(pl.col(corners).is_between(LOW, HIGH))
+    odd = read.select(out.alias("odd"))["odd"]
+    if odd.any():
+        i = int(odd.arg_max() or 0)
+        shown = dict(zip(corners, read.select(corners).row(i), strict=True))
+        raise broken(
+            file, int(rows[i]) + 2, f"corners that are no shares of the image: {shown}"
+            f" ({int(odd.sum()):,} such boxes)",
+            "Divide x by the image's width and y by its height; a table with pixels has columns"
+            " datum_id, label_value, xmin, ymin, xmax and ymax.",
+        )  # fmt: skip
 
 
 def _uneven(file: str, error: Exception) -> ReadError:
@@ -174,7 +197,7 @@ def _stems(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _submission(file: str) -> pl.DataFrame:
-    frame = pl.read_csv(file, infer_schema=False)
+    frame = _csv(file)
     frame.columns = ["datum_id", "said"]
     pieces = frame.with_columns(pl.col("said").fill_null("").str.extract_all(r"\S+"))
     wrong = pieces["said"].list.len() % _EACH != 0
@@ -185,7 +208,7 @@ def _submission(file: str) -> pl.DataFrame:
             "Every detection has six: label, confidence, XMin, YMin, XMax, YMax.",
         )  # fmt: skip
     names = ("label_value", "score", *_CORNERS.values())
-    flat = pieces.filter(pl.col("said").list.len() > 0).explode("said")
+    flat = pieces.with_row_index().filter(pl.col("said").list.len() > 0).explode("said")
     rows = flat.height // _EACH
     columns: dict[str, Any] = {"datum_id": flat["datum_id"].gather_every(_EACH)}
     for at, name in enumerate(names):
@@ -193,10 +216,12 @@ def _submission(file: str) -> pl.DataFrame:
     made = pl.DataFrame(columns)
     assert made.height == rows
     try:
-        return _stems(made.with_columns(pl.col(*names[1:]).cast(pl.Float64)))
+        made = made.with_columns(pl.col(*names[1:]).cast(pl.Float64))
     except pl.exceptions.PolarsError as error:
         said = str(error).split("\n")[0].rstrip(".")
         raise broken(file, None, f"a PredictionString: {said}", "Correct it.") from None
+    _refuse_pixels(made, file, flat["index"].gather_every(_EACH))
+    return _stems(made)
 
 
 def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:

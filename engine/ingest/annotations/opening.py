@@ -72,7 +72,7 @@ def in_pixels(
 ) -> tuple[Source | None, Source]:
     """Both sides with coordinates in pixels, where one of them has shares of its images.
 
-    Sizes of images are taken from the side itself, from the other, or from a table of datums.
+    Sizes of images are taken from a table of datums, from the side itself, or from the other.
     Where neither side has sizes and both have shares, these stay: IoU does not depend on scale.
 
     Args:
@@ -86,7 +86,16 @@ def in_pixels(
     sides = [side for side in (predictions, truths) if side is not None]
     if not any(side.shares for side in sides):
         return predictions, truths
-    known = _sizes([*(side.datums for side in sides), given])
+    own = _sizes([side.datums for side in sides])
+    known = _sizes([given, own])
+    other = own.join(known, on=["datum_id", *_SIZE], how="anti").join(known, on="datum_id")
+    if other.height:
+        image, width, height, wide, high = other.row(0)
+        said = (
+            f"{other.height:,} images have another size in the table of datums than in their files"
+            f" ({image!r}: {wide:g} x {high:g}, and {width:g} x {height:g}): the table's counts."
+        )
+        truths.notes = (*truths.notes, ("sizes_differ", said, other.height))
     lacking = {id(side): _lacking(side, known) for side in sides if side.shares}
     if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
         said = (
