@@ -2,69 +2,84 @@
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
-from pathlib import Path
 
 import polars as pl
 
 from evalengine.ingest.sources.scanning import scan
+from evalengine.ingest.sources.source import FIRST, Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 
 from .collecting import Side
 from .problems import Note
 
 _FILES = 12  # looked at
-_ROWS = 500  # of each, its first
 _LEAST = 5  # datums of each, below which a cut through one of them looks like many in common
-_FORMATS = ("parquet", "ipc", "csv", "ndjson")
+_SCANNED = ("parquet", "ipc", "csv", "ndjson")
 
 
 def overlapping(sides: dict[str, Side]) -> list[Note]:
-    """A note of each table whose files have most of their first datums in common.
+    """A warning of each table whose files have most of their first datums in common.
 
     Only of tables without a key: elsewhere such rows are refused. Files cut by rows share the datum
-    at the cut alone.
+    at the cut alone; files of one label each share datums, and not what is said of them.
 
     Args:
         sides: role to table.
     """
     notes = []
     for role, side in sides.items():
-        files = side.source.files[:_FILES]
-        name = side.table.datum
-        if side.table.key or len(files) < 2 or side.source.format not in _FORMATS:
+        exprs = side.naming.exprs
+        read = [exprs[name] for name in (side.table.datum, "label_value") if name in exprs]
+        if side.table.key or side.table.datum not in exprs:
             continue
-        if name not in side.naming.exprs:
-            continue
-        found = _first_pair(files, side.source.format, side.naming.exprs[name])
+        found = _first_pair(_firsts(side.source, read))
         if found is None:
             continue
         one, other, both, of = found
+        folder = os.path.commonpath([os.path.dirname(name) for name in (one, other)])
+        named = [os.path.relpath(name, folder) for name in (one, other)]
         notes.append(
             Note(
                 "files_share_datums",
                 f"{role.replace('_', ' ')}: {both:,} of {of:,} {side.table.unit[1]} looked at stand"
-                f" in {Path(one).name!r} and in {Path(other).name!r} alike, and all their rows are"
-                " scored together. If the files are of several models, score them one by one.",
+                f" in {named[0]!r} and in {named[1]!r} alike, and all their rows are scored"
+                " together. If the files are of several models, score them one by one.",
+                warning=True,
             )
         )
     return notes
 
 
+def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, ...]]]:
+    """What the first rows of files tell of datums, by file; nothing where they are not several."""
+    files = (*source.firsts,) or source.files
+    if len(files) < 2 or not (source.firsts or source.format in _SCANNED):
+        return {}
+    columns = [expr.alias(str(i)) for i, expr in enumerate(read)]
+    found = {}
+    try:
+        for file in files[:_FILES]:
+            rows = (
+                source.firsts[file].lazy()
+                if source.firsts
+                else scan([file], source.format, partitions=source.partitions).head(FIRST)
+            )
+            found[file] = {*rows.select(columns).drop_nulls().unique().collect().iter_rows()}
+    except READ_FAILURES:  # said, with the reason, when all rows are read
+        return {}
+    return found
+
+
 def _first_pair(
-    files: tuple[str, ...], format_: str, datum: pl.Expr
+    told: dict[str, set[tuple[object, ...]]],
 ) -> tuple[str, str, int, int] | None:
     """Two files that share at least half of the datums looked at; how many, and of how many."""
-    seen: dict[str, set[object]] = {}
-    try:
-        for file in files:
-            head = scan([file], format_).select(datum.alias("datum")).head(_ROWS).collect()
-            seen[file] = set(head["datum"].drop_nulls().to_list())
-    except READ_FAILURES:  # said, with the reason, when all rows are read
-        return None
-    for one, other in combinations(files, 2):
-        fewest = min(len(seen[one]), len(seen[other]))
-        both = len(seen[one] & seen[other])
+    datums = {file: {row[0] for row in rows} for file, rows in told.items()}
+    for one, other in combinations(told, 2):
+        fewest = min(len(datums[one]), len(datums[other]))
+        both = len({row[0] for row in told[one] & told[other]})
         if fewest >= _LEAST and 2 * both >= fewest:
-            return one, other, both, fewest
+            return os.path.abspath(one), os.path.abspath(other), both, fewest
     return None

@@ -150,7 +150,7 @@ def hardly_met(met: Met, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
         return _counted_from(met, speech)
     if listed:
         return []
-    why = mend(*met.some, speech)
+    why = mend(*met.some, speech) or _below_folders(*met.some)
     said = (
         f"predictions hold {count_of(met.sizes[0], speech.one, speech.many)}"
         f" ({samples(met.some[0])}), ground truths {met.sizes[1]:,} ({samples(met.some[1])})."
@@ -211,6 +211,26 @@ def mend(
         f" right ({best.pair[0]!r} and {best.pair[1]!r}). Write"
         f" {option('id_format', list(best.forms))}{best.doubt}."
     )
+
+
+def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
+    """That several folders of one side have the same names, which are ids of the other."""
+    if ours.dtype != pl.String or theirs.dtype != pl.String:
+        return ""
+    for side, other, called in ((ours, theirs, PREDICTIONS), (theirs, ours, GROUND_TRUTHS)):
+        parts = side.to_frame("id").select(
+            folder=pl.col("id").str.extract("^(.*)/"), name=pl.col("id").str.extract("([^/]*)$")
+        )
+        folders = parts["folder"].unique().drop_nulls().sort()
+        names = parts["name"].unique()
+        met = int(names.is_in(other.implode()).sum())
+        if len(folders) > 1 and len(names) < len(side) and 2 * met >= min(len(names), len(other)):
+            return (
+                f" The {_SAID[called]} are of {len(folders):,} folders ({samples(folders)}) with"
+                " files of the same names, so that folders belong to the ids: of several models,"
+                " give one folder at a time."
+            )
+    return ""
 
 
 class _Mended(NamedTuple):

@@ -316,3 +316,13 @@ def test_sizes_that_a_table_says_count_before_those_of_pictures(tmp_path: Path) 
     found = frame.with_columns(score=0.5)
     card = ee.score(found, tmp_path / "yy", datums=sizes, label_map={0: "a"})
     assert any("('a': 100 x 200, and 10 x 10)" in note for note in card.notes)
+
+
+def test_folders_of_several_models(tmp_path: Path) -> None:
+    label(tmp_path, "data.yaml", "names: [a]\n")
+    for i in range(3):
+        label(tmp_path, f"t/{i}.txt", BOX)
+        for model in ("m1", "m2"):
+            label(tmp_path, f"runs/{model}/labels/{i}.txt", f"{BOX} 0.9")
+    with pytest.raises(ee.InputError, match=r"of 2 folders \('m1', 'm2'\).* one folder at a time"):
+        ee.check(tmp_path / "runs", tmp_path / "t")

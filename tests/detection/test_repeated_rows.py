@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +60,43 @@ def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> No
             tmp_path / f"{name}.parquet"
         )
     card = ee.score(tmp_path / "*.parquet", truths)
-    told = [note for note in card.notes if "are of several models" in note]
+    told = [note for note in card.warnings if "are of several models" in note]
     assert told == [
         "predictions: 59 of 59 datums looked at stand in 'one.parquet' and in 'two.parquet' alike,"
         " and all their rows are scored together. If the files are of several models, score them"
         " one by one."
     ]
+
+
+def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
+    """By their folders where names are alike; files of one label each are not meant."""
+    box = {"bbox": [1, 2, 3, 4], "score": 0.5}
+    boxes = "".join(f"{i},car,0.5,.1,.2,.3,.4\n" for i in range(6))
+    for model in ("m1", "m2"):
+        (tmp_path / model).mkdir()
+        results = [{"image_id": i, "category_id": 1, **box} for i in range(6)]
+        (tmp_path / model / "found.json").write_text(json.dumps(results))
+        (tmp_path / model / "oi.csv").write_text(
+            f"ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n{boxes}"
+        )
+        (tmp_path / model / "comp4_det_test_car.txt").write_text(
+            "".join(f"{i} 0.5 1 2 3 4\n" for i in range(6))
+        )
+    truths = pl.DataFrame(
+        {"datum_id": range(6), "label_value": 1, "xmin": 1, "ymin": 2, "xmax": 4, "ymax": 6}
+    )
+    named = truths.with_columns(pl.col("datum_id").cast(pl.String), label_value=pl.lit("car"))
+    sizes = named.select("datum_id", width=9, height=9)
+    for name, theirs in (
+        ("found.json", truths), ("oi.csv", named), ("comp4_det_test_car.txt", named),
+    ):  # fmt: skip
+        datums = sizes if theirs is named else None
+        (warning,) = [one for one in ee.check(tmp_path / "*" / name, theirs, datums=datums).warnings
+                      if "several models" in one]  # fmt: skip
+        assert f"6 of 6 datums looked at stand in 'm1/{name}' and in 'm2/{name}' alike" in warning
+    (tmp_path / "m2/comp4_det_test_car.txt").rename(tmp_path / "m2/comp4_det_test_dog.txt")
+    warnings = ee.check(tmp_path / "*" / "comp4*.txt", named).warnings
+    assert not [one for one in warnings if "several models" in one]
 
 
 def test_files_cut_by_rows_are_one_table(tables, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from ..sources.source import FIRST
 from .format import Annotations, Format, Look, broken
 from .image_headers import SUFFIXES
 from .text_lines import is_number, lines_of, numbers_in, shown
@@ -33,10 +34,12 @@ def _is_result(head: str) -> bool:
 def _read(look: Look) -> Annotations:
     rows: list[dict[str, Any]] = []
     labels = []
+    starts = {}
     for file in look.of(".txt"):
         named = _CLASS.match(os.path.basename(file))
         assert named is not None  # a name that ends in .txt
         labels.append(named[1])
+        starts[file] = len(rows)
         for line, fields in lines_of(file):
             rows.append({"label_value": named[1], **_object(file, line, fields)})
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
@@ -44,8 +47,13 @@ def _read(look: Look) -> Annotations:
     frame = pl.DataFrame(rows, schema=schema | {"polygon": _POINTS})
     if frame["polygon"].null_count():
         frame = frame.drop("polygon")
+    ends = [*starts.values(), len(rows)][1:]
     return Annotations(
         rows=frame,
+        firsts={
+            file: frame[start : min(end, start + FIRST)]
+            for (file, start), end in zip(starts.items(), ends, strict=True)
+        },
         datums=frame.select(pl.col("datum_id").unique(maintain_order=True)),
         labels=pl.DataFrame({"label_value": labels}, {"label_value": pl.String}).unique(
             maintain_order=True

@@ -88,6 +88,7 @@ class Annotations(msgspec.Struct, kw_only=True):
             the values are numbers that have names; None where nothing declares them.
         found: the detections of a file that holds both sides, ``rows`` being the ground truths.
         shares: whether coordinates are shares of the image's width and height.
+        firsts: first rows of each file, where several may speak of the same images.
         notes: what had to be decided, as (kind, message, count).
         warnings: what makes numbers of it meaningless, alike.
     """
@@ -97,6 +98,7 @@ class Annotations(msgspec.Struct, kw_only=True):
     labels: pl.DataFrame | None = None
     found: pl.DataFrame | None = None
     shares: bool = False
+    firsts: dict[str, pl.DataFrame] = {}
     notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
 

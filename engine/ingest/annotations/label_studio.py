@@ -139,7 +139,7 @@ def _name(task: _Task, file: str, number: int) -> str:
     """The image's file, without an upload's prefix: that of ``image``, else of a picture's path."""
     texts = [value for value in task.data.values() if isinstance(value, str) and value]
     said = task.data.get("image")
-    paths = [said] if said in texts else []
+    paths = [said] if isinstance(said, str) and said else []
     paths += [text for text in texts if _base(text).lower().endswith(SUFFIXES)]
     paths += [text for text in texts if "." in _base(text) and " " not in text]
     if paths:

@@ -16,6 +16,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..sources.source import FIRST
 from .format import Annotations, Format, Look, broken, text_of
 from .image_headers import SUFFIXES
 from .yolo_folders import HIGH, LOW
@@ -56,10 +57,14 @@ def _is_names(file: str) -> bool:
 def _read(look: Look) -> Annotations:
     readers = {"boxes": _boxes, "submission": _submission, "labels": _labels}
     read: dict[str, list[pl.DataFrame]] = {kind: [] for kind in readers}
+    firsts = {}
     for file, head in look.heads(".csv", most=len(look.files)):
         kind = None if _is_names(file) else _kind(head)
         if kind is not None:
-            read[kind].append(readers[kind](file))
+            made = readers[kind](file)
+            read[kind].append(made)
+            if kind != "labels":
+                firsts[file] = made.head(FIRST)
     frames = read["boxes"] + read["submission"]
     if len({"score" in frame.columns for frame in frames}) > 1:
         raise ReadError(f"{look.given}: some files have scores and others none. Give one side.")
@@ -71,6 +76,7 @@ def _read(look: Look) -> Annotations:
         datums=_datums(rows, read["labels"]),
         labels=_names(look, rows),
         shares=True,
+        firsts=firsts,
     )
 
 

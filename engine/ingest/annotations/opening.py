@@ -42,6 +42,7 @@ def open_annotations(format_: Format, look: Look) -> Source:
         notes=(("format_recognised", said, rows), *read.notes),
         warnings=read.warnings,
         shares=read.shares,
+        firsts=read.firsts,
         found=None if read.found is None else read.found.lazy(),
     )
 

@@ -22,7 +22,7 @@ from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
 from .panoptic import is_panoptic, read_panoptic
-from .source import SEGMENTED, Source
+from .source import FIRST, SEGMENTED, Source
 
 _HEAD = 1 << 16
 _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
@@ -81,7 +81,8 @@ def open_json(
         frame = pl.concat(frames, how="vertical_relaxed").collect()
     except pl.exceptions.PolarsError:
         raise ReadError(_mixed(files, sources, description)) from None
-    return Source(frame.lazy(), description, sources[0].format, tuple(files))
+    firsts = {file: one.head(FIRST).collect() for file, one in zip(files, frames, strict=True)}
+    return Source(frame.lazy(), description, sources[0].format, tuple(files), firsts=firsts)
 
 
 @contextmanager

@@ -10,6 +10,9 @@ from evalengine.schemas.wording import without_secrets
 SEGMENTED = frozenset({"segmentation"})
 """Fields of geometry that COCO's rows are read with unless it is said what is compared."""
 
+FIRST = 500
+"""Rows of each of several files that are looked at."""
+
 
 class Source(msgspec.Struct):
     """One side's table before anything is known about its columns.
@@ -30,6 +33,7 @@ class Source(msgspec.Struct):
         shares: whether coordinates are shares of the image's width and height.
         places: how many datums there are, where their ids are places in a list; None where they are
             ids of their own.
+        firsts: first rows of each of several files, where these are not read lazily.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
     """
 
@@ -46,6 +50,7 @@ class Source(msgspec.Struct):
     found: pl.LazyFrame | None = None
     shares: bool = False
     places: int | None = None
+    firsts: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
