@@ -83,9 +83,7 @@ def test_probabilities(name: str, shape: str) -> None:
     card = run(name, shape, asked, k=[1, 2, 3])
     assert close(card.value("LogLoss"), expected["log_loss"]["value"])
     assert close(card.value("Brier"), expected["brier"]["value"])
-    single = run(
-        name, shape, ["ECE"], pl.Float32, dialect="torchmetrics"
-    )  # 0.6 is on the edge of a bin in some precision
+    single = run(name, shape, ["ECE"], pl.Float32)  # 0.6 is on the edge of a bin in some precision
     assert single.value("ECE") == pytest.approx(expected["ece15"]["value"], abs=1e-6)
     for k in (1, 2, 3):
         assert close(card.value("TopKAccuracy", k=k), expected[f"top{k}"]["value"]), k

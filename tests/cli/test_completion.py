@@ -13,7 +13,7 @@ from evalengine.cli import cli
     [
         (["score", "--dialect"], "valor-l", ["valor-lite"]),
         (["score", "--task", "text", "--metric"], "rougel", ["ROUGEL", "ROUGELsum"]),
-        (["score", "--task", "detection", "--metric"], "AP,mAR", ["AP,mAR"]),
+        (["score", "--task", "detection", "--metric"], "AP,mAR", ["AP,mAR", "AP,mARAtIOU"]),
         (["score", "--task"], "det", ["detection"]),
         (["score", "--format"], "js", ["json"]),
     ],

@@ -36,8 +36,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             several; torchmetrics leaves them out unless all datums have the first label.
         degenerate: Matthews' correlation where a marginal is empty, or None.
         top_k_first_row: of tied scores the first row ranks higher; otherwise the larger label.
-        bins_to_upper_edge: bins of calibration hold their upper edge, and are cut where
-            ``numpy.linspace`` cuts them; otherwise they hold the lower one.
+        bins_to_upper_edge: bins of the curve of calibration hold their upper edge, and are cut
+            where ``numpy.linspace`` cuts them; otherwise they hold the lower one.
     """
 
     zero_division: float | None = None

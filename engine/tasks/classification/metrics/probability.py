@@ -48,19 +48,27 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
     return [key_cells(view, value, NO_TRUTH)]
 
 
-def _edges(settings: Settings) -> list[float]:
+def _edges(settings: Settings, *, upper: bool = False) -> list[float]:
     """Edges of the bins, i / n as such: 3 / 10, where a linear space has 0.30000000000000004."""
-    if settings.rules.bins_to_upper_edge:
+    if upper:
         edges: list[float] = np.linspace(0.0, 1.0, settings.n_bins + 1).tolist()
         return edges
     return [i / settings.n_bins for i in range(settings.n_bins + 1)]
 
 
-def _bins(view: ScoredView, settings: Settings) -> tuple[Array, Array, Array]:
-    """Weight, sum of confidence and sum of right ones, [group, key, bin] each."""
+def _bins(
+    view: ScoredView, settings: Settings, *, upper: bool = False
+) -> tuple[Array, Array, Array]:
+    """Weight, sum of confidence and sum of right ones, [group, key, bin] each.
+
+    Args:
+        view: of the run.
+        settings: of the run.
+        upper: whether bins hold their upper edge, as those of a dialect's curve may.
+    """
     assert view.scored is not None
-    edges = [view.scored.comparable(edge) for edge in _edges(settings)]
-    side: Literal["left", "right"] = "left" if settings.rules.bins_to_upper_edge else "right"
+    edges = [view.scored.comparable(edge) for edge in _edges(settings, upper=upper)]
+    side: Literal["left", "right"] = "left" if upper else "right"
 
     def binned(few: ScoredView) -> tuple[Array, Array, tuple[Array | None, ...]]:
         judged = few.judged_units
@@ -94,13 +102,14 @@ def _with_bins(view: ScoredView, settings: Settings, value: Array) -> Cells:
 
 
 def _reliability(view: ScoredView, settings: Settings) -> list[Cells]:
-    n, confidence, right = _bins(view, settings)
+    upper = settings.rules.bins_to_upper_edge
+    n, confidence, right = _bins(view, settings, upper=upper)
     return [
         Cells(
             axes=("group", "key", "score_threshold"),
-            values={"score_threshold": _edges(settings)[:-1]},
+            values={"score_threshold": _edges(settings, upper=upper)[:-1]},
             shape=n.shape,
-            keep=_bins(view.plain, settings)[0] > 0,
+            keep=_bins(view.plain, settings, upper=upper)[0] > 0,
             columns={
                 "value": value,
                 "statistic": statistic,
