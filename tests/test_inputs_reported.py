@@ -82,7 +82,7 @@ def test_recognised_names_are_told() -> None:
         {"max_detections": [1.5]},
         {"recall_score_threshold": float("nan")},
         {"threads": -1},
-        {"iou_type": "keypoints"},
+        {"iou_type": "cuboids"},
         {"area_ranges": {"x": (-1, 5)}},
         {"options": "coco"},
     ],

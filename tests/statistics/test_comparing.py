@@ -178,7 +178,8 @@ def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
 
 MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
-         "judged": "verdict", "panoptic": "label_value"}  # fmt: skip
+         "judged": "verdict", "panoptic": "label_value", "keypoints": "score",
+         "oriented": "score", "sets": "score"}  # fmt: skip
 
 
 def pair(name: str, seed: int) -> tuple[Case, Case]:
