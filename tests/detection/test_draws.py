@@ -236,7 +236,7 @@ def test_intervals_of_averages_of_precision_are_recentred() -> None:
         for method in (None, "recentred", "percentile")
     )
     assert set(METHODS) >= {"recentred", "percentile"}
-    ratio = pl.col("metric").is_in(["AR", "mAR", *RATES])
+    ratio = pl.col("metric").is_in(["AR", "mAR", "mARAtIOU", *RATES])
     assert_frame_equal(usual.filter(~ratio), recentred.filter(~ratio), check_exact=True)
     assert_frame_equal(usual.filter(ratio), percentile.filter(ratio), check_exact=True)
     assert not recentred.equals(percentile)
