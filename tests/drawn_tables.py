@@ -33,7 +33,7 @@ def drawn(name: str, seed: int) -> Case:
     if asked is not None:
         kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
         case = replace(case, options={**case.options, "metrics": kept})
-    if name != "detection":
+    if task != "detection":
         return case
     if case.options["dialect"] == "valor-lite":
         case = replace(case, options={**case.options, "by": []})

@@ -112,25 +112,30 @@ def numbers(
     return Numbers(rows.drop("lower", "upper", "se", "bias", AT), every[:, at], failed)
 
 
-def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array]:
+def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
     """Both runs as one whose datums stand twice, once with the outcomes of either run.
 
-    A draw that takes every datum from one of the two is a run as randomisation makes them.
+    A draw that takes every datum from one of the two is a run as randomisation makes them. Both
+    stand where the datum stands in either run, since equal scores rank by datum.
 
     Returns:
-        the run; uint8 [datums], 0 of the first run, 1 of the second.
+        the run; uint8 [datums], 0 of the first run, 1 of the second; int64 [datums], the place of
+        each among the first run's datums and the second's behind them.
     """
     plan = first.plan
-    sizes = len(first.tallies.datums), len(second.tallies.datums)
-    parts = []
-    for run, begin in ((first, 0), (second, sizes[0])):
-        datums = run.tallies.datums
-        if datums.ids is not None:
-            ids = pl.Series("datum_id", np.arange(begin, begin + len(datums), dtype=np.int64))
-            datums = msgspec.structs.replace(datums, ids=ids)
-        parts.append(msgspec.structs.replace(run.tallies, datums=datums))
-    side = np.repeat(np.array([0, 1], np.uint8), sizes)
-    return Tallied(plan, plan.does.merge(parts, plan.settings), first.threads), side
+    datums = [run.tallies.datums for run in (first, second)]
+    side = np.repeat(np.array([0, 1], np.uint8), [len(one) for one in datums])
+    order = np.arange(side.size)
+    parts = [run.tallies for run in (first, second)]
+    if all(one.ids is not None for one in datums):
+        ids = pl.concat([one.id for one in datums], how="vertical_relaxed")
+        numbers = 2 * (ids.rank("dense").to_numpy().astype(np.int64) - 1) + side
+        order = np.argsort(numbers)
+        for i, own in enumerate(np.split(numbers, [len(datums[0])])):
+            named = msgspec.structs.replace(datums[i], ids=pl.Series("datum_id", own))
+            parts[i] = msgspec.structs.replace(parts[i], datums=named)
+    run = Tallied(plan, plan.does.merge(parts, plan.settings), first.threads)
+    return run, side[order], order
 
 
 def swapped(
