@@ -98,8 +98,8 @@ def compare_runs(
     for a, b in combinations(names, 2):
         mixed = None
         if TESTS[test] is None:
-            both, side, order = joined(runs[a], runs[b])
-            inside = np.concatenate([datums.codes[name] >= 0 for name in (a, b)])[order]
+            both, side, origin = joined(runs[a], runs[b])
+            inside = np.concatenate([datums.codes[name] >= 0 for name in (a, b)])[origin]
             some = None if inside.all() else inside
             mixed = swapped(both, side, asked.draws, asked.seed, some)
         part, alone, why = pair(found[a], found[b], mixed, asked)

@@ -128,7 +128,7 @@ def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
     order = np.arange(side.size)
     parts = [run.tallies for run in (first, second)]
     if all(one.ids is not None for one in datums):
-        ids = pl.concat([one.id for one in datums], how="vertical_relaxed")
+        ids = pl.concat([one.id.cast(datums[0].id_dtype) for one in datums])
         numbers = 2 * (ids.rank("dense").to_numpy().astype(np.int64) - 1) + side
         order = np.argsort(numbers)
         for i, own in enumerate(np.split(numbers, [len(datums[0])])):

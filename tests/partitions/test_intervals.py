@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from drawn_tables import CLUSTER, clustered, drawn
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import in_buckets, same_as_in_memory, written
+from partitions.cases import WIDE, in_buckets, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 from sizes import tune
 
@@ -25,11 +26,13 @@ BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation",
 
 def asked(name: str, seed: int, **options: Any) -> Case:
     case = drawn(name, seed)
-    return replace(case, options={**case.options, "intervals": 0.9, "draws": 40, **options})
+    return replace(case, options={**case.options, "intervals": 0.9, "draws": 20, **options})
 
 
-@pytest.mark.parametrize("method", [None, *METHODS])
-@pytest.mark.parametrize("name", BY_PARTS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [*product(BY_PARTS, [None, "bca"]), *(("retrieval", one) for one in METHODS if one != "bca")],
+)
 def test_of_buckets(
     name: str, method: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,17 +66,17 @@ def test_clusters_across_buckets(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Datums of one cluster are in several buckets; some have none."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     case = clustered(asked(name, 22, cluster=CLUSTER), lambda one: str(ord(str(one)[-1]) % 3))
     card = same_as_in_memory(case, CASES[name][0], tmp_path)
     plain = same_as_in_memory(asked(name, 22), CASES[name][0], tmp_path)
     assert card.metrics["se"].to_list() != plain.metrics["se"].to_list()
 
 
-@pytest.mark.parametrize("name", BY_PARTS)
+@pytest.mark.parametrize("name", ["detection", "lists", "text", "segmentation"])
 def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many draws, weights and numbers are held at a time, and however many threads."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     case = asked(name, 23)
     usual = same_as_in_memory(case, CASES[name][0], tmp_path).metrics
     for sizes in ({"draws_at_once": 4}, {"drawn_weights": 1}, {"drawn_bytes": 0}):
@@ -84,7 +87,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", ["detection", "retrieval", "segmentation", "panoptic"])
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     same_as_in_memory(asked(name, 24), CASES[name][0], tmp_path, executor="processes", threads=2)
 
 
@@ -127,7 +130,7 @@ def test_classes_in_buckets(
     )
     if weighted:
         table = table.with_columns(weight=pl.Series(rng.exponential(size=n)))
-    options: dict[str, Any] = {"intervals": 0.9, "draws": 40, "by": by}
+    options: dict[str, Any] = {"intervals": 0.9, "draws": 20, "by": by}
     areas = [] if weighted else ["ROCAUC", "mROCAUC", "AP", "mAP"]
     case = Case((table,), {**options, "metrics": [*ADDED_UP, *areas]}, "datum_id")
     card = same_as_in_memory(case, "classification", tmp_path)

@@ -21,7 +21,7 @@ from evalengine.statistics.multiple import adjusted, randomisation_p
 from evalengine.statistics.significance import paired_t
 from evalengine.tasks.packing import hashes_of
 
-DRAWS = 24
+DRAWS = 20
 
 # -- p-values --------------------------------------------------------------------------------------
 
