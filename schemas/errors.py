@@ -83,7 +83,8 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     """`` Did you mean 'mAP'?`` for the nearest known words, or an empty string.
 
-    Case is ignored when looking for the nearest.
+    Case is ignored when looking for the nearest. Of a word that several known ones begin with, and
+    that is hardly misspelt, up to three of these are named, the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA
@@ -99,10 +100,16 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     )
     # Of names that differ in case alone (mAP, MAP) the one written more alike.
     near.sort(key=lambda one: (-one[1], OSA.distance(word, names[one[2]])))
-    near = near[:n]
-    if not near:
-        return ""
-    return " Did you mean " + " or ".join(repr(names[index]) for _, _, index in near) + "?"
+    found = [names[index] for _, _, index in near[:n]]
+    begun = [name for name in names if name.casefold().startswith(word.casefold())]
+    if begun and len(word) > 1 and (not near or near[0][1] < _MISSPELT):
+        found = sorted(begun, key=len)[:_BEGUN]
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+_MISSPELT = 0.75
+"""Likeness from which a word is another one misspelt, rather than the beginning of several."""
+_BEGUN = 3
 
 
 def unknown(kind: str, word: str, known: Iterable[str]) -> str:

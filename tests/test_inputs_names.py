@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, load, predictions, refusal
 
+import evalengine as ee
 from evalengine.ingest.names import recognise
 from evalengine.schemas.detection_tables import DETECTION_PREDICTIONS
-from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.errors import InputError, OptionError, did_you_mean
 from evalengine.schemas.shared_tables import DATUM_TABLE, LABEL_TABLE
 from evalengine.schemas.tables import table_for
 
@@ -108,8 +109,22 @@ def test_targets_that_are_no_column_of_the_contract_answer_with_the_nearest() ->
 
 
 def test_a_mapping_the_wrong_way_round_is_pointed_out() -> None:
-    with pytest.raises(OptionError, match=r'own name stands first: columns=\{"mine": "score"\}'):
+    said = r'own name stands first. Write columns=\{"mine": "score"\}'
+    with pytest.raises(OptionError, match=said):
         load(predictions(mine=[1.0, 1.0, 1.0]), columns={"score": "mine"})
+    strange = {"conf": "how_sure", "label": "what", "datum_id": "which"}  # an alias, too
+    found = pl.DataFrame({"which": [1], "what": ["a"], "how_sure": [0.5]})
+    with pytest.raises(OptionError, match=r"the wrong way round.*\"what\": \"label_value\""):
+        ee.score(found, found.drop("how_sure"), columns=strange)
+
+
+def test_what_an_unknown_word_begins_comes_before_what_it_resembles() -> None:
+    known = ("coco", "voc2012", "voc-detectron2", "voc2007", "score", "score_columns", "ROCAUC")
+    assert did_you_mean("voc", known) == " Did you mean 'voc2012' or 'voc2007' or 'voc-detectron2'?"
+    assert did_you_mean("roc", known) == " Did you mean 'ROCAUC'?"
+    assert did_you_mean("scor", known) == " Did you mean 'score'?"  # one letter off, not a beginning
+    assert did_you_mean("cocoo", known) == " Did you mean 'coco'?"
+    assert did_you_mean("xyz", known) == did_you_mean("", known) == ""
 
 
 def test_a_missing_column_names_the_nearest_and_what_to_write() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from evalengine.schemas.contract import Column
+from evalengine.schemas.contract import Column, Table
 from evalengine.schemas.wording import option
 
 from .problems import Problem
@@ -114,3 +114,32 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
             ratio = difflib.SequenceMatcher(None, word.casefold(), near).ratio()
             scored[folded[near]] = max(ratio, scored.get(folded[near], 0.0))
     return sorted(scored, key=lambda name: -scored[name])
+
+
+def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
+    """That ``columns=`` has its names the wrong way round, and how to write it; else nothing.
+
+    Args:
+        columns: as given: own name to canonical name.
+        here: the columns that all tables have.
+        tables: the contracts that may be meant.
+    """
+    known = {
+        name: column.name
+        for table in tables
+        for column in table.columns
+        for name in (*column.aliases, column.name)
+    }
+    canonical = {*known.values()}
+    wrong = {
+        mine: to
+        for mine, to in (columns or {}).items()
+        if to in {*here} and to not in canonical and mine in known
+    }
+    if not wrong:
+        return ""
+    right = {to: known[mine] for mine, to in wrong.items()}
+    return (
+        f"{option('columns', wrong)} has its names the wrong way round: the table's own name stands"
+        f" first. Write {option('columns', right)}."
+    )

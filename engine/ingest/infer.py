@@ -10,12 +10,12 @@ from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
-from evalengine.schemas.errors import InputError
+from evalengine.schemas.errors import InputError, OptionError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
-from .finding import Finder
+from .finding import Finder, turned
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
@@ -54,6 +54,7 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
 
     Raises:
         InputError: no task fits, or several, or the one that does needs a second table.
+        OptionError: none does, and ``columns`` has its names the wrong way round.
     """
     options = options or Options()
     if options.task is not None:
@@ -89,6 +90,10 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         raise InputError(
             f"task: the columns fit {names}. Say which: write {option('task', left[0].task)}."
         )
+    here = {name for role in roles for name in inputs.schemas[role]}
+    every = [table for task in tables.task_names() for table in tables.contracts(task).values()]
+    if way := turned(options.columns, here, every):
+        raise OptionError(way)
     raise InputError(_none(inputs, filled, options))
 
 

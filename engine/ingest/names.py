@@ -13,7 +13,7 @@ from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unk
 from evalengine.schemas.wording import option
 
 from . import dtypes
-from .finding import Finder
+from .finding import Finder, turned
 from .id_forms import formed
 from .meeting import LABEL_COLUMNS
 from .problems import Note, Problem
@@ -60,12 +60,9 @@ def check_columns(
     known = {column.name for _, table in schemas.values() for column in table.columns}
     for original, target in columns.items():
         if target not in known:
-            flipped = ""
-            if original in known and target in here:
-                way = option("columns", {target: original})
-                flipped = f" The own name stands first: {way}."
             raise OptionError(
-                f"{option('columns')}: {unknown('column of the contract', target, known)}{flipped}"
+                turned(columns, here, [table for _, table in schemas.values()])
+                or f"{option('columns')}: {unknown('column of the contract', target, known)}"
             )
         if original not in here:
             there = "; ".join(
