@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from . import scoring
-from .held_runs import card_of, is_scored, tallied_of
+from .held_runs import card_of, class_names, is_scored, tallied_of
 from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
-from .schemas.contract import GROUND_TRUTHS
+from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from .schemas.errors import InputError, OptionError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
@@ -120,7 +120,13 @@ def compared(
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
-    notes += [f"{name}: {note}" for name, card in cards.items() for note in card.warnings]
+    warnings += [*_told_of({name: card.warnings for name, card in cards.items()}), *_lacking(cards)]
+    notes += _told_of(
+        {
+            name: [note for note in card.notes if note not in card.warnings]
+            for name, card in cards.items()
+        }
+    )
     return Comparison(
         task=first.task,
         dialect=first.dialect,
@@ -135,8 +141,42 @@ def compared(
         flips=found.flips,
         directions=directions,
         notes=tuple(map(spoken, (*warnings, *notes))),
-        warnings=tuple(warnings),
+        warnings=tuple(map(spoken, warnings)),
+        names=class_names(*cards.values()),
     )
+
+
+def _told_of(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """What is told of runs: what is of all of them once, all else with the name of its run."""
+    every = [{*told} for told in notes.values()]
+    shared = set.intersection(*every)
+    said = [
+        f"{name}: {note}" for name, told in notes.items() for note in told if note not in shared
+    ]
+    return [*(note for note in next(iter(notes.values())) if note in shared), *said]
+
+
+_MANY = 0.1
+"""Share of datums without predictions in which runs may differ unwarned."""
+_MOST = 0.5
+"""Share that any run may have."""
+
+
+def _lacking(cards: Mapping[str, Scorecard]) -> list[str]:
+    """A warning where many datums have no prediction in a run: all that is there is missed."""
+    lacking = {
+        name: card.run["inputs"].get(PREDICTIONS, {}).get("lacking", 0)
+        for name, card in cards.items()
+    }
+    n = max(int(card.run.get("datums", 0)) for card in cards.values())
+    apart = max(lacking.values()) - min(lacking.values())
+    if not n or (apart < _MANY * n and max(lacking.values()) < _MOST * n):
+        return []
+    shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
+    return [
+        f"many of {count_of(n, 'datum')} have no prediction ({shown}), and all that is in them"
+        " counts as missed. Are these predictions whole, and of the same split?"
+    ]
 
 
 def margins(

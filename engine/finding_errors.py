@@ -10,7 +10,7 @@ import polars as pl
 from . import scoring
 from .analysis.error_table import FoundErrors
 from .analysis.worst import worst
-from .held_runs import card_of, is_scored, refuse_tables, tallied_of
+from .held_runs import card_of, class_names, is_scored, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
 from .plan import planner
@@ -71,7 +71,9 @@ def found_errors(
         )
     rows = _sorted(card.frame(FRAME), whole, sort)
     images = partial(_images, datums, ground_truths, options, storage_options)
-    return FoundErrors(whole.head(top), rows.head(top), n, images=images, notes=notes)
+    return FoundErrors(
+        whole.head(top), rows.head(top), n, images=images, notes=notes, names=class_names(card)
+    )
 
 
 def _images(

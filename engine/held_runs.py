@@ -6,6 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from . import scoring
 from .executors import Threads
 from .plan import planner
@@ -67,6 +69,21 @@ def card_of(
         held=True,
         showing=showing,
     )
+
+
+def class_names(*cards: Scorecard) -> dict[str, str]:
+    """Names of classes that are numbers or codes, by label value as text; of the first run that
+    has one, and none of a value that names two classes of one run.
+
+    Args:
+        *cards: the runs.
+    """
+    found: dict[str, str] = {}
+    for card in reversed(cards):
+        known = card.labels.select(pl.col("label_value").cast(pl.String), "label_name")
+        pairs = known.drop_nulls().unique().filter(~pl.col("label_value").is_duplicated())
+        found |= {value: name for value, name in pairs.iter_rows() if value != name}
+    return found
 
 
 def tallied_of(name: str, card: Scorecard) -> Tallied:

@@ -151,7 +151,8 @@ def run(
         done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell)
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
-            told = {"inputs": _sources(done.sources, done.rows), "datums": done.n_datums,
+            sides = _sources(done.sources, done.rows, done.notes)
+            told = {"inputs": sides, "datums": done.n_datums,
                     "recognised": done.recognised, "buckets": done.buckets}  # fmt: skip
             return _card(
                 done.plan,
@@ -187,7 +188,8 @@ def run(
     frame_makers, notes = _estimated(frame_makers, estimate)
     frames.notes += notes
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
-    told = {"inputs": _sources(frames.sources, rows), "datums": len(tallies.datums),
+    sides = _sources(frames.sources, rows, frames.notes)
+    told = {"inputs": sides, "datums": len(tallies.datums),
             "recognised": frames.recognised, **frames.facts}  # fmt: skip
     return _card(
         plan,
@@ -268,8 +270,17 @@ def _files(inputs: Inputs) -> dict[str, int]:
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
-def _sources(sources: dict[str, str], rows: dict[str, int]) -> dict[str, Any]:
-    return {name: {"source": sources.get(name), "rows": count} for name, count in rows.items()}
+def _sources(
+    sources: dict[str, str], rows: dict[str, int], notes: Sequence[Note]
+) -> dict[str, Any]:
+    """What ``run.json`` says of each table: ``lacking`` counts datums that have no row there."""
+    lacking = {note.kind: note.count for note in notes if note.count is not None}
+    return {
+        name: {"source": sources.get(name), "rows": count}
+        | ({"lacking": lacking[f"datums_without_{name}"]}
+           if f"datums_without_{name}" in lacking else {})
+        for name, count in rows.items()
+    }  # fmt: skip
 
 
 def _run(

@@ -125,10 +125,16 @@ def _shell(name: str, *value: Any) -> str:
         return flag if given else f"--no-{flag[2:]}"
     if isinstance(given, dict):
         pairs = [f"{key}={_piece(item)}" for key, item in given.items() if key != "..."]
-        return " ".join(f"{flag} {shlex.quote(pair)}" for pair in pairs)
+        return " ".join(f"{flag} {_quoted(pair)}" for pair in pairs)
     if isinstance(given, list):
-        return f"{flag} {shlex.quote(','.join(map(str, given)))}"
-    return f"{flag} {shlex.quote(str(given))}"
+        return f"{flag} {_quoted(','.join(map(str, given)))}"
+    return f"{flag} {_quoted(str(given))}"
+
+
+def _quoted(text: str) -> str:
+    """A word for the shell; in double quotes where it has single ones and nothing else to hide."""
+    plain = "'" not in text or any(mark in text for mark in '"$`\\!')
+    return shlex.quote(text) if plain else f'"{text}"'
 
 
 def _piece(item: Any) -> str:

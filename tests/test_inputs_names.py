@@ -122,7 +122,9 @@ def test_what_an_unknown_word_begins_comes_before_what_it_resembles() -> None:
     known = ("coco", "voc2012", "voc-detectron2", "voc2007", "score", "score_columns", "ROCAUC")
     assert did_you_mean("voc", known) == " Did you mean 'voc2012' or 'voc2007' or 'voc-detectron2'?"
     assert did_you_mean("roc", known) == " Did you mean 'ROCAUC'?"
-    assert did_you_mean("scor", known) == " Did you mean 'score'?"  # one letter off, not a beginning
+    assert (
+        did_you_mean("scor", known) == " Did you mean 'score'?"
+    )  # one letter off, not a beginning
     assert did_you_mean("cocoo", known) == " Did you mean 'coco'?"
     assert did_you_mean("xyz", known) == did_you_mean("", known) == ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +21,7 @@ class FoundErrors:
             whose datums are judged as wholes.
         n: datums of the run.
         said: what the reader should know, options marked as in :mod:`..schemas.wording`.
+        names: label value, as text -> name of the class, where it has another.
     """
 
     def __init__(
@@ -31,12 +32,14 @@ class FoundErrors:
         *,
         images: Callable[[], pl.DataFrame | None] | None = None,
         notes: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
     ) -> None:
         self.datums = datums
         self.rows = rows
         self.n = n
         self._images = images
         self.said = tuple(notes)
+        self.names = dict(names or {})
 
     @property
     def notes(self) -> tuple[str, ...]:

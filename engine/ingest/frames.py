@@ -16,7 +16,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from ..geometry.raster_files import RasterFiles
-from . import meeting, wide
+from . import meeting, splits, wide
 from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
 from .contracts import contract
@@ -335,6 +335,7 @@ def told_before(
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
     notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
+    notes += [] if ready.where else splits.without_predictions(sides, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)
     return notes

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotations.by_name import by_name
-from evalengine.ingest.annotations.opening import in_pixels, sides_of
+from evalengine.ingest.annotations.opening import classes_told, in_pixels, sides_of
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
@@ -129,6 +129,7 @@ def _brought_together(sources: dict[str, Source], last: str) -> None:
         }
         if predictions is not None:
             predictions, truths = by_name(predictions, truths, given[DATUMS], given[LABELS])
+            predictions, truths = classes_told(predictions, truths, given[LABELS])
         predictions, truths = in_pixels(predictions, truths, given[DATUMS])
         sources |= {last: truths} | ({PREDICTIONS: predictions} if predictions else {})
     for role, along in ((DATUMS, truths.datums), (LABELS, truths.labels)):

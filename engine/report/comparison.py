@@ -147,7 +147,8 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
         some = whole if whole.height else every  # of slices, labels only where nothing else is
         order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
         lines = [
-            (f"{_where(row, keyed=keyed)} {title(row)}", row) for row in order.iter_rows(named=True)
+            (f"{_where(row, comparison.names, keyed=keyed)} {title(row)}", row)
+            for row in order.iter_rows(named=True)
         ]
         left = every.height - len(lines)
         note = f"and {left:,} more: --frame differences" if left > 0 else ""
@@ -155,7 +156,7 @@ def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
     return found
 
 
-def _where(row: dict[str, Any], *, keyed: bool) -> str:
+def _where(row: dict[str, Any], names: Mapping[str, str], *, keyed: bool) -> str:
     parts = []
     if row["slice"] is not None:
         parts.append(f"{row['slice']}={row['slice_value']}")
@@ -163,6 +164,7 @@ def _where(row: dict[str, Any], *, keyed: bool) -> str:
         parts.append(row["label_key"])
     if row["label_value"] is not None:
         parts.append(str(row["label_value"]))
+        parts += [names[parts[-1]]] if parts[-1] in names else []
     return " ".join(parts)
 
 

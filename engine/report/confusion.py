@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from .grids import Grid, Row
+from .grids import Grid, Row, names_of
 from .shown import getting
 from .spots import at_spots, every_spot, spots
 
@@ -31,8 +33,11 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
     if not whole.height:
         return []
     taken = at_spots(whole, spots(card, _SPOTS, wide=wide))
+    named = _named(names_of(card.labels, key))
     grids = [
-        (_pairs if _labels(whole).len() > _LABELS else _matrix)(rows, f"confusion {at}".strip())
+        (_pairs if _labels(whole).len() > _LABELS else _matrix)(
+            rows, f"confusion {at}".strip(), named
+        )
         for rows, at in taken
     ]
     left = max(1, every_spot(whole).height) - len(taken)
@@ -52,7 +57,20 @@ def _labels(rows: pl.DataFrame) -> pl.Series:
     return pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
 
 
-def _pairs(rows: pl.DataFrame, note: str) -> Grid:
+def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
+    """What labels are called: by name, and with their value where two have the same name."""
+    twice = {name for name, n in Counter(names.values()).items() if n > 1}
+
+    def called(value: Any) -> str:
+        name = names.get(value)
+        if name is None:
+            return str(value)
+        return f"{value} {name}" if name in twice else name
+
+    return called
+
+
+def _pairs(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
     """Pairs of different labels, the most frequent first."""
     off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")), pl.col("count") > 0).sort(
         "count", descending=True, maintain_order=True
@@ -60,8 +78,8 @@ def _pairs(rows: pl.DataFrame, note: str) -> Grid:
     shown = [
         Row(
             (
-                _UNMATCHED[0] if actual is None else str(actual),
-                _UNMATCHED[1] if predicted is None else str(predicted),
+                _UNMATCHED[0] if actual is None else named(actual),
+                _UNMATCHED[1] if predicted is None else named(predicted),
             ),
             (float(n),),
             None,
@@ -83,7 +101,7 @@ def _pairs(rows: pl.DataFrame, note: str) -> Grid:
     )
 
 
-def _matrix(rows: pl.DataFrame, note: str) -> Grid:
+def _matrix(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
     counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
     values = _labels(rows).to_list()
     actual = [value for value in values if any(pair[0] == value for pair in counts)]
@@ -91,10 +109,10 @@ def _matrix(rows: pl.DataFrame, note: str) -> Grid:
     return Grid(
         "confusion",
         ("actual \\ predicted",),
-        tuple(_UNMATCHED[1] if p is None else str(p) for p in predicted),
+        tuple(_UNMATCHED[1] if p is None else named(p) for p in predicted),
         [
             Row(
-                (_UNMATCHED[0] if a is None else str(a),),
+                (_UNMATCHED[0] if a is None else named(a),),
                 tuple(float(counts.get((a, p), 0)) for p in predicted),
                 None,
             )

@@ -42,7 +42,11 @@ def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
         theirs = [_THEIRS + name for name in CORNER_NAMES]
         boxed = boxed.with_columns(_box(_THEIRS)).drop(theirs)
         same = [name for name in ("label_key", "iou_threshold") if boxed[name].n_unique() <= 1]
-        return boxed.drop(same)
+        return boxed.drop(same).with_columns(
+            pl.col(name).cast(pl.String).replace({v: f"{v} {n}" for v, n in found.names.items()})
+            for name in _LABELS
+            if found.names and name in boxed.columns
+        )
     if not len(found):
         return found.datums.select("datum_id", "value", "why")
     name = found.datums["metric"][0]
@@ -50,6 +54,7 @@ def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
 
 
 _THEIRS = "annotation_"
+_LABELS = ("label_value", f"{_THEIRS}label")
 
 
 def _box(before: str) -> pl.Expr:

@@ -96,12 +96,7 @@ def label_grid(
     if grid is None:
         return None
     columns, cells, note, hidden = grid
-    known = card.labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
-    names = {
-        value: name
-        for value, name in known.select("label_value", "label_name").iter_rows()
-        if name is not None and str(value) != name
-    }
+    names = names_of(card.labels, key)
     lower = card.directions.get(columns[0][1]) == "lower"
     ranked = sorted(
         cells.items(),
@@ -125,6 +120,21 @@ def label_grid(
         counts=tuple(metric in counting(card) for _, metric in columns),
         first=columns[0][1],
     )
+
+
+def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
+    """The names of labels of one key, by value, where they have others than their values.
+
+    Args:
+        labels: label_key, label_value, label_name.
+        key: of the labels; None for those without one.
+    """
+    known = labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    return {
+        value: name
+        for value, name in known.select("label_value", "label_name").iter_rows()
+        if name is not None and str(value) != name
+    }
 
 
 _BETWEEN = "\x1f"

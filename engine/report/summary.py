@@ -91,8 +91,10 @@ def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list
         best, worst = best + worst, 0
     if len(grid.rows) <= best + worst:
         return grid.rows, 0, 0
-    defined = [row for row in grid.rows if row.numbers[0] is not None]
-    rows = defined if len(defined) >= best + worst else grid.rows
+    rows = [row for row in grid.rows if row.numbers[0] is not None] or grid.rows
+    if len(rows) < best + worst:  # all that are defined; the gap is where the others would be
+        after = len(rows) if grid.rows[0].numbers[0] is not None else 0
+        return rows, after, len(grid.rows) - len(rows)
     tail = rows[len(rows) - worst :] if worst else []
     return [*rows[:best], *tail], best, len(grid.rows) - best - worst
 

@@ -55,7 +55,7 @@ def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> 
             "format": 1,
             "verdict": comparison.verdict,
             "options": plain_options(comparison.options),
-            **{name: getattr(comparison, name) for name in _KEPT},
+            **{name: getattr(comparison, name) for name in (*_KEPT, "names")},
         }
         text = msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2)
         (fresh / COMPARISON_FILE).write_bytes(text + b"\n")
@@ -86,4 +86,5 @@ def read_comparison(directory: str | Path) -> dict[str, Any]:
     except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise ResultError(f"{folder} is no whole comparison: {error}.") from error
     kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
-    return {**kept, **frames, "options": restored_options(options, folder)}
+    names = said.get("names", {})  # none in those of earlier versions
+    return {**kept, **frames, "names": names, "options": restored_options(options, folder)}

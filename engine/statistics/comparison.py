@@ -31,6 +31,7 @@ class Comparison:
         directions: metric -> ``higher`` or ``lower``, whichever is better.
         notes: what the reader should know.
         warnings: those of the notes that make the comparison doubtful.
+        names: label value, as text -> name of the class, where it has another.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Comparison:
         directions: Mapping[str, str],
         notes: tuple[str, ...] = (),
         warnings: tuple[str, ...] = (),
+        names: Mapping[str, str] | None = None,
     ) -> None:
         self.task = task
         self.dialect = dialect
@@ -61,6 +63,7 @@ class Comparison:
         self.directions = dict(directions)
         self.notes = tuple(notes)
         self.warnings = tuple(warnings)
+        self.names = dict(names or {})
 
     @property
     def level(self) -> float:

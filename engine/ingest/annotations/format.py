@@ -18,6 +18,8 @@ from .titles import PACKED, TITLES
 _HEAD = 1 << 16
 
 Note = tuple[str, str, int | None]
+NAMELESS = "classes_without_names"
+"""Kind of the note that nothing beside a side's files names their classes."""
 
 
 class Look(msgspec.Struct):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from evalengine.ingest.problems import count_of, listing
 from evalengine.ingest.sources.source import Source
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
-from .format import Format, Look
+from .format import NAMELESS, Format, Look
 
 _WIDE = ("xmin", "xmax", "box_width")
 _HIGH = ("ymin", "ymax", "box_height")
@@ -66,6 +68,53 @@ def _found(source: Source) -> Source:
     """The detections of a file that holds both sides; what it says of itself is told once."""
     assert source.found is not None
     return msgspec.structs.replace(source, frame=source.found, found=None, notes=(), warnings=())
+
+
+def classes_told(
+    predictions: Source, truths: Source, given: pl.DataFrame | None
+) -> tuple[Source, Source]:
+    """Both sides with what is to be said of classes that are numbers, once the other side is known.
+
+    Names that the other side has, or a table of labels, are names of both. Classes of predictions
+    that the ground truths' own list lacks are of another list than theirs.
+
+    Args:
+        predictions: annotations, or any table.
+        truths: annotations, whose labels are those that their files declare.
+        given: a table of labels that the user gave.
+    """
+    known = truths.labels if given is None else given
+    if known is not None and "label_name" in known.columns:
+        predictions = _named(predictions)
+    if predictions.labels is not None and "label_name" in predictions.labels.columns:
+        truths = _named(truths)
+    of_files = predictions.format == truths.format == "annotations"
+    if given is not None or truths.labels is None or not of_files:
+        return predictions, truths
+    declared = truths.labels["label_value"]
+    rows = predictions.frame.select("datum_id", "label_value").collect()
+    if rows.schema["label_value"] != declared.dtype:
+        return predictions, truths
+    odd = rows.filter(~pl.col("label_value").is_in(declared.implode()))
+    if not odd.height:
+        return predictions, truths
+    values = odd["label_value"].unique().sort().to_list()
+    images = odd["datum_id"].unique(maintain_order=True).head(_SHOWN).to_list()
+    stems = {os.path.splitext(os.path.basename(file))[0]: file for file in predictions.files}
+    first = ", ".join(repr(stems.get(image.rsplit("/", 1)[-1], image)) for image in images)
+    classes = count_of(len(values), "class", "classes")
+    said = (
+        f"{odd.height:,} of {rows.height:,} predictions are of {classes} that the ground truths'"
+        f" list of {len(declared):,} lacks ({listing(values)}), first in {first}: were they made"
+        f" with another list of classes? If so, map them with {option('label_map')}."
+    )
+    told = (*predictions.warnings, ("classes_not_declared", said, odd.height))
+    return msgspec.structs.replace(predictions, warnings=told), truths
+
+
+def _named(source: Source) -> Source:
+    notes = tuple(note for note in source.notes if note[0] != NAMELESS)
+    return msgspec.structs.replace(source, notes=notes)
 
 
 def in_pixels(

@@ -17,7 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .format import Annotations, Format, Look, Note, broken, plain
+from .format import NAMELESS, Annotations, Format, Look, Note, broken, plain
 from .yolo_folders import (
     HIGH,
     LOW,
@@ -63,7 +63,7 @@ def _read(look: Look) -> Annotations:
 
 
 _NAMELESS = (
-    "classes_without_names",
+    NAMELESS,
     "no names of classes stand beside the labels (data.yaml, classes.txt), so classes are numbers.",
     None,
 )

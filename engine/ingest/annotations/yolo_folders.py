@@ -124,7 +124,7 @@ def gathered(look: Look) -> Files:
         texts = tuple(name for name in look.of(".txt") if may_be_label(name))
         folder = _other(look.root, "labels", "images")
         pictures = look.of(*SUFFIXES) or (_below(folder, SUFFIXES) if folder else ())
-        return Files(texts, pictures, {}, names, points)
+        return Files(texts, pictures, _by_folder(look, (*texts, *pictures)), names, points)
     file, said = described
     names, points = _named(file, said)
     labels: list[str] = []
@@ -135,7 +135,9 @@ def gathered(look: Look) -> Files:
             here = _found(file, said, one)
             if here is None:  # the images may be elsewhere, and their labels here
                 here = _found(file, said, re.sub(r"\bimages\b", "labels", one))
-                labels += _labels_below(here) if here else []
+                of_split = _labels_below(here) if here else []
+                labels += of_split
+                split |= dict.fromkeys(of_split, key)
                 continue
             pictures = _listed(here) if here.endswith(".txt") else _below(here, SUFFIXES)
             of_split = _texts_of(here, pictures)
@@ -156,6 +158,17 @@ def gathered(look: Look) -> Files:
         )
     split = split if len({*split.values()}) > 1 else {}
     return Files(tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(images)), split, names, points)
+
+
+def _by_folder(look: Look, files: Iterable[str]) -> dict[str, str]:
+    """The split of each file by the folder that it is in, where these are of several."""
+    split = {}
+    for file in files:
+        at = next((part for part in look.relative(file).split("/")[:-1] if part in _SPLITS), None)
+        if at is None:
+            return {}
+        split[file] = at
+    return split if len({*split.values()}) > 1 else {}
 
 
 def _folders(said: Any) -> list[str]:

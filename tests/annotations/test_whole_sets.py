@@ -1,0 +1,107 @@
+"""A data set of several splits with names, against predictions of one of them in bare folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import evalengine as ee
+from evalengine.cli import main
+
+LINES = ("0 0.5 0.5 0.2 0.4", "1 0.3 0.3 0.2 0.2")
+SAID = "no datum of the split 'train' has a prediction (2 of 4 datums)"
+
+
+def write(folder: Path, names: dict[str, str]) -> Path:
+    for name, text in names.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    files = {
+        f"labels/{split}/{split}{i}.txt": "\n".join(LINES)
+        for split in ("train", "val")
+        for i in (1, 2)
+    }
+    yaml = "train: images/train\nval: images/val\nnames: [car, dog]\n"
+    return write(tmp_path / "set", {**files, "data.yaml": yaml})
+
+
+def predicted(folder: Path, *more: str, names: tuple[str, ...] = ("val1", "val2")) -> Path:
+    lines = [f"{line} 0.9" for line in (*LINES, *more)]
+    return write(folder, {f"{name}.txt": "\n".join(lines) for name in names})
+
+
+@pytest.mark.parametrize("given", ["data.yaml", "labels"])
+def test_a_split_without_predictions_is_told_of(given: str, truth: Path, tmp_path: Path) -> None:
+    found = predicted(tmp_path / "found")
+    card = ee.score(found, truth / given)
+    assert card.value("mAP", iou_threshold=0.5) < 0.51
+    (said,) = card.warnings
+    assert SAID in said
+    assert "where=\"split = 'val'\"" in said
+    rest = ee.score(found, truth / given, where="split = 'val'")
+    assert rest.warnings == ()
+    assert rest.value("mAP", iou_threshold=0.5) == 1.0
+    both = predicted(tmp_path / "both", names=("val1", "train1"))
+    assert ee.score(both, truth / given).warnings == ()
+
+
+def test_the_shell_says_it_as_the_shell_has_it(
+    truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(predicted(tmp_path / "found")), str(truth)]) == 1
+    assert "--where \"split = 'val'\"." in capsys.readouterr().out
+
+
+def test_names_of_the_other_side_are_names(truth: Path, tmp_path: Path) -> None:
+    found = predicted(tmp_path / "found")
+    assert not [note for note in ee.check(found, truth).notes if "no names of classes" in note]
+    bare = predicted(tmp_path / "bare", names=("val1",))
+    assert [note for note in ee.check(found, bare).notes if "no names of classes" in note]
+
+
+def test_classes_beyond_the_list_are_a_warning(truth: Path, tmp_path: Path) -> None:
+    found = predicted(tmp_path / "found", "7 0.5 0.5 0.1 0.1")
+    (said,) = ee.score(found, truth, where="split = 'val'").warnings
+    assert "2 of 6 predictions are of 1 class that the ground truths' list of 2 lacks (7)" in said
+    assert f"first in '{found / 'val1.txt'}', '{found / 'val2.txt'}'" in said
+
+
+def test_runs_that_lack_predictions_are_compared_with_a_warning(
+    truth: Path, tmp_path: Path
+) -> None:
+    val = truth / "labels" / "val"
+    a, b = predicted(tmp_path / "a"), predicted(tmp_path / "b", names=("val1",))
+    found = ee.compare(a, b, ground_truths=val, draws=20)
+    assert found.warnings == (
+        "many of 2 datums have no prediction (a of 0, b of 1), and all that is in them counts as"
+        " missed. Are these predictions whole, and of the same split?",
+    )
+    assert "b: 1 datum without predictions: 'val2'." in found.notes
+    assert f"{val} is read as YOLO labels: 4 objects in 2 images." in found.notes  # once for both
+    whole = ee.compare(a, a, ground_truths=truth, names=["a", "b"], draws=20)
+    assert SAID in whole.warnings[0]
+    for name, preds in (("x", a), ("y", b)):
+        ee.score(preds, val).save(tmp_path / name)
+    assert ee.compare(tmp_path / "x", tmp_path / "y", draws=20).warnings[0].startswith("many of 2")
+
+
+def test_names_stand_beside_numbers(
+    truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = predicted(tmp_path / "a"), predicted(tmp_path / "b", names=("val1",))
+    found = ee.compare(a, b, ground_truths=truth, where="split = 'val'", draws=20)
+    assert "  1 dog AR " in repr(found)
+    assert ee.load(found.save(tmp_path / "kept")).names == found.names == {"0": "car", "1": "dog"}
+    arguments = [str(b), str(truth), "--where", "split = 'val'"]
+    assert main(["errors", *arguments, "--rows"]) == 0
+    assert "  0 car " in capsys.readouterr().out
+    assert main(["score", *arguments, "--metric", "ConfusionMatrix"]) == 0
+    said = capsys.readouterr().out
+    assert "  dog  " in said
+    assert "\n  car  " in said
