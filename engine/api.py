@@ -13,6 +13,7 @@ import polars as pl
 from . import dialects, metrics, scoring, tasks
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
+from .ingest.values import sides_by_name
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
@@ -48,9 +49,12 @@ class CheckReport(msgspec.Struct, frozen=True):
 
 
 def score(
-    predictions: Any,
+    predictions: Any = None,
     ground_truths: Any = None,
     *,
+    y_true: Any = None,
+    y_pred: Any = None,
+    y_score: Any = None,
     options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
@@ -68,6 +72,9 @@ def score(
             JSON), a Polars DataFrame or LazyFrame, a pyarrow Table, pandas, or anything with the
             Arrow stream interface. One table may hold both sides, where the task allows it.
         ground_truths: the same; a COCO ground-truth JSON also brings its images and categories.
+        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
+        y_pred: the predictions by scikit-learn's name, in place of ``predictions``.
+        y_score: scores, likewise; beside ``y_pred`` those of the positive class.
         options: options to start from; those named here win.
         datums: table or list of all datum ids, with slice columns; datums without boxes count.
         labels: table or list of declared classes.
@@ -96,6 +103,7 @@ def score(
         >>> card.value("mAP", iou_threshold=0.5)  # doctest: +SKIP
         0.63
     """
+    predictions, ground_truths = sides_by_name(predictions, ground_truths, y_true, y_pred, y_score)
     if report is not None:
         from .reporting import check_report
 

@@ -18,7 +18,7 @@ from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from .schemas.errors import InputError, OptionError, unknown
+from .schemas.errors import InputError, OptionError, TruthsMissingError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
@@ -80,7 +80,15 @@ def compared(
     cards: dict[str, Scorecard] = {}
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
-        cards[name] = card_of(run, ground_truths, options, datums, labels, storage_options)
+        try:
+            cards[name] = card_of(run, ground_truths, options, datums, labels, storage_options)
+        except TruthsMissingError:
+            last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
+            way = option("ground_truths", *([str(last)] if last is not None else []))
+            raise InputError(
+                f"{name} holds predictions alone, and what is compared are all runs: give the"
+                f" ground truths as {way}."
+            ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     refuse_other_rules(cards, options)
     same_kind(tallied)
@@ -356,6 +364,9 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
     """Runs with the metrics that all of them have, and that are asked for."""
     every = [[metric.name for metric in run.plan.metrics] for run in runs.values()]
     shared = [name for name in every[0] if all(name in other for other in every[1:])]
+    theirs = "; ".join(
+        f"{name} has {', '.join(own)}" for name, own in zip(runs, every, strict=True)
+    )
     if options.metrics is not None:
         first = next(iter(runs.values()))
         plan = planner.make_plan(options, first.plan.task)
@@ -363,12 +374,14 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
         lacking = [name for name in asked if name not in shared]
         if lacking:
             raise OptionError(
-                f"{option('metrics', lacking)}: not all runs have it; they have"
-                f" {', '.join(shared)}."
+                f"{option('metrics', lacking)}: not all runs have it;"
+                f" {'all have ' + ', '.join(shared) if shared else theirs}."
             )
         shared = asked
     if not shared:
-        raise InputError("the runs have no metric in common: score them with the same ones.")
+        raise InputError(
+            f"the runs have no metric in common ({theirs}): score them with the same ones."
+        )
     return {
         name: msgspec.structs.replace(run, plan=planner.narrowed(run.plan, shared))
         for name, run in runs.items()

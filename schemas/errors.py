@@ -40,6 +40,10 @@ class InputError(EvalengineError):
     """A table breaks its contract: missing column, wrong type, null, NaN, inverted box, ..."""
 
 
+class TruthsMissingError(InputError):
+    """Predictions stand alone in a task whose ground truths are a table of their own."""
+
+
 class ReadError(InputError):
     """A file is missing, truncated, of an unknown format, or cannot be read."""
 

@@ -130,3 +130,12 @@ def test_no_digit_is_cut_at_any_width(width: int, sort: str | None, top: int | N
     shown = set(re.findall(r"(?<![\d.@])\d\.\d+", text))
     assert {one for one in shown if len(one) > 4} <= whole
     write_rich(render(made), io.StringIO())
+
+
+def test_labels_without_a_number_give_way_to_the_few_that_have_one() -> None:
+    """Of 20 declared labels two occur: a long table shows these two, and counts the others."""
+    known = [f"c{i:02}" for i in range(20)]
+    card = ee.score(["c03", "c07"], ["c03", "c03"], labels=known)
+    assert names(table(card), "label")[:3] == ["...", "c03", "c07"]
+    assert "  ... and 18 more" in table(card)
+    assert len(names(table(card, top="all"), "label")) == 20

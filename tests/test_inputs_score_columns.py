@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import evalengine as ee
 from evalengine.ingest.frames import Frames, load_frames
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options
@@ -141,3 +142,26 @@ def test_what_cannot_be_is_refused(rows: Any, columns: Any, words: str) -> None:
 def test_tasks_without_score_columns_refuse_them() -> None:
     with pytest.raises(EvalengineError, match="score_columns: detection has none"):
         load_frames([], [], options=make_options(score_columns="a"), task="detection")
+
+
+def test_columns_named_after_no_label_are_told_of_with_the_way_out() -> None:
+    table = pl.DataFrame({"actual": ["cat", "dog"], "one": [0.5, 0.25], "two": [0.5, 0.75]})
+    (note,) = (
+        n for n in load(table, None, ["one", "two"]).notes if "columns of scores" in n.message
+    )
+    assert note.warning
+    card = ee.score(table, score_columns=["one", "two"])
+    assert card.warnings[-1] == (
+        "columns of scores: 'one', 'two' are no true labels, and of the true labels 'cat', 'dog'"
+        " have no column. Name each column after its label or say which is whose:"
+        ' score_columns={"cat": "one", "dog": "two"}.'
+    )
+    assert ee.score(table, score_columns={"cat": "one", "dog": "two"}).warnings == ()
+    half = table.rename({"one": "cat"})
+    (note,) = (
+        n for n in load(half, None, ["cat", "two"]).notes if "columns of scores" in n.message
+    )
+    assert not note.warning
+    more = half.rename({"two": "dog"}).with_columns(cow=pl.lit(0.0))  # a class that never is true
+    said = load(more, None, ["cat", "dog", "cow"]).notes
+    assert not [n for n in said if "columns of scores" in n.message]

@@ -153,3 +153,44 @@ def test_every_call_takes_values() -> None:
     compared = ee.compare(GUESS, TRUE, ground_truths=TRUE, metrics=["Accuracy"])
     assert compared.differences["difference"].to_list() == [1 - accuracy_score(TRUE, GUESS)]
     assert ee.score(np.zeros((3, 2), int), np.zeros((3, 2), int)).task == "segmentation"
+
+
+def test_scikit_learns_names_say_which_side_is_which() -> None:
+    """Precision of one order is recall of the other; the note is of plain lists alone."""
+    true, guess = TRUE.tolist(), GUESS.tolist()
+    card = ee.score(y_true=true, y_pred=guess)
+    assert card.value("F1", average="macro") == pytest.approx(
+        f1_score(true, guess, average="macro")
+    )
+    assert card.metrics.equals(ee.score(guess, true).metrics)
+    assert not [note for note in card.notes if "taken as" in note]
+    (said,) = [note for note in ee.score(guess, true).notes if "taken as" in note]
+    assert said.startswith(f"the first values ({guess[0]}, {guess[1]}, {guess[2]} and 197 more)")
+    both = ee.score(y_true=TRUE == 0, y_pred=GUESS == 0, y_score=SCORES[:, 0])
+    assert both.value("ROCAUC") == pytest.approx(roc_auc_score(TRUE == 0, SCORES[:, 0]))
+    assert both.value("Accuracy") == accuracy_score(TRUE == 0, GUESS == 0)
+    with pytest.raises(ee.InputError, match="y_true belongs to y_pred or y_score"):
+        ee.score(y_pred=guess)
+    with pytest.raises(ee.InputError, match="both sides are given once"):
+        ee.score(guess, y_true=true)
+    with pytest.raises(ee.InputError, match="one value each for every datum"):
+        ee.score(y_true=true, y_pred=guess, y_score=SCORES)
+    with pytest.raises(ee.InputError, match="the predictions are missing"):
+        ee.score(ground_truths=true)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
+    """Columns in another order than the classes; without names they are classes by number."""
+    names = np.array(["ant", "bee", "cat"])
+    scores = frame(dict(zip(["cat", "ant", "bee"], SCORES[:, [2, 0, 1]].T, strict=True)))
+    truth = pd.Series(names[TRUE])
+    for card in (ee.score(scores, truth), ee.score(y_true=truth, y_score=scores)):
+        for k, name in enumerate(names):
+            own = roc_auc_score(k == TRUE, SCORES[:, k])
+            assert card.value("ROCAUC", label_value=name) == pytest.approx(own)
+    assert ee.score(pd.DataFrame(SCORES), TRUE).metrics.equals(ee.score(SCORES, TRUE).metrics)
+    with pytest.raises(ee.InputError, match=r"'x', 'y', 'z' are no true labels, and of the true"):
+        ee.score(frame(dict(zip("xyz", SCORES.T, strict=True))), truth)
+    with pytest.raises(ee.InputError, match="200 rows of scores and the ground truths 3 values"):
+        ee.score(scores, truth[:3])

@@ -21,6 +21,7 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     "ground_truths",
     "-g",
     "--ground-truths",
+    "--qrels",
     metavar="PATH",
     type=click.Path(),
     help="Ground truths of runs that are predictions in a table of their own.",

@@ -10,7 +10,7 @@ import msgspec
 from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
-from evalengine.schemas.errors import InputError
+from evalengine.schemas.errors import InputError, TruthsMissingError
 from evalengine.schemas.options import Options
 
 SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
@@ -32,7 +32,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         InputError: one table for a task that needs two.
     """
     if task in tables.task_names() and role == TABLE and TABLE not in tables.contracts(task):
-        raise InputError(needs_two(task))
+        raise needs_two(task)
     known = tables.contracts(task)
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
@@ -149,8 +149,8 @@ def _may_lack(column: Column) -> Column:
     return msgspec.structs.replace(column, nullable=True)
 
 
-def needs_two(task: str) -> str:
-    """The sentence about one table where two are needed."""
-    return (
+def needs_two(task: str) -> TruthsMissingError:
+    """The error of one table where two are needed."""
+    return TruthsMissingError(
         f"{task} needs two tables: give the ground truths as the second one, after the predictions."
     )

@@ -258,7 +258,7 @@ def assemble(
         meeting.check_kinds(frames, (name,), speech)
     same += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     notes += same if part is None else []
-    _add_score_labels(sides, frames, None if part is None else part.labels)
+    odd = _add_score_labels(sides, frames, None if part is None else part.labels)
     kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
     removed = keep_datums(frames, where, before, kept)
     notes += removed if part is None else []
@@ -280,7 +280,7 @@ def assemble(
     )
     notes += told
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
-    notes += more if part is None else []
+    notes += [*more, *(odd if options.label_map is None else [])] if part is None else []
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:
@@ -406,7 +406,7 @@ def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> N
 
 def _add_score_labels(
     sides: dict[str, Side], frames: dict[str, pl.DataFrame], whole: pl.Series | None
-) -> None:
+) -> list[Note]:
     """Labels of score columns as a table beside the others, in the dtype of the true ones.
 
     Args:
@@ -427,7 +427,8 @@ def _add_score_labels(
             labels = wide.label_series(side.naming.labels, dtype, known)
             frames[meeting.SCORES] = labels.to_frame()
             meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
-            return
+            return wide.strange(side.naming.labels, labels, known)
+    return []
 
 
 def _valid_marks(

@@ -250,7 +250,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         half = [fit for fit in fits if fit.here]
         left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
         if len(left) == 1 and TABLE not in tables.contracts(left[0].task):
-            return needs_two(left[0].task)
+            raise needs_two(left[0].task)
     if not any(inputs.schemas[role] for role in roles):
         what = "the table has" if roles == [TABLE] else "both tables have"
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,7 @@ from .label_map_sets import (
     COLOURED,
     GREY,
     LISTED,
+    MAPS,
     OWN_COLOURS,
     SETS,
     VOID,
@@ -169,6 +171,7 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     ]
     if not sides:
         return
+    swapped = _swapped(sides)
     warned = _same_images(sides)
     if LABELS not in sources and any(side.picture for side in sides):
         listed = _listed(sides)
@@ -203,7 +206,7 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
     if said:
         told = ("label_maps_recognised", said, sides[0].table.height)
         sides[0].source.notes = (*sides[0].source.notes, told)
-    sides[0].source.warnings = (*sides[0].source.warnings, *warned)
+    sides[0].source.warnings = (*sides[0].source.warnings, *swapped, *warned)
 
 
 def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
@@ -233,6 +236,36 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
         there = common if common[0] in own else own
         side.some = there[::every][:_LOOKED_AT]
     return warned
+
+
+def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+    """A warning where files of the predictions alone are called as ground truths are."""
+    if len(sides) < 2:
+        return []
+    truths, found = (side.table["raster"].to_list() for side in sides)
+    signs = [(f"*{end}", _ends_in(end)) for end in MAPS]
+    signs += [(f"{folder}/", _lies_in(folder)) for folder in _OF_TRUTHS]
+    for shown, says in signs:
+        if all(map(says, found)) and not any(map(says, truths)):
+            said = (
+                f"the label maps of the predictions are called {shown}, as data sets call their"
+                f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
+                " two sides swapped? The predictions come first."
+            )
+            return [("tables_swapped", said, None)]
+    return []
+
+
+_OF_TRUTHS = ("gtFine", "gtCoarse", "SegmentationClass", "SegmentationObject")
+"""Folders in which data sets keep the label maps of their ground truths."""
+
+
+def _ends_in(end: str) -> Callable[[str], bool]:
+    return lambda file: os.path.splitext(os.path.basename(file))[0].endswith(end)
+
+
+def _lies_in(folder: str) -> Callable[[str], bool]:
+    return lambda file: folder in os.path.dirname(os.path.abspath(file)).split(os.sep)
 
 
 def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:

@@ -15,7 +15,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
-from . import dtypes
+from . import dtypes, wide
 from .lists import open_labels
 from .problems import listing
 from .sources.objects import column_of
@@ -45,12 +45,18 @@ def paired_values(
     Raises:
         InputError: unequal lengths; values of no task, or of several.
     """
+    notes = _indexes(predictions, truths)
+    classes = None if labels is None else _classes(labels)
+    if (framed := _framed(predictions, truths)) is not None:
+        scores, named, theirs = framed
+        if named is not None:
+            classes, told = _of_columns(named, theirs)
+            notes = (*notes, *told)
+        return _scores(scores, theirs, classes, notes)
     pair = value_pair(predictions, truths)
     if pair is None:
         return None
     ours, theirs = pair
-    notes = _indexes(predictions, truths)
-    classes = None if labels is None else _classes(labels)
     theirs = _whole(theirs)
     many = _by_class(ours)
     if many is not None and theirs.dtype.is_nested() and not _fractions(theirs):
@@ -70,7 +76,121 @@ def paired_values(
     names[columns[1]] = _named(theirs, classes, GROUND_TRUTHS)
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
     said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} values"
+    notes = (*notes, *_order(ours, theirs, columns))
     return {TABLE: Source(frame.lazy(), said, notes=notes)}
+
+
+TRUE, PREDICTED, SCORED = "y_true", "y_pred", "y_score"
+"""What scikit-learn calls the sides, and what series of them are called."""
+
+
+def sides_by_name(
+    predictions: Any, truths: Any, y_true: Any, y_pred: Any, y_score: Any
+) -> tuple[Any, Any]:
+    """The two sides as :func:`evalengine.score` takes them, by place or by scikit-learn's names.
+
+    Args:
+        predictions: by place; None with names.
+        truths: the same.
+        y_true: classes.
+        y_pred: classes, texts, or whatever predictions may be.
+        y_score: scores; beside ``y_pred`` both count, scores being those of the positive class.
+
+    Raises:
+        InputError: sides by place and by name, or names without the one they belong to.
+    """
+    given = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
+    named = {name: one for name, one in given.items() if one is not None}
+    if not named:
+        if predictions is None:
+            raise InputError("the predictions are missing: give them, then the ground truths.")
+        return predictions, truths
+    if predictions is not None or truths is not None:
+        raise InputError(
+            "both sides are given once: as predictions and ground truths, or as"
+            f" {', '.join(given)}."
+        )
+    if TRUE not in named or len(named) < 2:
+        raise InputError(f"{TRUE} belongs to {PREDICTED} or {SCORED}: give both sides.")
+    if len(named) == 3:
+        series = {name: column_of(one) for name, one in named.items()}
+        lengths = {name: None if one is None else len(one) for name, one in series.items()}
+        nested = any(one is not None and one.dtype.is_nested() for one in series.values())
+        if nested or None in lengths.values() or len({*lengths.values()}) > 1:
+            raise InputError(
+                f"{TRUE}, {PREDICTED} and {SCORED} together are one value each for every datum:"
+                f" {lengths}. Scores by class go without {PREDICTED}."
+            )
+        columns = {"actual": TRUE, "predicted": PREDICTED, "score": SCORED}
+        return pl.DataFrame({mine: series[name] for mine, name in columns.items()}), None
+    other = PREDICTED if PREDICTED in named else SCORED
+    return _called(named[other], other), _called(y_true, TRUE)
+
+
+def _called(values: Any, name: str) -> Any:
+    """Values that say by their name which side they are, where they can have one."""
+    if hasattr(values, "index") and hasattr(values, "rename") and hasattr(values, "dtype"):
+        return values.rename(name)  # of pandas, whose index is looked at
+    series = None if hasattr(values, "columns") else column_of(values)
+    return values if series is None else series.alias(name)
+
+
+def _order(
+    ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]
+) -> tuple[tuple[str, str, int | None], ...]:
+    """Which of two columns of classes is taken as which, where nothing but their order says so."""
+    tables = _one_tables().values()
+    kinds = {one.kind for table in tables for one in table.columns if one.name in columns}
+    if ours.name or theirs.name or kinds != {"label"}:
+        return ()
+    first, second = (listing(side.head(3).to_list(), len(side), most=3) for side in (ours, theirs))
+    said = (
+        f"the first values ({first}) are taken as predictions and the second ({second}) as ground"
+        f" truths, which scikit-learn has the other way round: {TRUE}= and {PREDICTED}= say which"
+        " are which."
+    )
+    return (("order_of_values", said, None),)
+
+
+def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None, pl.Series] | None:
+    """A frame with a column of scores for every class, and the true classes beside it.
+
+    Returns:
+        scores, names of the columns (None where they are but numbered), and classes.
+    """
+    names = getattr(predictions, "columns", None)
+    if names is None or not hasattr(predictions, "to_numpy"):
+        return None
+    values = column_of(truths)
+    if values is None or values.dtype.is_nested():
+        return None
+    scores = predictions.to_numpy()
+    if scores.ndim != 2 or scores.dtype.kind != "f" or scores.shape[1] < 2:
+        return None
+    if len(scores) != len(values):
+        raise InputError(
+            f"the predictions are {len(scores):,} rows of scores and the ground truths"
+            f" {len(values):,} values. Give one of each for every datum, in the same order."
+        )
+    known = [str(name) for name in names]
+    numbered = known == [str(i) for i in range(len(known))]
+    return scores, None if numbered else known, _whole(values)
+
+
+def _of_columns(
+    names: list[str], truths: pl.Series
+) -> tuple[pl.Series, tuple[tuple[str, str, int | None], ...]]:
+    """The classes that columns of scores are named after, and what is to be said of them.
+
+    Raises:
+        InputError: none is a true class.
+    """
+    known = truths.drop_nulls().unique().sort()
+    classes = wide.label_series(names, known.dtype, known)
+    told = wide.strange(names, classes, known)
+    if any(note.warning for note in told):
+        raise InputError(told[0].message)
+    return classes, tuple((note.kind, note.message, note.count) for note in told)
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
@@ -100,8 +220,7 @@ def _columns(
     Raises:
         InputError: they fit none, or several.
     """
-    tables = {task: contracts(task).get(TABLE) for task in task_names()}
-    able = {task: table for task, table in tables.items() if table is not None and table.values}
+    able = {task: table for task, table in _one_tables().items() if table.values}
     if options.task is not None:
         if options.task not in able:
             return None
@@ -115,7 +234,7 @@ def _columns(
         if (pair := _fitting(table, ours.dtype, theirs.dtype)) is not None
     }
     if len(fits) > 1 and classes is not None:
-        fits = {task: pair for task, pair in fits.items() if tables[task].wide} or fits  # type: ignore[union-attr]
+        fits = {task: pair for task, pair in fits.items() if able[task].wide} or fits
     if len(fits) == 1:
         return next(iter(fits.values()))
     told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
@@ -126,6 +245,12 @@ def _columns(
         f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
         " or lists of ids; give all else as tables, whose columns have names."
     )
+
+
+def _one_tables() -> dict[str, Table]:
+    """The contract of one table with both sides, by the task that has one."""
+    found = {task: contracts(task).get(TABLE) for task in task_names()}
+    return {task: table for task, table in found.items() if table is not None}
 
 
 def _fitting(table: Table, ours: pl.DataType, theirs: pl.DataType) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
-from .problems import Problem, count_of, listing
+from .problems import Note, Problem, count_of, listing
 
 PREFIX = "score:"
 """What canonical names of score columns begin with; the label follows."""
@@ -106,6 +106,40 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
             f" {listing(twice)}. Each label has one column of scores."
         )
     return labels
+
+
+def strange(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> list[Note]:
+    """What is to be said of score columns whose names are no true labels, while labels lack one.
+
+    Args:
+        given: the labels, or the names of their columns.
+        labels: what these were taken for; see :func:`label_series`.
+        known: the distinct true labels.
+    """
+    if known.dtype != labels.dtype:
+        return []
+    odd = [at for at, label in enumerate(labels) if label not in known]
+    lacking = known.filter(~known.is_in(labels.implode())).sort().to_list()
+    if not odd or not lacking:
+        return []
+    names = [given[at] for at in odd]
+    pairs = list(zip(map(str, lacking), map(str, names), strict=False))
+    example = dict(pairs[:_SHOWN]) | ({"...": ""} if len(pairs) > _SHOWN else {})
+    are, have = (
+        (f"{listing(some)} {one if len(some) == 1 else several}")
+        for some, one, several in (
+            (names, "is no true label", "are no true labels"),
+            (lacking, "has no column", "have no column"),
+        )
+    )
+    said = (
+        f"columns of scores: {are}, and of the true labels {have}. Name each column after its label"
+        f" or say which is whose: {option('score_columns', example)}."
+    )
+    return [Note("score_columns_unlabelled", said, len(odd), warning=len(odd) == len(labels))]
+
+
+_SHOWN = 3
 
 
 def _stripped(names: Sequence[str]) -> list[str]:

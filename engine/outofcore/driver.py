@@ -15,6 +15,7 @@ import polars as pl
 from ..executors import Threads
 from ..executors.named import pool_of
 from ..executors.pools import Pool
+from ..ingest import wide
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before
 from ..ingest.mismatch import Met, hardly_met, none_listed
@@ -437,6 +438,10 @@ def _notes(
     if not whole.pairs:
         return _where(heads, ready, whole) + notes_of_parts(found)
     _, told = hold_labels(frames, options.label_map, whole.pairs)
+    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
+    if names is not None and options.label_map is None and GROUND_TRUTHS in whole.pairs:
+        known = whole.pairs[GROUND_TRUTHS]["label_value"].unique().sort()
+        told += wide.strange(names, wide.label_series(names, known.dtype, known), known)
     return _where(heads, ready, whole) + notes_of_parts(found) + told
 
 

@@ -185,3 +185,30 @@ def test_a_narrow_terminal_loses_columns_and_says_which(runs):
     assert "wins-ties-losses" in wide
     assert "not shown: wins-ties-losses" in narrow
     assert max(map(len, narrow.splitlines())) <= 80
+
+
+def test_ground_truths_among_the_runs_are_sent_to_their_option(run, tmp_path):
+    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5],
+                          "xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]})  # fmt: skip
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("a", "b", "truth")]
+    for path in paths[:2]:
+        found.write_parquet(path)
+    found.drop("score").write_parquet(paths[2])
+    status, _, err = run("compare", *paths)
+    assert status == 2
+    way = f"give the ground truths as --ground-truths {paths[2]}."
+    assert f"a holds predictions alone, and what is compared are all runs: {way}" in err
+    status, _, err = run("compare", *paths[:2])
+    assert (status, err.strip().endswith("as --ground-truths.")) == (2, True)
+    assert run("compare", *paths[:2], "--qrels", paths[2], "--draws", "20")[0] == 0
+
+
+def test_runs_without_a_common_metric_say_what_each_has(run, runs, tmp_path):
+    for name, path, metric in (("x", runs[0], "Accuracy"), ("y", runs[1], "F1")):
+        assert run("score", path, "--metric", metric, "--out", str(tmp_path / name))[0] == 0
+    saved = str(tmp_path / "x"), str(tmp_path / "y")
+    status, _, err = run("compare", *saved)
+    assert status == 2
+    assert "no metric in common (x has Accuracy; y has F1)" in err
+    _, _, err = run("compare", *saved, "--metric", "F1")
+    assert "--metrics F1: not all runs have it; x has Accuracy; y has F1." in err

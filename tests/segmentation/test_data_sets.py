@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +250,19 @@ def test_a_file_that_says_its_coding(tmp_path: Path) -> None:
     assert card.value("mIOU") == pytest.approx(reference(found, truth, lambda v: v == 255)[0])
     with pytest.raises(ee.InputError, match=r"no coding, first .*'ids'"):
         ee.score(sides[0].with_columns(raster_coding=pl.lit("ids")), sides[1])
+
+
+@pytest.mark.parametrize("folder", ["gt", "SegmentationClass"])
+def test_ground_truths_in_the_place_of_predictions_are_told_of(tmp_path: Path, folder: str) -> None:
+    """By Cityscapes' names, and by the folder of Pascal VOC."""
+    found, truth = some(5, 3, [0, 1, 2])
+    names = [f"{name}_leftImg8bit.png" for name in IMAGES]
+    ours = saved(tmp_path / "found", names, found)
+    if folder == "gt":
+        theirs = cityscapes(tmp_path / folder, truth)
+        sign = r"\*_gtFine_labelIds"
+    else:
+        theirs, sign = saved(tmp_path / folder, names, truth), "SegmentationClass/"
+    (said,) = ee.score(theirs, ours).warnings
+    assert re.search(rf"predictions are called {sign}.* are the two sides swapped\?", said)
+    assert ee.score(ours, theirs).warnings == ()
