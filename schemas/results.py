@@ -133,6 +133,33 @@ ERRORS: Schema = {
 prediction would be the one to hit it. Boxes are those of the tables, or those around their shapes.
 """
 
+_BOXES: Schema = {name: ERRORS[name] for name in list(ERRORS)[-8:]}
+
+LABEL_ERRORS: Schema = {
+    "datum_id": None,
+    "label_key": pl.String,
+    "label_value": None,
+    "reason": pl.String,
+    "suggested": None,
+    "suspicion": pl.Float64,
+    "score": pl.Float64,
+    "given_score": pl.Float64,
+    "iou": pl.Float64,
+    "normalized_margin": pl.Float64,
+    "confidence_weighted_entropy": pl.Float64,
+    "found_by": pl.String,
+    "prediction_row": pl.Int64,
+    "annotation_id": None,
+    **_BOXES,
+}
+"""One row per ground truth whose label is likely wrong, or that is likely missing.
+
+``label_value`` is the label it is given, null where it is missing, ``suggested`` the one predicted
+instead; ``score`` is the prediction's, ``given_score`` that of the given label; ``suspicion`` is
+between 0 and 1. In detection ``xmin`` and the like are of the prediction, or of the other ground
+truth of a duplicate; in classification they and the IoU are null.
+"""
+
 PER_DATUM: Schema = {
     "datum_id": None,
     "metric": pl.String,
@@ -150,6 +177,7 @@ FRAMES: dict[str, Schema] = {
     "confusion": CONFUSION,
     "outcomes": OUTCOMES,
     "errors": ERRORS,
+    "label_errors": LABEL_ERRORS,
     "per_datum": PER_DATUM,
 }
 
@@ -188,6 +216,7 @@ def frame_schema(
         "actual": label,
         "predicted": label,
         "annotation_label": label,
+        "suggested": label,
         "datum_id": datum,
     }
     schema: dict[str, pl.DataType] = {}

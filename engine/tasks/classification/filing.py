@@ -66,7 +66,7 @@ def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
     return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
 
 
-_OF_DATUMS = ("examples", "outcomes")
+_OF_DATUMS = ("examples", "label_errors", "outcomes")
 
 
 def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -86,18 +86,19 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
     scores = 0 if scored is None else len(scored)
     things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
-        things[SHOWN] = _shown(tallies)
+        scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
+        things[SHOWN] = _shown(tallies, scores=scores)
     return things
 
 
-def _shown(tallies: Tallies) -> Tallies:
-    """What frames that show single datums need of the tally of one part."""
+def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
+    """What frames that show single datums need of the tally of one part, with scores or without."""
     if "per_datum" in tallies.beside:  # of sequences, each of which is scored by itself
         return tallies
     return msgspec.structs.replace(
         tallies,
         units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
-        scored=tallies.scored if tallies.details else None,
+        scored=tallies.scored if scores else None,
     )
 
 

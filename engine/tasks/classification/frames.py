@@ -11,6 +11,7 @@ import polars as pl
 from ...schemas.results import empty_frame, frame_schema
 from .confusion import confusion_examples, confusion_frame
 from .detailed import detailed_frames
+from .label_errors import label_errors_frame
 from .sequences import per_datum_frame
 from .settings import Settings
 from .tallies import Tallies
@@ -95,6 +96,7 @@ def _outcomes_of(part: Tallies) -> pl.DataFrame:
 MAKERS: dict[str, Callable[[Tallies, Settings, EachView], pl.DataFrame]] = {
     "confusion": confusion_frame,
     "examples": examples_frame,
+    "label_errors": label_errors_frame,
     "outcomes": outcomes_frame,
     "per_datum": per_datum_frame,
 }
@@ -109,7 +111,7 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """A frame that is not made of cells: confusion, examples or outcomes.
+    """A frame that is not made of cells, one of :data:`MAKERS`.
 
     Args:
         frame: its name.

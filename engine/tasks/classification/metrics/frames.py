@@ -38,4 +38,14 @@ METRICS = (
         definition="One row per hard prediction or missed truth and what became of it.",
         source="evalengine",
     ),
+    Metric(
+        name="LabelErrors",
+        task="classification",
+        frame="label_errors",
+        needs=("scores", "probabilities"),
+        better="neither",
+        definition="Datums whose label is likely wrong by confident learning, with three qualities"
+        " of the label and the ways that pick it.",
+        source="Northcutt, Jiang, Chuang, Confident Learning (JAIR 2021); cleanlab 2.9",
+    ),
 )

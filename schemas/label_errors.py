@@ -1,0 +1,14 @@
+"""What label errors are called."""
+
+from __future__ import annotations
+
+OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY = (
+    "other label", "missing", "location", "duplicate", "unfound", "tiny",
+)  # fmt: skip
+"""Why a label is likely wrong; all but the first are of detection alone."""
+
+WAYS = ("prune_by_class", "prune_by_noise_rate", "both", "confident_learning", "argmax")
+"""Ways of confident learning to pick datums, the last one the widest."""
+
+QUALITIES = ("normalized_margin", "self_confidence", "confidence_weighted_entropy")
+"""What labels of classification are ranked by."""
