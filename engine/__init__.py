@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
+    from .finding_label_errors import find_label_errors
     from .fusion.fuse import fuse
     from .ingest.annotations.converting import convert, convert_coco
     from .ingest.annotations.hierarchy import expand_hierarchy
@@ -50,6 +51,7 @@ _HOMES = {
     "compare": "api",
     "explain": "api",
     "find_errors": "api",
+    "find_label_errors": "finding_label_errors",
     "find_slices": "api",
     "metrics_table": "api",
     "warmup": "api",
@@ -105,6 +107,7 @@ __all__ = [
     "expand_hierarchy",
     "explain",
     "find_errors",
+    "find_label_errors",
     "find_slices",
     "fuse",
     "judge",

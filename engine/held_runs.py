@@ -52,8 +52,11 @@ def card_of(
     storage_options: dict[str, str] | None,
     *,
     showing: Collection[str] = (),
+    held: bool = True,
+    progress: Any = None,
 ) -> Scorecard:
-    """A run's scorecard: as it is, loaded, or scored with its tally held, and with some frames."""
+    """A run's scorecard: as it is, loaded, or scored, with its tally held unless told otherwise,
+    and with some frames."""
     if isinstance(run, Scorecard):
         return run
     if is_saved(run):
@@ -66,8 +69,9 @@ def card_of(
         datums=datums,
         labels=labels,
         storage_options=storage_options,
-        held=True,
+        held=held,
         showing=showing,
+        progress=progress,
     )
 
 

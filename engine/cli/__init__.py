@@ -28,6 +28,7 @@ from .errors import errors
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
+from .label_errors import label_errors
 from .plot import plot
 from .report import report, with_images, written
 from .slices import slices
@@ -235,6 +236,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 cli.add_command(run)
 cli.add_command(compare)
 cli.add_command(errors)
+cli.add_command(label_errors)
 cli.add_command(slices)
 cli.add_command(convert)
 cli.add_command(report)

@@ -38,9 +38,9 @@ def heading(found: FoundErrors) -> str:
 def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
     """What people look at: rows with their boxes in one column, or datums with their number."""
     if rows and found.rows is not None:
-        boxed = found.rows.with_columns(_box("")).drop(CORNER_NAMES)
+        boxed = found.rows.with_columns(box_column("")).drop(CORNER_NAMES)
         theirs = [_THEIRS + name for name in CORNER_NAMES]
-        boxed = boxed.with_columns(_box(_THEIRS)).drop(theirs)
+        boxed = boxed.with_columns(box_column(_THEIRS)).drop(theirs)
         same = [name for name in ("label_key", "iou_threshold") if boxed[name].n_unique() <= 1]
         return boxed.drop(same).with_columns(
             pl.col(name).cast(pl.String).replace({v: f"{v} {n}" for v, n in found.names.items()})
@@ -57,7 +57,7 @@ _THEIRS = "annotation_"
 _LABELS = ("label_value", f"{_THEIRS}label")
 
 
-def _box(before: str) -> pl.Expr:
+def box_column(before: str) -> pl.Expr:
     """The corners of a box as one word; null where there is none."""
     corners = [pl.col(before + name).round(1) for name in CORNER_NAMES]
     return pl.format("{} {} {} {}", *corners).alias(f"{before}box")

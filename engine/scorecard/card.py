@@ -244,6 +244,11 @@ class Scorecard:
         return self.asked_frame("errors")
 
     @property
+    def label_errors(self) -> pl.DataFrame:
+        """Ground truths that are likely wrong, and objects that they likely lack."""
+        return self.asked_frame("label_errors")
+
+    @property
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
         return self.asked_frame("per_datum")

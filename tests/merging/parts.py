@@ -17,7 +17,8 @@ from evalengine.plan import planner
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.option_values import make_options
 
-FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "per_datum")
+FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "errors", "label_errors",
+          "per_datum")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def test_odd_tables(name: str, weighted: bool, tmp_path: Path, merged: list[int]
     cases.same_as_in_memory(case, "classification", tmp_path)
 
 
-SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes"]
+SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes", "LabelErrors"]
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])

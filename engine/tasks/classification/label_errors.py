@@ -19,7 +19,7 @@ import polars as pl
 
 from ...kernels.sums import ExactSums
 from ...schemas.label_errors import OTHER_LABEL, WAYS
-from ...schemas.results import empty_frame, frame_schema
+from ...schemas.results import empty_frame
 from .settings import Settings
 from .tallies import Tallies
 from .views import EachView
@@ -233,7 +233,9 @@ def _rows(block: _Judged, limit: Array, cuts: _Cuts) -> pl.DataFrame:
     for (label, rival), least in cuts.margin.items():
         by_noise |= (given == label) & (chance[:, rival] - own >= least)
     ways = by_class, by_noise, by_class & by_noise, sure & (guess != given), own > -np.inf
-    names = [pl.when(pl.Series(way)).then(pl.lit(name)) for name, way in zip(WAYS, ways, strict=True)]
+    names = [
+        pl.when(pl.Series(way)).then(pl.lit(name)) for name, way in zip(WAYS, ways, strict=True)
+    ]
     margin = (own - chance[np.arange(rows.size), other] + 1) / 2
     return pl.DataFrame({"datum_id": block.datum_id.gather(rows)}).with_columns(
         given=given,

@@ -371,15 +371,15 @@ def _rows(
             "annotation_id": annotation_ids(batch).gather(pl.Series(gt_row).set(none, None)),
             "annotation_label": table["label_value"].gather(pl.Series(gt_label).set(none, None)),
             "mended": pl.Series(np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)]),
-            **_boxes("", batch.predictions, ranked.row[wrong], np.r_[: wrong.size], label.size),
-            **_boxes(
+            **corners_of("", batch.predictions, ranked.row[wrong], np.r_[: wrong.size], label.size),
+            **corners_of(
                 "annotation_", batch.ground_truths, gt_row[there], np.flatnonzero(there), label.size
             ),
         }
     )
 
 
-def _boxes(before: str, side: Side, rows: Array, places: Array, n: int) -> dict[str, pl.Series]:
+def corners_of(before: str, side: Side, rows: Array, places: Array, n: int) -> dict[str, pl.Series]:
     """Corners of some rows of a table at some of ``n`` places, null at all others."""
     corners = np.full((n, 4), np.nan)
     corners[places] = side.boxes(rows)
@@ -417,13 +417,12 @@ def beside(
     }
 
 
-def in_the_input(found: Errors, rows: Array | None) -> Errors:
+def in_the_input(frame: pl.DataFrame | None, rows: Array | None) -> pl.DataFrame | None:
     """With row numbers of the whole input, where the table of predictions is part of one."""
-    if rows is None or found.frame is None:
-        return found
+    if rows is None or frame is None:
+        return frame
     place = pl.Series("prediction_row", rows)
-    frame = found.frame.with_columns(place.gather(found.frame["prediction_row"]))
-    return msgspec.structs.replace(found, frame=frame)
+    return frame.with_columns(place.gather(frame["prediction_row"]))
 
 
 def merge_errors(
@@ -452,20 +451,35 @@ def merge_errors(
         of_thresholds = zip(*(getattr(part, name) for part in parts), strict=True)
         return tuple(merge_ranked(some, datums, labels, n_labels) for some in of_thresholds)
 
-    frames = [
-        part.frame.with_columns(
+    frame = merge_rows([part.frame for part in parts], before, named_by_row=named_by_row)
+    return Errors(
+        together("ranked"), together("unmended"), None if frame is None else in_order(frame)
+    )
+
+
+def merge_rows(
+    frames: Sequence[pl.DataFrame | None],
+    before: Sequence[tuple[int, int]],
+    *,
+    named_by_row: bool,
+) -> pl.DataFrame | None:
+    """Rows of all parts that name predictions and ground truths, one part after the other.
+
+    Args:
+        frames: of each part; None where none was asked for.
+        before: rows of both sides that stand before those of each part.
+        named_by_row: whether ground truths are known by their rows.
+    """
+    moved = [
+        frame.with_columns(
             pl.col("prediction_row") + ours,
             *([pl.col("annotation_id") + theirs] if named_by_row else []),
         )
-        for part, (ours, theirs) in zip(parts, before, strict=True)
-        if part.frame is not None
+        for frame, (ours, theirs) in zip(frames, before, strict=True)
+        if frame is not None
     ]
-    filled = [frame for frame in frames if frame.height] or frames[:1]
-    return Errors(
-        together("ranked"),
-        together("unmended"),
-        in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
-    )
+    filled = [frame for frame in moved if frame.height] or moved[:1]
+    return pl.concat(filled, how="vertical_relaxed") if filled else None
 
 
 def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:

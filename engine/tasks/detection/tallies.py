@@ -21,10 +21,11 @@ from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
-from .errors import Errors, in_the_input, merge_errors
+from .errors import Errors, in_the_input, merge_errors, merge_rows
 from .errors import find as find_errors
 from .examples import Examples, merge_examples
 from .federated import left_out, taking_part
+from .label_errors import find_label_errors
 from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
@@ -33,12 +34,16 @@ from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-_OVERLAPPING = frozenset({"detailed", "confusion", "outcomes", "errors", "shown errors"})
+_OVERLAPPING = frozenset(
+    {"detailed", "confusion", "outcomes", "errors", "shown errors", "label errors"}
+)
 """Needs of overlaps across labels, and of what took each ground truth."""
 
 
 _AT_SPOTS = _OVERLAPPING - {"detailed"}
 _ERRORS = frozenset({"errors", "shown errors"})
+_BELOW = _ERRORS | {"label errors"}
+"""Needs of overlaps from that on from which a prediction no longer lies on the background."""
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -52,6 +57,7 @@ class Tallies(msgspec.Struct, frozen=True):
         examples: what the detailed curve shows, or None.
         outcomes: the outcomes frame, or None.
         errors: what is wrong with predictions and what was missed, or None.
+        label_errors: ground truths that are likely wrong, or None.
         heights: rows of the predictions and the ground truths, where row numbers count from the
             first of them; None where they count from the first row of the whole input already.
         rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
@@ -67,6 +73,7 @@ class Tallies(msgspec.Struct, frozen=True):
     examples: Examples | None
     outcomes: pl.DataFrame | None
     errors: Errors | None
+    label_errors: pl.DataFrame | None
     heights: tuple[int, int] | None
     rows_as_ids: bool
     seconds: dict[str, float]
@@ -103,7 +110,7 @@ def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
 def _lowest(settings: Settings, needs: frozenset[str]) -> float:
     """IoU from which overlaps across labels count; 1 where none do."""
     lowest = min(_spots(settings, needs), default=1.0)
-    return min(lowest, settings.background_iou) if needs & _ERRORS else lowest
+    return min(lowest, settings.background_iou) if needs & _BELOW else lowest
 
 
 def _near(
@@ -176,7 +183,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
-    crossed = examples = outcomes = errors = None
+    crossed = examples = outcomes = errors = label_errors = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
         lowest = _lowest(settings, needs)
@@ -186,6 +193,14 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             errors = find_errors(
                 batch, matched, pairs, near, settings, threads, shown="shown errors" in needs
             )
+            errors = msgspec.structs.replace(
+                errors, frame=in_the_input(errors.frame, batch.predictions.rows)
+            )
+        if "label errors" in needs:
+            label_errors = in_the_input(
+                find_label_errors(batch, matched, pairs, settings, threads), batch.predictions.rows
+            )
+        if needs & _BELOW:
             pairs = pairs.at_least(min(_spots(settings, needs)))
         if "confusion" in needs:
             crossed = cross_match(
@@ -213,7 +228,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         crossed,
         examples,
         outcomes,
-        None if errors is None else in_the_input(errors, batch.predictions.rows),
+        errors,
+        label_errors,
         batch.heights,
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
@@ -326,6 +342,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
             before,
             named_by_row=named_by_row,
         ),
+        merge_rows([part.label_errors for part in parts], before, named_by_row=named_by_row),
         heights,
         named_by_row if by_row else parts[0].rows_as_ids,
         merged_seconds(parts),

@@ -17,6 +17,7 @@ from ..workers import Workers
 from .confusion import confusion_frame
 from .errors import beside, errors_frame
 from .examples import examples_frame
+from .label_errors import label_errors_frame
 from .settings import Settings
 from .tallies import Tallies
 
@@ -77,7 +78,8 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """A frame that is not made of cells: examples, confusion, outcomes or errors.
+    """A frame that is not made of cells: examples, confusion, outcomes, errors or label
+    errors.
 
     Args:
         frame: its name.
@@ -91,6 +93,9 @@ def own_frames(
         return tallies.outcomes
     if frame == "errors":
         return errors_frame(tallies.errors, tallies.labels.dtype, tallies.datums.id_dtype)
+    if frame == "label_errors":
+        ours = tallies.label_errors
+        return label_errors_frame(ours, tallies.labels.dtype, tallies.datums.id_dtype)
     if frame == "examples" and tallies.examples is not None:
         return examples_frame(
             tallies.examples,

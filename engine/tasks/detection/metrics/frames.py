@@ -41,4 +41,16 @@ METRICS = (
         definition="One row per prediction or missed ground truth: what became of it.",
         source="evalengine",
     ),
+    Metric(
+        name="LabelErrors",
+        task="detection",
+        frame="label_errors",
+        needs=("spot_ious", "label errors"),
+        params=("iou_thresholds", "pr_curve_iou_threshold", "background_iou"),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="Ground truths that are likely wrong (other label, location, duplicate, tiny,"
+        " unfound) and objects that they likely lack (missing), by how suspicious they are.",
+        source="evalengine",
+    ),
 )

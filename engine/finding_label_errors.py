@@ -1,0 +1,114 @@
+"""From a run to the ground truths that are likely wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .analysis.label_error_table import FoundLabelErrors
+from .held_runs import card_of, is_scored, refuse_tables
+from .plan import planner
+from .progress import heard
+from .schemas.errors import OptionError, ResultError, unknown
+from .schemas.label_errors import QUALITIES, WAYS
+from .schemas.option_values import make_options
+from .schemas.options import Options
+from .schemas.task_names import NAMES
+from .schemas.wording import option
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from .api import Progress
+    from .schemas.named import Named
+
+FRAME = "label_errors"
+FILTER_BY, RANK_BY = "prune_by_noise_rate", QUALITIES[0]
+_COLUMNS = dict(zip(QUALITIES, (QUALITIES[0], "given_score", QUALITIES[2]), strict=True))
+
+
+@heard
+def find_label_errors(
+    run: Any,
+    ground_truths: Any = None,
+    *,
+    top: int | None = None,
+    reasons: tuple[str, ...] | list[str] | None = None,
+    filter_by: str = FILTER_BY,
+    rank_by: str = RANK_BY,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundLabelErrors:
+    """Find ground truths that are likely wrong, the most suspicious first.
+
+    In classification by confident learning, which is most accurate with probabilities of a model
+    that has not seen these datums in training; in detection by what sure predictions contradict,
+    and by what the ground truths look like among themselves.
+
+    Args:
+        run: predictions, as :func:`score` takes them, or a :class:`Scorecard` or the folder of a
+            saved one that has the metric ``LabelErrors``.
+        ground_truths: of predictions that are not scored yet.
+        top: how many at most; all unless given.
+        reasons: those to tell: ``other label``, and in detection ``missing``, ``location``,
+            ``duplicate``, ``unfound``, ``tiny``; all unless given.
+        filter_by: in classification, which way picks datums: prune_by_class, prune_by_noise_rate,
+            both, confident_learning, or argmax for all whose most probable label is another.
+        rank_by: in classification, the quality of labels that orders them: normalized_margin,
+            self_confidence or confidence_weighted_entropy.
+        datums: table of all datums, of predictions that are not scored yet.
+        labels: table or list of declared classes, of predictions that are not scored yet.
+        options: options to start from; those named here win.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows what the run is at; or called with the name of each step.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        :class:`evalengine.analysis.label_error_table.FoundLabelErrors`, whose ``rows`` have the
+        columns of the ``label_errors`` frame.
+
+    Raises:
+        OptionError: no such reason, way or quality.
+        ResultError: a task whose labels are not judged, or a scored run without the metric.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_label_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
+    """
+    for name, value, known in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
+        if value not in known:
+            raise OptionError(unknown(name, value, known))
+    if top is not None and top < 1:
+        raise OptionError(f"{option('top', top)}: write 1 or more.")
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
+    card = card_of(
+        run, ground_truths, make_options(options, **named), datums, labels, storage_options,
+        showing=[FRAME], held=False, progress=progress,
+    )  # fmt: skip
+    filling = planner.filling(card.task, FRAME)
+    if not filling:
+        able = [task for task in NAMES if planner.filling(task, FRAME)]
+        raise ResultError(f"labels are judged in {' and '.join(able)}; this run is {card.task}.")
+    if FRAME not in card.frames:
+        raise ResultError(
+            f"the run keeps no label errors: score it with"
+            f" {option('metrics', [one.name for one in filling])}, and with scores."
+        )
+    rows = card.frame(FRAME)
+    notes = [] if is_scored(run) else list(card.notes)
+    if rows["found_by"].null_count() < rows.height:
+        rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by))
+        rows = rows.sort(_COLUMNS[rank_by], "datum_id", "label_key")
+    if reasons is not None:
+        known = rows["reason"].unique().to_list()
+        rows = rows.filter(pl.col("reason").is_in(list(reasons)))
+        if not rows.height and known:
+            notes.append(f"no label error of these reasons; there are {', '.join(sorted(known))}.")
+    return FoundLabelErrors(rows if top is None else rows.head(top), rows.height, notes)

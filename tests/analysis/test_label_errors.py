@@ -1,0 +1,201 @@
+"""Label errors: classification against cleanlab's own answers, detection on planted ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from known import known_answers
+
+import evalengine as ee
+from evalengine.cli import cli
+
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
+TEXTS = "examples/text/answers.parquet"
+
+
+def long_tables(case):
+    chances = np.array(case["chances"])
+    n, k = chances.shape
+    found = pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(n), k),
+            "label_value": np.tile(np.arange(k), n),
+            "score": chances.ravel(),
+        }
+    )
+    return found, pl.DataFrame({"datum_id": np.arange(n), "label_value": case["labels"]})
+
+
+def test_as_cleanlab():
+    """cleanlab 2.9 picks the same datums by every way, and its qualities are ours to the bit.
+
+    Whole numbers are made of the confident joint by a sort that is not stable: tables in which
+    remainders tie, and another NumPy takes another of them, are not among the vectors.
+    """
+    for case in known_answers("analysis", "cleanlab"):
+        rows = ee.score(*long_tables(case), metrics=["LabelErrors"]).label_errors
+        datum = rows["datum_id"].to_numpy()
+        ways = [set(one.split()) for one in rows["found_by"]]
+        for way, picked in case["picked"].items():
+            assert sorted(d for d, by in zip(datum, ways, strict=True) if way in by) == picked, way
+        for name, column in (
+            ("self_confidence", "given_score"),
+            ("normalized_margin", "normalized_margin"),
+            ("confidence_weighted_entropy", "confidence_weighted_entropy"),
+        ):
+            known = np.array(case["qualities"][name])[datum]
+            assert np.abs(rows[column].to_numpy() - known).max(initial=0) <= 1e-12, name
+
+
+def test_ranked_by_what_is_asked():
+    tables = long_tables(known_answers("analysis", "cleanlab")[3])
+    every = ee.find_label_errors(*tables, filter_by="argmax")
+    assert every.rows["suspicion"].is_sorted(descending=True)
+    by_own = ee.find_label_errors(*tables, filter_by="argmax", rank_by="self_confidence")
+    assert by_own.rows["given_score"].is_sorted()
+    assert set(by_own.rows["datum_id"]) == set(every.rows["datum_id"])
+    assert ee.find_label_errors(*tables, filter_by="argmax", top=1).n == len(every) > 1
+    with pytest.raises(ee.OptionError, match="'argmin' is not a known filter_by"):
+        ee.find_label_errors(*tables, filter_by="argmin")
+
+
+def test_as_under_a_memory_limit():
+    tables = long_tables(known_answers("analysis", "cleanlab")[5])
+    inside = ee.find_label_errors(*tables, filter_by="argmax")
+    outside = ee.find_label_errors(*tables, filter_by="argmax", memory_limit="1GiB")
+    assert inside.rows.equals(outside.rows)
+
+
+def test_one_score_a_datum():
+    """The other label of a binary table has what is left to 1."""
+    table = pl.DataFrame({"actual": [1] * 6 + [0] * 6, "score": [0.9] * 5 + [0.05] + [0.1] * 6})
+    rows = ee.find_label_errors(table).rows
+    assert rows.select("datum_id", "label_value", "suggested").rows() == [(5, 1, 0)]
+    assert rows["score"][0] == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pl.DataFrame({"actual": ["a", "b", "a"], "predicted": ["a", "a", "a"]}),
+        pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "score": [0.9, 0.8]}),
+    ],
+)
+def test_without_probabilities_of_all_labels(table):
+    if "actual" in table.columns:
+        with pytest.raises(ee.ResultError, match="keeps no label errors"):
+            ee.find_label_errors(table)
+    else:
+        truth = table.drop("score")
+        assert not len(ee.find_label_errors(table, truth, multilabel=True))
+
+
+def boxes(rows):
+    return pl.DataFrame(
+        rows, schema=["datum_id", "label_value", *CORNERS, "score"], orient="row",
+        schema_overrides=dict.fromkeys((*CORNERS, "score"), pl.Float64),
+    )  # fmt: skip
+
+
+PLAIN = [(d, "a", 10.0, 10.0, 50.0, 50.0, 0.8) for d in range(4)]
+"""One object a datum, found."""
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "reason", "suspicion"),
+    [
+        ([(9, "a", 0, 0, 40, 40)], [(9, "b", 0, 0, 40, 40, 0.9)], "other label", 0.9),
+        (
+            [(9, "a", 0, 0, 40, 40)],
+            [(9, "b", 0, 0, 40, 40, 0.9), (9, "a", 0, 0, 40, 39, 0.5)],
+            "other label",
+            0.45,
+        ),
+        ([(9, "a", 0, 0, 40, 40)], [(9, "a", 0, 0, 40, 10, 0.8)], "location", 0.6),
+        ([], [(9, "b", 0, 0, 40, 40, 0.7)], "missing", 0.7),
+        ([(9, "a", 0, 0, 40, 40)], [], "unfound", 0.3),
+        (
+            [(9, "a", 0, 0, 40, 40), (9, "a", 0, 0, 40, 38)],
+            [(9, "a", 0, 0, 40, 40, 0.9)],
+            "duplicate",
+            0.95,
+        ),
+        (
+            [(9, "a", 0, 0, 400, 400), (9, "a", 50, 50, 50, 90)],
+            [(9, "a", 0, 0, 400, 400, 0.9)],
+            "tiny",
+            1.0,
+        ),
+    ],
+)
+def test_reasons(truth, found, reason, suspicion):
+    predicted = boxes(PLAIN + found)
+    truths = boxes([*PLAIN, *((*row, 1.0) for row in truth)]).drop("score")
+    rows = ee.find_label_errors(predicted, truths).rows
+    assert rows.filter(datum_id=9)["reason"][0] == reason
+    assert rows.filter(pl.col("datum_id") != 9).is_empty()
+    assert rows.filter(reason=reason)["suspicion"].to_list() == pytest.approx([suspicion])
+    told = rows.filter(reason=reason).row(0, named=True)
+    if reason == "missing":
+        assert (told["label_value"], told["suggested"], told["annotation_id"]) == (None, "b", None)
+        assert told["prediction_row"] == 4
+    else:
+        assert told["annotation_id"] == len(truths) - 1
+        assert told["annotation_ymax"] == truth[-1][5]
+    if reason == "duplicate":
+        assert told["ymax"] == 40.0  # of the one that it repeats
+
+
+def test_right_labels_are_not_told():
+    """Two objects on one another, each found, do not speak against each other; crowds do not."""
+    pair = [(9, "a", 0, 0, 40, 40, 0.8), (9, "b", 0, 0, 40, 36, 0.9)]
+    truths = boxes([*PLAIN, *pair]).drop("score")
+    assert not len(ee.find_label_errors(boxes(PLAIN + pair), truths))
+    crowd = truths.with_columns(iscrowd=(pl.col("datum_id") == 9).cast(pl.Int8))
+    assert not len(ee.find_label_errors(boxes(PLAIN), crowd))
+
+
+def test_masks_and_parts():
+    """Of shapes it is the shapes that are alike; one run in parts tells what one in memory does."""
+    square = lambda x: [[[x, 0.0, x + 9.0, 0.0, x + 9.0, 9.0, x, 9.0]]]  # noqa: E731
+    half = [[[0.0, 0.0, 9.0, 0.0, 0.0, 9.0]]]
+    truth = pl.DataFrame(
+        {
+            "datum_id": [1, 1, 1, 2],
+            "label_value": ["a"] * 4,
+            "polygon": [*square(0.0), *square(0.0), *half, *square(0.0)],
+        }
+    )
+    found = pl.DataFrame(
+        {"datum_id": [1, 2], "label_value": ["a", "b"], "score": [0.9, 0.8],
+         "polygon": [*square(0.0), *square(0.0)]}
+    )  # fmt: skip
+    rows = ee.find_label_errors(found, truth).rows
+    assert rows.filter(reason="duplicate")["annotation_id"].to_list() == [1]
+    assert rows.filter(reason="other label")["suggested"].to_list() == ["b"]
+    assert rows.equals(ee.find_label_errors(found, truth, memory_limit="1GiB").rows)
+
+
+def test_saved_runs(tmp_path):
+    ee.score(*BOXES, metrics=["mAP", "LabelErrors"]).save(tmp_path / "run")
+    assert ee.find_label_errors(tmp_path / "run").rows.equals(ee.find_label_errors(*BOXES).rows)
+    ee.score(*BOXES, metrics=["mAP"]).save(tmp_path / "bare")
+    with pytest.raises(ee.ResultError, match=r"metrics=\['LabelErrors'\]"):
+        ee.find_label_errors(tmp_path / "bare")
+    with pytest.raises(ee.ResultError, match="in detection and classification|classification and"):
+        ee.find_label_errors(TEXTS)
+
+
+def test_command():
+    done = CliRunner().invoke(cli, ["label-errors", *BOXES, "--reason", "missing", "--top", "2"])
+    assert done.exit_code == 0
+    assert "13 labels may be wrong, the 2 most suspicious" in done.output
+    rows = CliRunner().invoke(cli, ["label-errors", *BOXES, "--format", "json"])
+    assert '"reason":"other label"' in rows.output.replace(": ", ":")
+    text = repr(ee.find_label_errors(*BOXES, reasons=["tiny"]))
+    assert text.startswith("no label is suspicious")
+    assert "there are location, missing, other label, unfound" in text
+    assert "<table>" in ee.find_label_errors(*BOXES)._repr_html_()
