@@ -107,8 +107,8 @@ def find_label_errors(
         rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by))
         rows = rows.sort(_COLUMNS[rank_by], "datum_id", "label_key")
     if reasons is not None:
-        known = rows["reason"].unique().to_list()
+        there: list[str] = sorted(rows["reason"].unique())
         rows = rows.filter(pl.col("reason").is_in(list(reasons)))
-        if not rows.height and known:
-            notes.append(f"no label error of these reasons; there are {', '.join(sorted(known))}.")
+        if not rows.height and there:
+            notes.append(f"no label error of these reasons; there are {', '.join(there)}.")
     return FoundLabelErrors(rows if top is None else rows.head(top), rows.height, notes)

@@ -99,7 +99,7 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
     )
     schema = empty.schema
     missing = [pl.lit(None).alias(name) for name in schema if name not in made.columns]
-    return made.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+    return made.with_columns(missing).select(list(schema)).cast(schema)
 
 
 def _blocks(tallies: Tallies, key: int, codes: Array) -> Iterator[_Judged]:
@@ -156,12 +156,14 @@ def calibrated(joint: Array, counts: Array) -> Array:
 
 def _whole(row: Array) -> Array:
     """Numbers rounded so that their sum is the rounded sum."""
-    made, wanted = row.round(), row.sum().round()
+    made: Array = row.round()
+    wanted = row.sum().round()
     while abs(lacking := wanted - made.sum()) > _ALIKE:
         order = np.argsort(row - made)  # of equal ones whichever NumPy's sort, and cleanlab, takes
         changed = (order[::-1] if lacking > 0 else order)[: int(abs(lacking))]
         made[changed] += np.sign(lacking)
-    return made.astype(np.int64)
+    whole: Array = made.astype(np.int64)
+    return whole
 
 
 def to_prune(joint: Array) -> Array:
@@ -175,7 +177,8 @@ def to_prune(joint: Array) -> Array:
     others = np.maximum(np.count_nonzero(counts, axis=0) - 1, 1)
     counts = np.maximum(counts - (kept - counts.diagonal()) / others, 0)
     np.fill_diagonal(counts, kept)
-    return counts.astype(np.int64)
+    pruned: Array = counts.astype(np.int64)
+    return pruned
 
 
 class _Cuts(NamedTuple):

@@ -2,8 +2,8 @@
 
 What a sure prediction contradicts is suspicious, the more the surer it is: ``other label`` where it
 lies on a ground truth of another label that none of its own has found as surely, ``location`` where
-it lies beside one that nothing hits, ``missing`` where it lies on nothing. ``unfound`` ground truths
-have nothing near them. ``duplicate`` and ``tiny`` ones are told by the ground truths alone.
+it lies beside one that nothing hits, ``missing`` where it lies on nothing. ``unfound`` ground
+truths have nothing near them. ``duplicate`` and ``tiny`` ones are told by the ground truths alone.
 """
 
 from __future__ import annotations
@@ -72,14 +72,16 @@ def _told(
     twin: Array | None = None,
 ) -> _Told:
     nobody, nothing = np.full(suspicion.size, -1, np.int64), np.full(suspicion.size, np.nan)
-    one = _Told(
-        reason, suspicion,
-        *(nobody if rows is None else rows for rows in (truth, prediction)),
-        *(nothing if values is None else values for values in (iou, given)),
-        nobody if twin is None else twin,
-    )  # fmt: skip
     keep = suspicion >= LEAST
-    return _Told(reason, *(column[keep] for column in one[1:]))
+    return _Told(
+        reason,
+        suspicion[keep],
+        truth=(nobody if truth is None else truth)[keep],
+        prediction=(nobody if prediction is None else prediction)[keep],
+        iou=(nothing if iou is None else iou)[keep],
+        given=(nothing if given is None else given)[keep],
+        twin=(nobody if twin is None else twin)[keep],
+    )
 
 
 def find_label_errors(
@@ -156,8 +158,11 @@ def _first(rows: Array, group: Array, value: Array) -> Array:
         group: int32, of every row.
         value: float64, of every row.
     """
-    ordered = rows[np.lexsort((rows, -value[rows], group[rows]))]
-    return ordered[np.r_[True, group[ordered][1:] != group[ordered][:-1]][: ordered.size]]
+    ordered: Array = rows[np.lexsort((rows, -value[rows], group[rows]))]
+    first: Array = np.ones(ordered.size, np.bool_)
+    first[1:] = group[ordered][1:] != group[ordered][:-1]
+    chosen: Array = ordered[first]
+    return chosen
 
 
 def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) -> _Told:
