@@ -21,7 +21,7 @@ from evalengine.compat import sklearn as ours
 sk = Late("sklearn.metrics")
 calibration = Late("sklearn.calibration")
 
-SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "12")))
+SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "4")))
 LABELS = ([0, 1], [0, 1, 2], [3, -7, 12, 5], ["b", "a"], ["x", "é", "Zz", "a"], [True, False],
           [0.0, 1.0, 2.0])  # fmt: skip
 

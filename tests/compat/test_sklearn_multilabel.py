@@ -12,7 +12,7 @@ from late import Late
 
 sk = Late("sklearn.metrics")
 
-SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "3")))
+SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "2")))
 
 
 def drawn(seed: int) -> tuple[np.random.Generator, Any, Any, dict[str, Any]]:

@@ -240,9 +240,14 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     assert len(dealt) < 24  # of 500 rows each: some were still to come
 
 
-@pytest.mark.parametrize("name", ["weather", ""])
-@pytest.mark.parametrize("dtype", [pl.Categorical(), pl.Enum(["sun", "fog", "rain", "snow"])])
-@pytest.mark.parametrize("units", [True, False])
+@pytest.mark.parametrize(
+    ("name", "dtype", "units"),
+    [
+        ("weather", pl.Categorical(), True),
+        ("", pl.Enum(["sun", "fog", "rain", "snow"]), True),
+        ("", pl.Categorical(), False),
+    ],
+)
 def test_slices_whose_values_have_codes(
     name: str, dtype: pl.DataType, units: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +346,7 @@ def test_wide_rows_are_read_few_at_a_time(
 def test_the_width_of_rows_is_told_of_their_head(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 13)
     table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
     same_as_in_memory(Case((table,), {}), "text", tmp_path, executor="processes")
@@ -355,7 +360,7 @@ def test_a_table_is_read_by_queries_of_some_rows(
     units: bool, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each reads ahead within its own rows alone; files and conditions are those of the whole."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     if units:
         in_units(monkeypatch, 13)
     tune(query_bytes=200)
