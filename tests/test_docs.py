@@ -86,7 +86,13 @@ def answer(capsys):
     return call
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] * (page.name == "jobs.md"))
+        for page in PAGES
+    ],
+)
 def test_console_sessions(page, workplace, answer):
     for place, body in enumerate(blocks(page, "console")):
         for command, expected in sessions(body):

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from fresh import python
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork"),
+    pytest.mark.slow,
+]
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"
 TABLES = tuple(str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths"))

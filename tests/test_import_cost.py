@@ -69,6 +69,7 @@ def test_kernel_modules_import_no_compiler() -> None:
     assert not loaded(imports) & {"numba", "llvmlite"}
 
 
+@pytest.mark.slow
 def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     code = f"from evalengine.cli import main; assert main({['score', *TABLES]!r}) == 0"
     every_module(code)  # compiles what is not compiled yet

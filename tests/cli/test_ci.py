@@ -273,6 +273,7 @@ class TestAction:
         (runs / "github_output").unlink()
         return dict(line.split("=", 1) for line in lines)
 
+    @pytest.mark.slow
     def test_a_pull_request(self, step: Callable[..., int], runs: Path) -> None:
         inputs = {
             "GROUND_TRUTHS": "truths.parquet",

@@ -45,6 +45,7 @@ def airflow(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield integration("airflow"), Retry, Fail
 
 
+@pytest.mark.slow
 def test_a_night_and_what_goes_wrong(airflow: Any, folder: Path) -> None:
     own, retry, fail = airflow
     night = own.EvaluateOperator(

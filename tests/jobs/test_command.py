@@ -209,6 +209,7 @@ def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> No
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> None:
     path = write()
     first = started(path, ASLEEP)

@@ -289,6 +289,7 @@ def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
     assert {name for name, draft in drafts.items() if draft.exists()} == {"at work", "young"}
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_while_it_writes_a_tally(path: Path, folder: Path) -> None:
     code = (
         "import os, sys; import evalengine as ee; from evalengine import atomic;"

@@ -23,5 +23,6 @@ def oriented(seed: int) -> parts.Case:
         gone = ["xmin", "ymin", "xmax", "ymax", *(["iscrowd"] if seed % 5 in (1, 4) else [])]
         sides.append(turned.drop(gone, strict=False))  # probiou and detectron2 know no crowds
     options = {**case.options, "iou_type": "obb", "angle_format": "degrees-clockwise"}
+    options |= {"metrics": parts.of_any_geometry(), "iou_thresholds": [0.3, 0.5]}
     options |= [{}, {"iou_type": "probiou"}, *({"dialect": d} for d in DIALECTS)][seed % 5]
     return parts.Case(tuple(sides), options, tables=case.tables)

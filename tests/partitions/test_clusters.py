@@ -207,6 +207,7 @@ def test_killed_workers_of_a_cluster_made_here_are_replaced(
     assert found == [None]
 
 
+@pytest.mark.slow
 def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
@@ -217,6 +218,7 @@ def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
         pool_of("dask", "nonsense", None)
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ee.ScratchError, match=f"worker {stages.socket.gethostname()} does not see"):
         stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1, "")

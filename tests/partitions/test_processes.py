@@ -27,6 +27,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_the_call_it_had(tmp_path: Path) -> None:
     """Its call begins twice, every other one once: the other process went on with its own."""
     places = [tmp_path / f"{i}" for i in range(6)]
@@ -36,11 +37,13 @@ def test_a_killed_process_costs_the_call_it_had(tmp_path: Path) -> None:
     assert sorted(one.read_text().count("began") for one in places) == [1, 1, 1, 1, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_call_that_kills_every_process_is_given_up() -> None:
     with pytest.raises(ee.ExecutorError, match=r"4 processes died .* exit code -9 \(killed\)"):
         Processes(2).run(die, [("it",)])
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_as_it_starts_is_replaced(tmp_path: Path) -> None:
     with closing(Processes(1)) as pool:
         pool.prepare(tell_process)
@@ -75,6 +78,7 @@ def test_processes_stay_from_stage_to_stage(tmp_path: Path) -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_processes_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(RUN)
@@ -99,6 +103,7 @@ def _works(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("name", ["Processes(1)", "OnDask(None, 1)"])
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told_of_it(name: str, tmp_path: Path) -> None:
     script = tmp_path / "bare.py"
     script.write_text(
