@@ -18,11 +18,21 @@ from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .api import check, compare, explain, find_errors, find_slices, metrics_table, score, warmup
+    from .api import (
+        check,
+        compare,
+        explain,
+        find_errors,
+        find_slices,
+        metrics_table,
+        score,
+        warmup,
+    )
     from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .finding_label_errors import find_label_errors
+    from .finding_thresholds import find_thresholds
     from .fusion.fuse import fuse
     from .ingest.annotations.converting import convert, convert_coco
     from .ingest.annotations.hierarchy import expand_hierarchy
@@ -53,6 +63,7 @@ _HOMES = {
     "find_errors": "api",
     "find_label_errors": "finding_label_errors",
     "find_slices": "api",
+    "find_thresholds": "finding_thresholds",
     "metrics_table": "api",
     "warmup": "api",
     "precision_recall_fscore": "compat.labels",
@@ -109,6 +120,7 @@ __all__ = [
     "find_errors",
     "find_label_errors",
     "find_slices",
+    "find_thresholds",
     "fuse",
     "judge",
     "load",

@@ -6,18 +6,21 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import polars as pl
 
 from . import scoring
 from .executors import Threads
 from .plan import planner
 from .plan.summary import Tallied
-from .schemas.errors import OptionError, ResultError
+from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
 from .schemas.wording import option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
 from .tally import stored
+from .tasks.encoding import draw_keys
 
 
 def is_saved(run: Any) -> bool:
@@ -112,3 +115,21 @@ def tallied_of(name: str, card: Scorecard) -> Tallied:
         )
     plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
     return Tallied(plan, stored.load(path), Threads(card.options.threads))
+
+
+def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
+    """A run whose datums have the keys that draws and halves are made of.
+
+    Raises:
+        InputError: it was scored without the column of the clusters.
+    """
+    datums = tallied.tallies.datums
+    if cluster is not None and cluster not in datums.slices.columns:
+        raise InputError(
+            f"{option('cluster', cluster)}: the run was scored without that column. Score it with"
+            f" {option('cluster', cluster)}."
+        )
+    rows = pl.Series(np.arange(len(datums), dtype=np.int64)) if datums.ids is None else datums.ids
+    with_keys = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, cluster))
+    tallies = msgspec.structs.replace(tallied.tallies, datums=with_keys)
+    return msgspec.structs.replace(tallied, tallies=tallies)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from . import outofcore as partitions
 
 Progress = Callable[[str], None]
+Look = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
+"""Is shown the plan and the tallies of a run; may return what makes intervals."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -128,19 +130,22 @@ def run(
     held: bool = False,
     paged: bool = False,
     showing: Collection[str] = (),
+    looked: Look | None = None,
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
     With ``held`` all rows are held in memory and no intervals are made, for comparing. With
     ``paged`` what the report draws from is counted too, whatever the metrics; the default set
     counts it anyway where rows are held in memory. The frames of ``showing`` are made too, where
-    the task has them.
+    the task has them. With ``looked`` the tallies are handed over while they are there,
+    in files too, and no intervals are made.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress if callable(progress) else silent
     begun = time.perf_counter()
     tell("reading and checking")
     plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)
+    estimates = looked or partial(_estimates, options=chosen)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
              "labels": labels}  # fmt: skip
@@ -148,7 +153,7 @@ def run(
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     if not held and (executor is None or pool or address):
-        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell)
+        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, estimates)
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
             sides = _sources(done.sources, done.rows, done.notes)
@@ -183,7 +188,7 @@ def run(
         from .outofcore.memory_plan import too_many_labels
 
         too_many_labels(plan, tallies, chosen)
-    estimate = None if held else _estimates(plan, tallies, threads.own(), chosen)
+    estimate = None if held else estimates(plan, tallies, threads.own())
     frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     frame_makers, notes = _estimated(frame_makers, estimate)
     frames.notes += notes
@@ -235,6 +240,7 @@ def _in_parts(
     executor: str | None,
     address: str | None,
     tell: Progress,
+    estimates: Look,
 ) -> tuple[partitions.Done | None, str]:
     """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
     from . import outofcore as partitions
@@ -245,7 +251,6 @@ def _in_parts(
         found, reason = partitions.wanted(plan, inputs, options, pool)
         if found is None:
             return None, reason
-        estimates = partial(_estimates, options=options)
         return partitions.run(found, plan, options, pool, tell, estimates), ""
     finally:
         pool.close()

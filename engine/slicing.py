@@ -14,11 +14,10 @@ from .analysis.slice_columns import conditions_of
 from .analysis.slice_table import SCHEMA, FoundSlices
 from .analysis.worst import losses_of
 from .analysis.worst_slices import Slice, errors_of, worst_slices
-from .held_runs import card_of, is_scored, refuse_tables, tallied_of
+from .held_runs import card_of, is_scored, keyed, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.problems import count_of, listing
 from .ingest.sources.tables import open_source
-from .kernels.datum_hash import hash_integers
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.contract import TABLE
@@ -31,7 +30,7 @@ from .schemas.wording import option
 from .scorecard.card import Scorecard
 from .statistics.multiple import benjamini_hochberg
 from .statistics.slice_tests import Held, hold, leading
-from .tasks.encoding import draw_keys
+from .tally.datums import half_of
 
 Array = np.ndarray[Any, Any]
 Progress = scoring.Progress
@@ -70,22 +69,15 @@ def found_slices(
     if options.metrics is not None:
         tallied = _narrowed(tallied, options.metrics)
     metric = leading(tallied.plan)
-    slices = tallied.tallies.datums.slices
-    if asked.cluster is not None and asked.cluster not in slices.columns:
-        raise InputError(
-            f"{option('cluster', asked.cluster)}: the run was scored without that column. Score it"
-            f" with {option('cluster', asked.cluster)}."
-        )
+    run_of = keyed(tallied, asked.cluster)
     tell("reading the datums")
     values, notes = _columns(tallied, table, options, _read(card), storage_options)
     losses = losses_of(tallied)
     error, known = errors_of(losses, metric.range[1])
-    ids = tallied.tallies.datums.ids
-    rows = pl.Series(np.arange(error.size, dtype=np.int64)) if ids is None else ids
-    keys = draw_keys(rows, slices, asked.cluster)
+    keys = run_of.tallies.datums.keys
     searched, judged = known, np.ones(error.size, np.bool_)
     if confirm:
-        half = (hash_integers(keys.view(np.int64)) >> np.uint64(63)) != 0
+        half = half_of(keys, 0)
         searched, judged = known & half, ~half
         notes.append(
             f"slices were searched in {int(searched.sum()):,} datums, and their numbers are of the"
@@ -108,9 +100,6 @@ def found_slices(
         made, error, searched, top=top, levels=levels, least=least, alpha=alpha,
         threads=tallied.threads,
     )  # fmt: skip
-    keyed = msgspec.structs.replace(tallied.tallies.datums, keys=keys)
-    tallies = msgspec.structs.replace(tallied.tallies, datums=keyed)
-    run_of = msgspec.structs.replace(tallied, tallies=tallies)
     held = []
     for i, one in enumerate(found):
         tell(f"slice {i + 1} of {len(found)}")

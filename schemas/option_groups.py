@@ -47,14 +47,18 @@ GROUPS: tuple[Group, ...] = (
             "decision_threshold",
             "n_bins",
             "max_fpr",
-            "target_precision",
-            "target_recall",
             "target_fpr",
             "thin_curves",
         ),
         ("classification",),
     ),
     Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
+    Group("Chosen thresholds", ("beta",), ("detection",)),
+    Group(
+        "Chosen thresholds",
+        ("target_precision", "target_recall", "false_positive_cost", "miss_cost"),
+        ("classification", "detection"),
+    ),
     Group(
         "Geometry", ("box_format", "angle_format", "convert_to", "keypoint_sigmas"), ("detection",)
     ),

@@ -230,6 +230,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: Annotated[float | None, _meta("What ThresholdAtFPR stays below; 0.1.", "0.01")] = (
         None
     )
+    false_positive_cost: Annotated[
+        float | None, _meta("Cost of a false positive in ThresholdAtCost; 1.", "5")
+    ] = None
+    miss_cost: Annotated[float | None, _meta("Cost of a miss in ThresholdAtCost; 1.", "20")] = None
     thin_curves: Annotated[
         bool | None, _meta("Leave out points of ROCCurve that lie on a straight line; true.")
     ] = None

@@ -104,5 +104,5 @@ def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> Non
         {"datum_id": [1], "label_value": ["a"], "xmin": [0.0], "ymin": [0.0], "xmax": [1.0],
          "ymax": [1.0]}
     )  # fmt: skip
-    with pytest.raises(ee.OptionError, match=r"ThresholdAtMaxF.*is a metric of classification"):
-        ee.score(boxes.with_columns(score=0.5), boxes, metrics=["ThresholdAtMaxF"])
+    with pytest.raises(ee.OptionError, match=r"ThresholdAtFPR.*is a metric of classification"):
+        ee.score(boxes.with_columns(score=0.5), boxes, metrics=["ThresholdAtFPR"])

@@ -32,6 +32,7 @@ from .label_errors import label_errors
 from .plot import plot
 from .report import report, with_images, written
 from .slices import slices
+from .thresholds import thresholds
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -238,6 +239,7 @@ cli.add_command(compare)
 cli.add_command(errors)
 cli.add_command(label_errors)
 cli.add_command(slices)
+cli.add_command(thresholds)
 cli.add_command(convert)
 cli.add_command(report)
 cli.add_command(plot)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.sums import ExactSums
 from .datums import Labels
-from .parts import GroupsByCode, Parts
+from .parts import PartGroups, Parts
 from .ranked_view import View
 from .stats import StatsView
 
@@ -78,12 +78,10 @@ class CountParts(msgspec.Struct, frozen=True):
     field: str
     whole: Any
 
-    def blocks(
-        self, group: GroupsByCode | None
-    ) -> Iterator[tuple[Any, Array | None, Array | None]]:
+    def blocks(self, group: PartGroups | None) -> Iterator[tuple[Any, Array | None, Array | None]]:
         """The counts of each part, the group of each of its datums, and its key."""
         for part in self.parts:
-            of = None if group is None else group.of(part.codes)
+            of = None if group is None else group.of(part)
             yield getattr(part.rows, self.field), of, part.keys
 
 

@@ -10,6 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..kernels.datum_hash import hash_integers
+
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
@@ -54,6 +56,11 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         if self.keys is not None:
             yield self.keys
 
+    def halves(self, seed: int) -> Array:
+        """Half of each datum, int32 [n], 0 or 1, by a hash of its key."""
+        assert self.keys is not None
+        return half_of(self.keys, seed).astype(np.int32)
+
     def groups(self, column: str) -> tuple[Array, list[str]]:
         """Group code of each datum, int32 [n] (-1 for none), and the groups' names."""
         values = self.slices[column]
@@ -80,6 +87,18 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
             return joined["code"].fill_null(-1).to_numpy(), names.to_list()
         codes = values.cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1)
         return codes.to_numpy(), names.to_list()
+
+
+def half_of(keys: Array, seed: int) -> Array:
+    """Which half of all datums each belongs to, bool [n]: another one for every seed.
+
+    Args:
+        keys: uint64 [n], as :class:`Datums` has them.
+        seed: of the halves.
+    """
+    apart = keys ^ np.uint64(seed * 0x9E3779B97F4A7C15 % (1 << 64))
+    half: Array = (hash_integers(apart) >> np.uint64(63)) != 0
+    return half
 
 
 def lie_close(low: int, high: int, n: int) -> bool:

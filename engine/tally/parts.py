@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from . import stored
-from .datums import Datums
+from .datums import Datums, half_of
 
 Array = np.ndarray[Any, Any]
 
@@ -112,15 +112,29 @@ class GroupsByCode(msgspec.Struct, frozen=True):
         """Some of the groups, counted from 0."""
         return msgspec.structs.replace(self, first=self.first + first, last=self.first + last)
 
-    def of(self, codes: tuple[Array, ...]) -> Array:
-        """Group of each datum, int32 [n], -1 for none.
-
-        Args:
-            codes: group of each datum in every slice column.
-        """
-        code = codes[self.column]
+    def of(self, part: Part) -> Array:
+        """Group of each datum of a part, int32 [n], -1 for none."""
+        code = part.codes[self.column]
         inside = (code >= self.first) & (code < self.last)
         return np.where(inside, code - self.first, -1).astype(np.int32)
+
+
+class Halves(msgspec.Struct, frozen=True):
+    """Two groups of datums, told apart by their keys.
+
+    Attributes:
+        seed: which halves.
+    """
+
+    seed: int
+
+    def of(self, part: Part) -> Array:
+        """Half of each datum of a part, int32 [n]."""
+        assert part.keys is not None
+        return half_of(part.keys, self.seed).astype(np.int32)
+
+
+PartGroups = GroupsByCode | Halves
 
 
 class PartsDatums(Datums, frozen=True, dict=True):
@@ -140,6 +154,9 @@ class PartsDatums(Datums, frozen=True, dict=True):
         for part in () if self.parts is None else self.parts:
             if part.keys is not None:
                 yield part.keys
+
+    def halves(self, seed: int) -> Halves:  # type: ignore[override]
+        return Halves(seed)
 
     @property
     def id(self) -> Any:

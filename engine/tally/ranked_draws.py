@@ -224,6 +224,10 @@ class RankedDraws:
         variants = self.tally.variants
         return variants.areas, variants.thresholds
 
+    def sought(self, iou: float, *, pooled: bool = False) -> Any:
+        """Not of many draws at once: what is chosen among points differs from draw to draw."""
+        raise OneByOne
+
     def sampled_with_scores(self, cap: int) -> Any:
         """Not of many draws at once: levels are reached at other scores in each."""
         raise OneByOne

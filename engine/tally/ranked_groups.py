@@ -7,7 +7,7 @@ several files, see :mod:`evalengine.tally.ranked_parts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -16,15 +16,20 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.tuning import tuning
 from . import stored
 from .datums import Labels
-from .draws import Draws
+from .draws import Draws, OneByOne
 from .ranked import Ranked, Variants
 from .ranked_draws import RankedDraws
 from .ranked_parts import ViewOfParts
+from .ranked_points import CountedRows
 from .ranked_view import RankedView
 
 Array = np.ndarray[Any, Any]
+
+
+_COUNTED_BYTES = 24  # of a prediction that counts, and of the ground truths beside it, in memory
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -100,6 +105,13 @@ ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
 """Functions of the view of one group, of arrays whose second axis is that of labels."""
 
 
+def _of_group(head: Ranked, group: Group, labels: Labels, rest: dict[str, Any]) -> RankedView:
+    """The view of one group, whose labels are given."""
+    if len(group.files) == 1:
+        return RankedView(stored.load(group.files[0]), labels, **rest)
+    return ViewOfParts(group.files, head, labels, **rest)
+
+
 def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
     """What is asked, of one group.
 
@@ -111,13 +123,8 @@ def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
     labels = asked.labels
     few = labels.some(group.first, group.last)
     rest = {**asked.rest, **more}
-    view: AnyView
-    if len(group.files) == 1:
-        view = RankedView(stored.load(group.files[0]), few, **rest)
-    else:
-        view = ViewOfParts(group.files, asked.head, few, **rest)
-    if asked.draws is not None:
-        view = RankedDraws(view, asked.draws)
+    plain = _of_group(asked.head, group, few, rest)
+    view: AnyView = plain if asked.draws is None else RankedDraws(plain, asked.draws)
     return ANSWERS[asked.name](view, *asked.given)
 
 
@@ -171,21 +178,53 @@ class GroupedView(RankedView):
         """The view of a block of draws."""
         return GroupedView(self._groups, self.labels, draws, **self._rest)
 
+    def weighing(self, weights: Array) -> GroupedView:
+        one = GroupedView(self._groups, self.labels, None, **{**self._rest, "weights": weights})
+        one.shared = self.shared
+        return one
+
     def beside(self, name: str) -> Any:
         if self._draws is None:
             return super().beside(name)
         plain = GroupedView(self._groups, self.labels, None, **self._rest).beside(name)
         return None if plain is None else RankedDraws(plain, self._draws)
 
-    def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
-        """What an answer makes of every group, joined along the axis of labels."""
+    @property
+    def _of_each(self) -> dict[str, Any]:
+        """What views of groups are made with."""
+        return {key: value for key, value in self._rest.items() if key not in _WHOLE}
+
+    @property
+    def _groups_of_labels(self) -> list[Group]:
         groups = self._groups
-        rest = {key: value for key, value in self._rest.items() if key not in _WHOLE}
-        asked = Asked(name, given, groups.head, self.labels, rest, self._draws)
-        each = [
+        return [
             Group(files, first, last)
             for files, (first, last) in zip(groups.files, pairwise(groups.first), strict=True)
         ]
+
+    def counted_rows(self, iou: float) -> Iterator[CountedRows]:
+        if self._draws is not None:
+            raise OneByOne
+        if ("rows", iou) in self.shared:
+            yield from self.shared["rows", iou]
+            return
+        kept = self._groups.n_rows * _COUNTED_BYTES <= tuning().drawn_bytes
+        pieces = []
+        for group in self._groups_of_labels:
+            few = self.labels.some(group.first, group.last)
+            view = _of_group(self._groups.head, group, few, self._of_each)
+            for piece in view.counted_rows(iou):
+                whole = piece.within(group.first, len(self.labels))
+                pieces += [whole] if kept else []
+                yield whole
+        if kept:
+            self.shared["rows", iou] = pieces
+
+    def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
+        """What an answer makes of every group, joined along the axis of labels."""
+        groups = self._groups
+        asked = Asked(name, given, groups.head, self.labels, self._of_each, self._draws)
+        each = self._groups_of_labels
         if groups.elsewhere is not None:
             made = groups.elsewhere(asked, each)
         elif groups.at_once == 1 or len(each) == 1 or self._draws is not None:

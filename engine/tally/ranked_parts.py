@@ -18,6 +18,7 @@ from ..kernels.average_precision import Carried, nothing_carried
 from . import stored
 from .datums import Labels
 from .ranked import Ranked
+from .ranked_points import CountedRows, counted_rows
 from .ranked_view import LeaveOut, RankedView
 
 Array = np.ndarray[Any, Any]
@@ -44,6 +45,10 @@ class ViewOfParts(RankedView):
 
     def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
         yield from map(self._view, reversed(self._files) if backwards else self._files)
+
+    def counted_rows(self, iou: float) -> Iterator[CountedRows]:
+        for view in self.parts():
+            yield counted_rows(view.tally, iou)
 
     @cached_property
     def _totals(self) -> tuple[Array, Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
 from .counts import Counts
 from .datums import Labels
+from .points import Points
 from .ranked import Ranked
+from .ranked_points import CountedRows, counted_rows, point_blocks, pooled_rows, sought
 
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
@@ -145,6 +147,7 @@ class RankedView(View):
         self._tallies = dict(tallies or {})
         self._beside: dict[str, RankedView] = {}
         self._counts: dict[tuple[float, ...], tuple[Array, Array]] = {}
+        self.shared: dict[tuple[str, float], Any] = {}
 
     @property
     def _shape(self) -> tuple[int, int, int, int]:
@@ -167,6 +170,23 @@ class RankedView(View):
                 over=self.over,
             )
         return self._beside.get(name)
+
+    def weighing(self, weights: Array) -> RankedView:
+        """The same by other weights of its datums, int64 [n_datums]."""
+        one = RankedView(
+            self.tally,
+            self.labels,
+            interpolation=self.interpolation,
+            caps=self.caps,
+            crossed=self.crossed,
+            tallies=self._tallies,
+            group=self.group,
+            n_groups=self.n_groups,
+            weights=weights,
+            over=self.over,
+        )
+        one.shared = self.shared
+        return one
 
     def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
         """Views of parts of the rows, the best scores first, or last: here all rows at once."""
@@ -432,3 +452,35 @@ class RankedView(View):
                 target[:, areas, thresholds] = block.transpose(0, 2, 3, 1)
         tp, fp = (array.reshape(*self._shape[:2], *shape[1:]) for array in out)
         return tp, fp
+
+    # -- points ----------------------------------------------------------------------------------
+
+    def counted_rows(self, iou: float) -> Iterable[CountedRows]:
+        """Predictions that count at one IoU threshold, in one piece or several."""
+        if ("rows", iou) not in self.shared:
+            self.shared["rows", iou] = [counted_rows(self.tally, iou)]
+        pieces: Iterable[CountedRows] = self.shared["rows", iou]
+        return pieces
+
+    def point_blocks(self, iou: float, *, pooled: bool = False) -> Iterator[Points]:
+        """Points at every distinct score of each (group, label), in blocks.
+
+        Args:
+            iou: one of the tally's thresholds.
+            pooled: whether all labels of a key are one.
+        """
+        pieces = self._pieces(iou, pooled=pooled)
+        return point_blocks(pieces, self.group, self.n_groups, self.weights)
+
+    def _pieces(self, iou: float, *, pooled: bool) -> Iterable[CountedRows]:
+        if not pooled:
+            return self.counted_rows(iou)
+        if ("pooled", iou) not in self.shared:
+            key, n_keys = self.labels.key, len(self.labels.key_names)
+            self.shared["pooled", iou] = pooled_rows(self.counted_rows(iou), key, n_keys)
+        return [self.shared["pooled", iou]]
+
+    def sought(self, iou: float, *, pooled: bool = False) -> Array:
+        """(Weighted) ground truths that count there, float64 [group * label]."""
+        pieces = self._pieces(iou, pooled=pooled)
+        return sought(pieces, self.group, self.n_groups, self.weights)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from .datums import Labels, keys_as_labels
-from .parts import GroupsByCode, Parts
+from .parts import PartGroups, Parts
 from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
 from .sorted_scores import N_OUTCOMES, Points, Sorted
@@ -56,7 +56,7 @@ class PartsView(ScoredView):
         scored: Scored | None,
         labels: Labels,
         *,
-        group: GroupsByCode | None = None,
+        group: PartGroups | None = None,
         weighted: bool = True,
         **more: Any,
     ) -> None:
@@ -81,7 +81,7 @@ class PartsView(ScoredView):
             units = rows.units
             if not self._weighs:
                 units = msgspec.structs.replace(units, weight=None)
-            group = None if self._groups is None else self._groups.of(part.codes)
+            group = None if self._groups is None else self._groups.of(part)
             view = ScoredView(units, rows.scored, self.labels, group=group, **self._more)
             view.whole_rows = self._parts.scores
             yield view, part.keys

@@ -13,6 +13,7 @@ from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
 from ..kernels.sorting import sort_range, sort_short, sort_with
 from ..schemas.tuning import tuning
+from .points import Points as Points
 from .ranked_view import Over
 from .units import Scored
 
@@ -56,22 +57,6 @@ class HardCounts(msgspec.Struct, frozen=True):
     actual: Array
     missed: Array
     mistaken: Array
-
-
-class Points(msgspec.Struct, frozen=True):
-    """Points at every distinct score of every (group, label), scores descending.
-
-    Attributes:
-        start: int64 [groups * labels + 1], CSR offsets.
-        threshold: float64 [m].
-        tp: float64 [m], (weighted) true positives at or above the threshold.
-        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
-    """
-
-    start: Array
-    threshold: Array
-    tp: Array
-    fp: Array
 
 
 class Sorted(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import polars as pl
 
 from .datums import Datums
 from .merging_stats import merge_stats
-from .parts import GroupsByCode, Part, Parts
+from .parts import Part, PartGroups, Parts
 from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
@@ -45,11 +45,11 @@ class StatsParts(msgspec.Struct, frozen=True):
     rows: Callable[[Part], Stats]
 
     def blocks(
-        self, group: GroupsByCode | None
+        self, group: PartGroups | None
     ) -> Iterator[tuple[Stats, Array | None, Array | None]]:
         """The rows of each part, the group of each of its datums, and its key."""
         for part in self.parts:
-            yield self.rows(part), None if group is None else group.of(part.codes), part.keys
+            yield self.rows(part), None if group is None else group.of(part), part.keys
 
 
 # -- single datums ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ task's own: its settings, its tallies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -23,6 +23,9 @@ from ..tally.draws import Draws
 from ..tally.parts import Place
 from .contents import Contents
 from .workers import Workers
+
+if TYPE_CHECKING:
+    from ..metrics.thresholds import Curve
 
 Array = np.ndarray[Any, Any]
 Needs = frozenset[str]
@@ -236,6 +239,12 @@ class JudgeDatums(Protocol):
     ) -> Losses | str: ...
 
 
+class PointsOf(Protocol):
+    """The points of every label's curve, or of all labels of a key as one; [group, label] flat."""
+
+    def __call__(self, view: Any, settings: Any, *, pooled: bool) -> Curve: ...
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task.
 
@@ -267,6 +276,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             counts, where it can share what the view has found; None where ``view`` makes it.
         truth: of a tally, a number for each datum that differs where its ground truths do, uint64
             [n_datums].
+        curve: from a view to the points that score thresholds are chosen among; None where
+            nothing is scored.
         in_parts: seeing a tally whose parts stay in files.
         page: what the report draws from beside the run's own frames.
         growth: bytes held for a byte of the input, where they are many.
@@ -297,6 +308,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     drawn: Callable[[Any, Draws], Any] | None = None
     one_draw: Callable[[Any, Array], Any] | None = None
     truth: Callable[[Any], Array] | None = None
+    curve: PointsOf | None = None
     in_parts: InParts | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from late import Late
 
 from evalengine.kernels.partial_area import area_in_all, areas_onward, no_area
-from evalengine.tally.ranked_view import in_turn
-from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_of_groups
-from evalengine.tasks.classification.metrics.segments import (
+from evalengine.tally.points import (
     first_of,
     largest_of,
     last_of,
     segment_of,
 )
+from evalengine.tally.ranked_view import in_turn
+from evalengine.tally.sorted_scores import HIT, OTHER, Sorted, wins_of_groups
 
 sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]

@@ -75,9 +75,6 @@ class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
         k: cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
         max_fpr: false-positive rate up to which partial areas run.
-        target_precision: what thresholds are chosen to reach.
-        target_recall: likewise.
-        target_fpr: what they stay at or below.
     """
 
     metrics: tuple[str, ...]
@@ -89,9 +86,6 @@ class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
     k: tuple[int, ...] = (1, 5)
     n_bins: int = 15
     max_fpr: float = 0.1
-    target_precision: float = 0.9
-    target_recall: float = 0.9
-    target_fpr: float = 0.1
 
 
 _HARD = ("Accuracy", "Precision", "Recall", "F")

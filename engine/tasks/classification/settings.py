@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
+from ...metrics.aims import Aims, aims_of
 from ...schemas.asked import in_name
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
@@ -51,9 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         k: ascending cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
         max_fpr: false-positive rate up to which partial areas run.
-        target_precision: what the chosen thresholds reach, each in (0, 1].
-        target_recall: likewise.
-        target_fpr: what they stay at or below, in [0, 1).
+        aims: what chosen thresholds are held to.
         thin_curves: leave out points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves and confusion matrices.
         examples_given: whether the user said so, and so wants examples of confusion matrices.
@@ -71,9 +70,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     k: tuple[int, ...]
     n_bins: int
     max_fpr: float
-    target_precision: float
-    target_recall: float
-    target_fpr: float
+    aims: Aims
     thin_curves: bool
     pr_curve_max_examples: int
     examples_given: bool
@@ -98,8 +95,6 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     """
     defaults: ClassificationDefaults = dialect.defaults
     beta = float(_either(options.beta, defaults.beta))
-    if not (math.isfinite(beta) and beta > 0):
-        raise OptionError(f"beta={beta}: write a finite number above 0.")
     average = _either(options.average, defaults.average)
     if average not in AVERAGES:
         raise OptionError(f"average: {unknown('average', average, AVERAGES)}")
@@ -146,13 +141,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         k=cuts,
         n_bins=bins,
         max_fpr=fpr,
-        target_precision=_between(
-            "target_precision", _either(options.target_precision, defaults.target_precision), 0, 1
-        ),
-        target_recall=_between(
-            "target_recall", _either(options.target_recall, defaults.target_recall), 0, 1
-        ),
-        target_fpr=_between("target_fpr", _either(options.target_fpr, defaults.target_fpr), 0, 1),
+        aims=aims_of(options, beta),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
         examples_given=options.pr_curve_max_examples is not None,

@@ -9,6 +9,7 @@ from .fitting import fit
 from .frames import own_frames
 from .losses import losses
 from .merging import merge
+from .metrics.thresholds import curve_of
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -31,6 +32,7 @@ TASK = Task(
     contents=Contents(of_tally=contents),
     drawn=drawn,
     one_draw=one_draw,
+    curve=curve_of,
     truth=truth,
     warm_large=warm_large,
     examine=examine,

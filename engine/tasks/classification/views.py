@@ -11,7 +11,7 @@ import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
 from ...tally.draws import Draws
-from ...tally.parts import GroupsByCode
+from ...tally.parts import PartGroups
 from ...tally.scored_draws import ScoredDraws
 from ...tally.scored_parts import PartsView
 from ...tally.scored_parts_draws import PartsDraws
@@ -29,7 +29,7 @@ EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
 def view(
     tallies: Tallies,
     settings: Settings,
-    group: Array | GroupsByCode | None = None,
+    group: Array | PartGroups | None = None,
     n_groups: int = 1,
     weights: Array | None = None,
     threads: Workers | None = None,

@@ -10,6 +10,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...ingest.oriented_boxes import ANGLES
+from ...metrics.aims import Aims, aims_of
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         alike: how alike oriented boxes are.
         angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
+        aims: what chosen thresholds are held to.
     """
 
     rules: DetectionRules
@@ -86,6 +88,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     background_iou: float = 0.1
     angle: float = 1.0
     alike: str = "exact"
+    aims: Aims = Aims()
 
     @property
     def ranged(self) -> bool:
@@ -253,6 +256,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     return Settings(
         rules=dialect.rules,
         background_iou=background,
+        aims=aims_of(options),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults),
         score_thresholds=scores,

@@ -6,11 +6,12 @@ from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
 from .losses import losses
+from .metrics.thresholds import curve_of
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import examine, merge, tally, truth
-from .views import cells_per_group, drawn, own_frames, view
+from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 TASK = Task(
     name="detection",
@@ -32,6 +33,8 @@ TASK = Task(
     needs_all_rows=needs_all_rows,
     by_labels=True,
     drawn=drawn,
+    one_draw=one_draw,
+    curve=curve_of,
     scratch_row=60,
     page=PAGE,
 )

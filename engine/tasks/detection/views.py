@@ -70,6 +70,16 @@ def drawn(view: RankedView, draws: Draws) -> GroupedView | RankedDraws:
     return view.drawn(draws) if isinstance(view, GroupedView) else RankedDraws(view, draws)
 
 
+def one_draw(of: RankedView, weights: Array) -> RankedView:
+    """The view of one draw, which shares the rows that points are made of.
+
+    Args:
+        of: the view whose datums are drawn.
+        weights: int64 [n_datums], how often each datum counts.
+    """
+    return of.weighing(weights)
+
+
 def own_frames(
     frame: str,
     tallies: Tallies,

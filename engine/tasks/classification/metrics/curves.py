@@ -9,8 +9,8 @@ import numpy as np
 
 from ....metrics.label_averages import metric, ratio, scored_rows
 from ....tally.cells import Cells
+from ....tally.points import first_of, last_of, segment_of
 from ....tally.scored_view import ScoredView
-from .segments import first_of, last_of, segment_of
 
 if TYPE_CHECKING:
     from ..settings import Settings

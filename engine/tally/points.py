@@ -1,12 +1,29 @@
-"""First and last places of CSR segments where something holds, without a loop over segments."""
+"""Points of curves by segment, and the places of segments where something holds, without a loop."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points at every distinct score of every (group, label), scores descending.
+
+    Attributes:
+        start: int64 [groups * labels + 1], CSR offsets.
+        threshold: float64 [m].
+        tp: float64 [m], (weighted) true positives at or above the threshold.
+        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
+    """
+
+    start: Array
+    threshold: Array
+    tp: Array
+    fp: Array
 
 
 def first_of(start: Array, fits: Array) -> Array:

@@ -1,0 +1,122 @@
+"""Found thresholds: what ``find_thresholds`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ..atomic import whole_file
+from ..schemas.errors import OptionError, unknown
+from ..schemas.wording import in_python, option
+
+FILE_COLUMNS = ("label_key", "label_value", "threshold")
+
+
+class FoundThresholds:
+    """Score thresholds by rule and label.
+
+    Attributes:
+        frame: a row a rule and label, and one for all labels of a key (``average`` micro):
+            ``metric`` (the rule), ``parameters`` (what it is held to, JSON), ``label_key,
+            label_value, average``, ``threshold`` with ``lower, upper`` (of thresholds chosen anew
+            in draws of the datums), ``tp, fp, fn, tn`` (at or above the threshold; tn null where
+            nothing is negative), ``precision, recall, fpr, f`` with ``_lower`` and ``_upper`` (at
+            this threshold), ``cost``, the same as ``held_out_...`` (chosen on one half of the
+            datums, counted on the other, both ways), ``flattery`` (by how much what the rule
+            serves looks better here than held out), ``kept`` (whether what it is held to is kept
+            there), ``reason`` (why there is no threshold).
+        metrics: the rules, in order.
+        beta: weight of recall in ``f``.
+        level: confidence of the intervals, in (0, 1).
+        iou_threshold: at which boxes hit; None where there are none.
+        n: datums.
+        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
+    """
+
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        *,
+        metrics: Sequence[str],
+        beta: float,
+        level: float,
+        iou_threshold: float | None,
+        n: int,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.frame = frame
+        self.metrics = tuple(metrics)
+        self.beta = beta
+        self.level = level
+        self.iou_threshold = iou_threshold
+        self.n = n
+        self.said = tuple(notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know, a sentence each."""
+        return tuple(map(in_python, self.said))
+
+    def table(self, metric: str | None = None) -> pl.DataFrame:
+        """The thresholds that one rule chose, as ``thresholds`` of :func:`evalengine.score` takes.
+
+        Args:
+            metric: the rule; may be left out where there is one.
+
+        Returns:
+            label_key, label_value, threshold; the row of a key without label_value, where there is
+            one, is of its labels that have no row.
+
+        Raises:
+            OptionError: several rules and none named, or one that was not asked for.
+        """
+        if metric is None and len(self.metrics) > 1:
+            raise OptionError(
+                f"several rules chose thresholds ({', '.join(self.metrics)}): name one,"
+                f" {option('metrics', self.metrics[0])}."
+            )
+        named = metric or self.metrics[0]
+        if named not in self.metrics:
+            raise OptionError(unknown("metric", named, self.metrics))
+        return self.frame.filter(
+            (pl.col("metric") == named) & pl.col("threshold").is_not_null()
+        ).select(FILE_COLUMNS)
+
+    def save(self, path: str | Path, metric: str | None = None) -> int:
+        """Write the thresholds of one rule to a file, JSON, CSV or Parquet by its name.
+
+        Args:
+            path: the file, which is replaced.
+            metric: as of :meth:`table`.
+
+        Returns:
+            how many rows it has.
+
+        Raises:
+            OptionError: another ending, or as :meth:`table`.
+        """
+        table, path = self.table(metric), Path(path)
+        writers: dict[str, Callable[..., Any]] = {
+            ".json": table.write_json, ".csv": table.write_csv, ".parquet": table.write_parquet,
+        }  # fmt: skip
+        if path.suffix not in writers:
+            raise OptionError(f"{path.name}: write a file that ends in {', '.join(writers)}.")
+        with whole_file(path) as file:
+            writers[path.suffix](file)
+        return table.height
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        from ..report.found_thresholds import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from ..report.found_thresholds import as_html
+
+        return as_html(self)

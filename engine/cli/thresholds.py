@@ -1,0 +1,63 @@
+"""The command that finds the score thresholds that serve best."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .base import WithOptions, arguments, progress_line, with_tables
+
+
+@click.command(cls=WithOptions)
+@click.argument("run", type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="Write the thresholds of one --metric for `score --thresholds`: .json, .csv or .parquet.",
+)  # fmt: skip
+@click.option(
+    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
+    default="table", help="How to print them.",
+)  # fmt: skip
+@with_tables
+def thresholds(
+    run: str,
+    ground_truths: str | None,
+    output: str | None,
+    form: str,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """Find the score thresholds that serve best, of each label and of all together.
+
+    RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
+    that holds both sides. --metric names the rules: ThresholdAtMaxF, ThresholdAtPrecision,
+    ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError;
+    all unless given. What a threshold gives on data it was not chosen on stands beside.
+
+    \b
+    Example:
+      evalengine thresholds preds.parquet gts.parquet --metric ThresholdAtMaxF -o best.json
+      evalengine score preds.parquet gts.parquet --thresholds best.json
+    """
+    given = arguments(storage, datums, labels, fields)
+    if output is not None and len(given["options"].metrics or ()) != 1:
+        raise click.UsageError("--output is of one rule: name it with --metric.")
+    with progress_line() as progress:
+        from ..finding_thresholds import find_thresholds
+
+        found = find_thresholds(run, ground_truths, progress=progress, **given)
+    from ..report.found_thresholds import show
+    from ..schemas.wording import in_shell
+
+    notes = [in_shell(note) for note in found.said]
+    show(found, form, sys.stdout, notes)
+    if form not in ("table", "markdown"):
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+    if output is not None:
+        click.echo(f"{output}: {found.save(output)} thresholds", err=True)

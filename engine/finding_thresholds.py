@@ -1,0 +1,283 @@
+"""From a run to the score thresholds that serve best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from . import scoring
+from .analysis.threshold_table import FoundThresholds
+from .held_runs import card_of, is_scored, keyed, refuse_tables, tallied_of
+from .metrics.aims import aims_of
+from .metrics.thresholds import RULES, Reached, Rule
+from .plan import planner
+from .plan.planner import Plan
+from .plan.summary import Tallied
+from .progress import heard, silent
+from .schemas.errors import OptionError, ResultError
+from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from .schemas.option_values import make_options
+from .schemas.options import Options
+from .schemas.wording import option
+from .scorecard.card import Scorecard
+from .statistics.threshold_search import RATES, Found, Searched, search
+from .tally.datums import Labels, keys_as_labels
+
+if TYPE_CHECKING:
+    from .schemas.named import Named
+
+Array = np.ndarray[Any, Any]
+
+DRAWS = 200
+_COUNTS = ("tp", "fp", "fn", "tn")
+_AIMS = ("target_precision", "target_recall", "target_fpr", "false_positive_cost", "miss_cost")
+_SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
+"""Options that may be other than those of the run."""
+
+
+@heard
+def find_thresholds(
+    run: Any,
+    ground_truths: Any = None,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: scoring.Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundThresholds:
+    """Find the score thresholds that serve best, of each label and of all labels together.
+
+    Each threshold is told with its counts and rates, their intervals, and what holding to it gives
+    on data that it was not chosen on: the rule chooses on one half of the datums, told apart by a
+    hash of their ids, and is counted on the other, both ways.
+
+    Args:
+        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+            them.
+        ground_truths: of predictions that are not scored yet.
+        datums: table of all datums, of predictions that are not scored yet.
+        labels: table or list of declared classes, likewise.
+        options: options to start from; those named here win.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows what the run is at; or called with the name of each step.
+        **named: any field of :class:`evalengine.Options`; ``metrics`` names the rules (all that the
+            task has unless given), ``draws`` is 200 and ``intervals`` 0.95 unless given, ``seed``
+            is of the draws and of the halves.
+
+    Returns:
+        :class:`evalengine.analysis.threshold_table.FoundThresholds`, whose ``frame`` has a row a
+        rule and label, and whose ``save`` writes the file that ``thresholds`` of :func:`score`
+        takes.
+
+    Raises:
+        OptionError: metrics that choose no threshold, a task without scores.
+        ResultError: a saved run without what this needs.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_thresholds("runs/monday", metrics="ThresholdAtMaxF")  # doctest: +SKIP
+    """
+    chosen = make_options(options, **named)
+    tell = progress if callable(progress) else silent
+    asked = _asked(chosen)
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, datums=datums, labels=labels)
+        card = card_of(run, None, chosen, None, None, None)
+        tallied = _as_asked(keyed(tallied_of("the run", card), asked.cluster), card, chosen)
+        tell("choosing thresholds")
+        return _found(tallied, tallied.plan.options.replace(metrics=chosen.metrics), asked)
+    made: list[FoundThresholds] = []
+    plain = chosen.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(_AIMS))
+
+    def look(plan: Plan, tallies: Any, threads: Any) -> None:
+        tell("choosing thresholds")
+        made.append(_found(Tallied(plan, tallies, threads), chosen, asked))
+
+    tell("scoring")
+    card = scoring.run(
+        run,
+        ground_truths,
+        plain.replace(metrics=chosen.metrics or (RULES[0].metric,)),
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        looked=look,
+    )
+    found = made[0]
+    found.said = (*card.notes, *found.said)
+    return found
+
+
+def _asked(options: Options) -> Wanted:
+    options = options if options.drawn else options.replace(intervals=LEVEL)
+    asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
+    assert asked is not None
+    if asked.method not in (None, "percentile"):
+        raise OptionError(
+            f"{option('method', asked.method)}: intervals of thresholds are made by percentiles;"
+            " leave it out."
+        )
+    return asked
+
+
+def _rules(task: str, options: Options) -> list[Rule]:
+    """The rules that metrics name; all that the task has unless some are named.
+
+    Raises:
+        OptionError: metrics that choose no threshold, or a task whose rows have no scores.
+    """
+    from .metrics import all_metrics, asked
+
+    own = all_metrics(task)
+    rules = {rule.metric: rule for rule in RULES if rule.metric in own}
+    if not rules:
+        raise OptionError(f"{option('task', task)}: nothing in {task} is decided by a threshold.")
+    named = [asked(task, name)[0].name for name in options.metrics or rules]
+    if wrong := [name for name in named if name not in rules]:
+        raise OptionError(
+            f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}."
+        )
+    return [rules[name] for name in named]
+
+
+def _as_asked(tallied: Tallied, card: Scorecard, options: Options) -> Tallied:
+    """A scored run, with the settings that are asked for now."""
+    given = {name: getattr(options, name) for name in _SETTABLE}
+    changed = card.options.replace(
+        **{name: value for name, value in given.items() if value is not None}
+    )
+    plan = planner.make_plan(changed, card.task)
+    return msgspec.structs.replace(tallied, plan=plan)
+
+
+def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
+    """What there is to find in a run, datums with keys; options name the rules and their aims."""
+    plan, tallies = tallied.plan, tallied.tallies
+    rules = _rules(plan.task, options)
+    aims = aims_of(options, getattr(plan.settings, "beta", None))
+    assert plan.does.curve is not None
+    try:
+        levels = search(plan, tallies, tallied.threads, rules, aims, asked)
+    except KeyError as error:
+        raise ResultError(
+            f"{error.args[0]} in this run: score the tables with"
+            f" {option('pr_curve_iou_threshold', plan.settings.pr_curve_iou_threshold)}."
+        ) from None
+    names = tallies.labels, keys_as_labels(tallies.labels)
+    frames = [
+        _rows(rule, i, level, labels, None if labels is names[0] else "micro", plan, aims)
+        for i, rule in enumerate(rules)
+        for level, labels in zip(levels, names, strict=True)
+    ]
+    frame = pl.concat([one for one in frames if one.height] or frames[:1])
+    return FoundThresholds(
+        frame,
+        metrics=[rule.metric for rule in rules],
+        beta=aims.beta,
+        level=asked.level,
+        iou_threshold=getattr(plan.settings, "pr_curve_iou_threshold", None),
+        n=len(tallies.datums),
+        notes=_notes(tallies, asked, frame),
+    )
+
+
+def _notes(tallies: Any, asked: Wanted, frame: pl.DataFrame) -> list[str]:
+    said = [
+        "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
+        f" other, both ways, halves by a hash of datum ids and {option('seed', asked.seed)}; fewer"
+        " datums choose worse, so they err on the low side."
+    ]
+    if tallies.datums.keys is None:
+        said.append(
+            "no intervals: scores of a run in bounded memory lie in files, in one order for all"
+            " draws."
+        )
+    elif (clusters := np.unique(tallies.datums.keys).size) < FEW_CLUSTERS:
+        said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+    broken = frame.filter(~pl.col("kept"))
+    if broken.height:
+        said.append(
+            f"{broken.height} of {frame['kept'].count()} thresholds do not keep held out what they"
+            " are held to; see the column kept."
+        )
+    return said
+
+
+def _rows(
+    rule: Rule,
+    place: int,
+    level: Searched,
+    labels: Labels,
+    average: str | None,
+    plan: Plan,
+    aims: Any,
+) -> pl.DataFrame:
+    """Rows of one rule at one level."""
+    from .tally.cells import parameters
+
+    one: Found = level.found[place]
+    here, held = one.here, one.held_out
+    none = np.full(level.shown.size, np.nan)
+    columns: dict[str, Array] = {"threshold": one.threshold}
+    columns["lower"], columns["upper"] = _ends(one, "threshold", none)
+    columns |= {name: getattr(here, name) for name in _COUNTS}
+    for name in RATES:
+        columns[name] = getattr(here, name)
+        columns[f"{name}_lower"], columns[f"{name}_upper"] = _ends(one, name, none)
+    columns["cost"] = here.cost
+    told = (*_COUNTS, *RATES, "cost")
+    columns |= {f"held_out_{name}": getattr(held, name) for name in told}
+    columns["flattery"] = _flattery(rule, here, held)
+    kept: list[bool | None] = [None] * none.size
+    if rule.holds is not None:
+        name, aim, least = rule.holds
+        value, limit = getattr(held, name), getattr(aims, aim)
+        keeps = value >= limit if least else value <= limit
+        known = ~np.isnan(value)
+        kept = [bool(k) if there else None for k, there in zip(keeps, known, strict=True)]
+    lacks = {"positives": "no ground truth", "negatives": "no negative datum"}
+    missing = {
+        "positives": level.positives <= 0,
+        "negatives": np.nan_to_num(here.tn + here.fp, nan=1.0) <= 0,
+    }
+    why = np.full(none.size, "no threshold reaches it", object)
+    if rule.lacking:
+        why[missing[rule.lacking]] = lacks[rule.lacking]
+    why[one.unscored] = "no scored row"
+    why[~np.isnan(one.threshold)] = None
+    named = labels.frame.select("label_key", "label_value")
+    own = {"label_value": pl.Series(named["label_value"])} if average is None else {
+        "label_value": pl.Series([None] * none.size, dtype=pl.String)
+    }  # fmt: skip
+    frame = pl.DataFrame(
+        {
+            "metric": [rule.metric] * none.size,
+            "parameters": parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)}),
+            "label_key": named["label_key"],
+            **own,
+            "average": pl.Series([average] * none.size, dtype=pl.String),
+            **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
+            "kept": pl.Series(kept, dtype=pl.Boolean),
+            "reason": pl.Series(why.tolist(), dtype=pl.String),
+        }
+    ).with_columns(pl.col(*columns).fill_nan(None))
+    return frame.filter(pl.Series(level.shown))
+
+
+def _ends(one: Found, name: str, none: Array) -> tuple[Array, Array]:
+    if one.intervals is None:
+        return none, none
+    low, high = one.intervals[name]
+    return low, high
+
+
+def _flattery(rule: Rule, here: Reached, held: Reached) -> Array:
+    """By how much what a rule serves looks better here than held out."""
+    gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
+    return -gap if rule.serves == "cost" else gap

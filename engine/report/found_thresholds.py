@@ -1,0 +1,70 @@
+"""Score thresholds as text, Markdown, HTML, or rows for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from ..ingest.problems import count_of
+from ..schemas.asked import in_name
+from .found_rows import html_of, interval, markdown_of, show_found, text_of
+from .summary import UNDEFINED, number, plain
+
+if TYPE_CHECKING:
+    from ..analysis.threshold_table import FoundThresholds
+
+
+def heading(found: FoundThresholds) -> str:
+    """What was looked at, in a sentence."""
+    at = "" if found.iou_threshold is None else f" at IoU {found.iou_threshold:g}"
+    return f"{count_of(len(found), 'threshold')} of {count_of(found.n, 'datum')}{at}"
+
+
+def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
+    f = f"F{in_name(found.beta)}"
+    header = ["rule", "label", "threshold", f"{100 * found.level:g} % interval", "tp", "fp", "fn",
+              "precision", "recall", f, "held out: precision", "recall", f]  # fmt: skip
+    names = ("tp", "fp", "fn")
+    rates = ("precision", "recall", "f", "held_out_precision", "held_out_recall", "held_out_f")
+    rows = [
+        [
+            row["metric"],
+            _label(row),
+            UNDEFINED if row["threshold"] is None else number(row["threshold"]),
+            interval(row["lower"], row["upper"]),
+            *(UNDEFINED if row[name] is None else f"{row[name]:,g}" for name in names),
+            *(UNDEFINED if row[name] is None else number(row[name]) for name in rates),
+        ]
+        for row in found.frame.iter_rows(named=True)
+    ]
+    return header, rows
+
+
+def _label(row: dict[str, Any]) -> str:
+    return plain("(all)" if row["average"] is not None else str(row["label_value"]))
+
+
+def as_text(found: FoundThresholds, notes: Sequence[str] | None = None) -> str:
+    """For the prompt and the shell.
+
+    Args:
+        found: what to show.
+        notes: as the reader's surface writes them; as Python does unless given.
+    """
+    return text_of(heading(found), *_table(found), found.notes if notes is None else notes)
+
+
+def as_markdown(found: FoundThresholds) -> str:
+    """For pull requests and pages."""
+    return markdown_of(heading(found), *_table(found), found.notes)
+
+
+def as_html(found: FoundThresholds) -> str:
+    """For notebooks."""
+    return html_of(heading(found), *_table(found), found.notes)
+
+
+def show(found: FoundThresholds, form: str, out: IO[str], notes: Sequence[str]) -> None:
+    """Write thresholds to a text stream, in one of :data:`~.found_rows.FORMATS`."""
+    show_found(found, form, out, partial(as_text, notes=notes), as_markdown, name="thresholds")

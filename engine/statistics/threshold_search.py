@@ -1,0 +1,186 @@
+"""Score thresholds of a run: chosen, with intervals, and held to on data they were not chosen on.
+
+A threshold that is judged on the rows it was chosen on looks better than it is. So each rule also
+chooses on one half of the datums, told apart by a hash of their ids, and what it chose is counted
+on the other half; both halves together make the held-out numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..executors import Threads
+from ..metrics.aims import Aims
+from ..metrics.thresholds import Chosen, Curve, Reached, Rule, reached, walk
+from ..plan.planner import Plan
+from ..schemas.intervals import LEAST_DRAWS, Wanted
+from ..tally.draws import Draws
+from .intervals import METHODS, Sample
+
+Array = np.ndarray[Any, Any]
+
+RATES = ("precision", "recall", "fpr", "f")
+"""What is told of a threshold with an interval, beside the threshold itself."""
+
+_BLOCK = 16  # draws whose weights are made together
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a rule found in every label, or in all labels of a key as one; arrays [s].
+
+    Attributes:
+        threshold: NaN for none.
+        unscored: bool, whether there was nothing to choose from.
+        here: what the threshold reaches on the datums it was chosen on.
+        held_out: what thresholds that were chosen on either half reach on the other.
+        intervals: of ``threshold`` (chosen anew in every draw) and of :data:`RATES` (at the
+            threshold that was chosen): low and high ends, [2, s] each; None without draws.
+    """
+
+    threshold: Array
+    unscored: Array
+    here: Reached
+    held_out: Reached
+    intervals: dict[str, Array] | None
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """What was found at one level.
+
+    Attributes:
+        shown: bool [s], what makes rows.
+        positives: float64 [s].
+        found: of every rule.
+    """
+
+    shown: Array
+    positives: Array
+    found: list[Found]
+
+
+def search(
+    plan: Plan, tallies: Any, threads: Threads, rules: Sequence[Rule], aims: Aims, asked: Wanted
+) -> tuple[Searched, Searched]:
+    """Choose thresholds by every rule.
+
+    Args:
+        plan: what was tallied; its settings say at which IoU.
+        tallies: the task's, datums with keys.
+        threads: draws are computed side by side.
+        rules: how to choose.
+        aims: what they are held to.
+        asked: level, draws and seed.
+
+    Returns:
+        of every label; of all labels of a key as one.
+    """
+    does, settings = plan.does, plan.settings
+    assert does.curve is not None
+    whole = does.view(tallies, settings, threads=threads)
+    group = tallies.datums.halves(asked.seed)
+    halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
+    curves = [does.curve(whole, settings, pooled=pooled) for pooled in (False, True)]
+    chosen = [walk(curve, rules, aims)[0] for curve in curves]
+    held = [
+        _held_out(does.curve(halves, settings, pooled=pooled), rules, aims, curves[pooled])
+        for pooled in (False, True)
+    ]
+    drawn = None
+    if tallies.datums.keys is not None:
+        drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
+    made = []
+    for level, curve in enumerate(curves):
+        found = []
+        for r, one in enumerate(chosen[level]):
+            here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
+            ends = None
+            if drawn is not None:
+                points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
+                ends = {
+                    name: _interval(drawn[level][:, r, i], point, asked)
+                    for i, (name, point) in enumerate(points.items())
+                }
+            found.append(Found(one.threshold, one.unscored, here, held[level][r], ends))
+        made.append(Searched(curve.shown(), curve.positives, found))
+    return made[0], made[1]
+
+
+def _held_out(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
+    """What thresholds of either half reach on the other, both together; NaN where one has none.
+
+    Args:
+        curve: of the halves, those of the first before those of the second.
+        rules: how to choose.
+        aims: what they are held to.
+        whole: the curve of all datums.
+    """
+    chosen, _ = walk(curve, rules, aims)
+    others = [np.roll(one.threshold, one.threshold.size // 2) for one in chosen]
+    _, counted = walk(curve, [], aims, others)
+    made = []
+    for tp, fp in counted:
+        true, false = (one.reshape(2, -1).sum(axis=0) for one in (tp, fp))
+        made.append(reached(true, false, whole.positives, whole.negatives, aims))
+    return made
+
+
+def _drawn(
+    plan: Plan,
+    tallies: Any,
+    whole: Any,
+    threads: Threads,
+    rules: Sequence[Rule],
+    aims: Aims,
+    asked: Wanted,
+    chosen: list[list[Chosen]],
+) -> list[Array]:
+    """Threshold and rates in every draw, float64 [draws, rules, 1 + rates, s] of each level."""
+    does, settings = plan.does, plan.settings
+    fixed = [[one.threshold for one in level] for level in chosen]
+    shape = asked.draws, len(rules), 1 + len(RATES)
+    out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
+
+    def block(first: int) -> None:
+        last = min(first + _BLOCK, asked.draws)
+        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
+        for d in range(first, last):
+            assert does.one_draw is not None
+            view = does.one_draw(whole, weights[:, d - first].astype(np.int64))
+            for level, at in enumerate(fixed):
+                assert does.curve is not None
+                curve = does.curve(view, settings, pooled=bool(level))
+                anew, counted = walk(curve, rules, aims, at)
+                for r, (one, (tp, fp)) in enumerate(zip(anew, counted, strict=True)):
+                    rates = reached(tp, fp, curve.positives, curve.negatives, aims)
+                    out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
+
+    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+    return out
+
+
+def _interval(drawn: Array, point: Array, asked: Wanted) -> Array:
+    """Ends of the interval by percentiles, float64 [2, s].
+
+    NaN where there is no number, or where too few draws have one, as of every other number.
+    """
+    many = (~np.isnan(drawn)).sum(axis=0)
+    none = np.full(point.size, np.nan)
+    found = METHODS["percentile"].make(
+        Sample(
+            point=point,
+            level=asked.level,
+            range=(-np.inf, np.inf),
+            drawn=drawn,
+            left_out=np.zeros((0, point.size)),
+            trials=none,
+            variance=none,
+        )
+    )
+    ends = np.stack([found.lower, found.upper])
+    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
+    return ends

@@ -1,0 +1,88 @@
+"""Score thresholds that serve best at one IoU threshold, and what they reach."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.label_averages import UNREACHED
+from ....metrics.registry import Metric
+from ....metrics.thresholds import RULES, Curve, Rule, reached, walk
+from ....schemas.asked import in_name
+from ....tally.cells import Cells, parameters
+from ....tally.ranked_view import RankedView
+from .averages import NO_TRUTH, present, sum_by_key
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_NO_SCORE = "no prediction that counts"
+
+
+def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> Curve:
+    """The points of every (group, label), or of all labels of a key as one."""
+    at = settings.pr_curve_iou_threshold
+    sought = view.sought(at, pooled=pooled)
+
+    def shown() -> Array:
+        here = present(view)
+        return (sum_by_key(view, here) > 1 if pooled else here).ravel()
+
+    return Curve(partial(view.point_blocks, at, pooled=pooled), sought, None, shown)
+
+
+def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
+    """The threshold that a rule chooses among the points of every label, and what it reaches."""
+    curve = curve_of(view, settings)
+    (best,), _ = walk(curve, [rule], settings.aims)
+    at = reached(best.tp, best.fp, curve.positives, curve.negatives, settings.aims)
+    keep = curve.shown().reshape(view.n_groups, -1)
+    sought = curve.positives.reshape(keep.shape)
+    why = np.full(keep.shape, UNREACHED, dtype=object)
+    if rule.lacking:
+        why[sought == 0] = NO_TRUTH
+    why[best.unscored.reshape(keep.shape)] = _NO_SCORE
+    why[~np.isnan(best.threshold).reshape(keep.shape)] = NO_TRUTH
+    named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
+             f"f{in_name(settings.aims.beta)}": at.f}  # fmt: skip
+    told = {name: getattr(settings.aims, name) for name in rule.params or ("beta",)}
+    return [
+        Cells(
+            axes=("group", "label"),
+            shape=keep.shape,
+            keep=keep,
+            columns={
+                "value": value.reshape(keep.shape),
+                "statistic": statistic,
+                "support": sought,
+                "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
+                "area": settings.areas[0][0],
+                "max_detections": settings.cap,
+                "parameters": parameters(**told),
+            },
+            reason=why,
+        )
+        for statistic, value in named.items()
+    ]
+
+
+def _threshold_metric(rule: Rule) -> Metric:
+    return Metric(
+        name=rule.metric,
+        task="detection",
+        frame="metrics",
+        needs=("pr_curve_iou_threshold",),
+        params=("pr_curve_iou_threshold", *rule.params, "beta"),
+        range=(-np.inf, np.inf),
+        better="neither",
+        definition=f"{rule.definition[:-1]}; per label at pr_curve_iou_threshold.",
+        source=rule.source,
+        compute=partial(_best, rule=rule),
+    )
+
+
+METRICS = tuple(_threshold_metric(rule) for rule in RULES if not rule.negatives)

@@ -1,0 +1,301 @@
+"""Chosen score thresholds, against every distinct score tried one by one.
+
+What a threshold reaches is told by ``PrecisionRecallCurve``, whose counts come another way (a
+histogram by threshold); rules are tried in Python. Held-out numbers are those of runs over half of
+the datums each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from merging.parts import Case
+from merging.test_parts import CASES
+from partitions.cases import in_buckets, next_seed, written
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+from evalengine.tally.datums import half_of
+from evalengine.tasks.encoding import draw_keys
+
+AIMS: dict[str, Any] = {
+    "target_precision": 0.5, "target_recall": 0.4, "target_fpr": 0.3, "beta": 0.5,
+    "false_positive_cost": 1.0, "miss_cost": 2.0,
+}  # fmt: skip
+
+
+class Point(NamedTuple):
+    """What a threshold reaches."""
+
+    threshold: float
+    tp: float
+    fp: float
+    fn: float
+    tn: float | None
+
+    @property
+    def f(self) -> float:
+        bottom = 1.25 * self.tp + 0.25 * self.fn + self.fp
+        return 1.25 * self.tp / bottom if bottom else math.nan
+
+    @property
+    def precision(self) -> float:
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else math.nan
+
+    @property
+    def recall(self) -> float:
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else math.nan
+
+    @property
+    def fpr(self) -> float:
+        assert self.tn is not None
+        return self.fp / (self.fp + self.tn) if self.fp + self.tn else math.nan
+
+
+def best(points: list[Point], merit: Callable[[Point], float]) -> Point | None:
+    """The highest threshold of those with the largest merit."""
+    fit = [point for point in points if not math.isnan(merit(point))]
+    return max(fit, key=lambda point: (merit(point), point.threshold), default=None)
+
+
+def _cheapest(points: list[Point]) -> Point | None:
+    found = best(points, lambda p: -(p.fp + 2 * p.fn))
+    if found is None:
+        return None
+    total = found.tp + found.fn
+    if 2 * total <= found.fp + 2 * found.fn:
+        top = max(point.threshold for point in points)
+        negatives = None if found.tn is None else found.fp + found.tn
+        return Point(float(np.nextafter(np.float32(top), np.inf)), 0.0, 0.0, total, negatives)
+    return found
+
+
+def _equal(point: Point) -> float:
+    if point.tn is not None:
+        return -abs(point.fpr - (1 - point.recall))
+    return -abs(point.fp - point.fn) if point.tp else math.nan
+
+
+TRIED: dict[str, Callable[[list[Point]], Point | None]] = {
+    "ThresholdAtMaxF": lambda points: best(points, lambda p: p.f),
+    "ThresholdAtPrecision": lambda points: min(
+        (p for p in points if p.precision >= 0.5), default=None
+    ),
+    "ThresholdAtRecall": lambda points: max((p for p in points if p.recall >= 0.4), default=None),
+    "ThresholdAtFPR": lambda points: min(
+        (p for p in points if p.tn is not None and p.fpr <= 0.3), default=None
+    ),
+    "ThresholdAtCost": _cheapest,
+    "ThresholdAtEqualError": lambda points: best(points, _equal),
+}
+
+
+def plain(name: str, seed: int) -> Case:
+    """A case with the options that change what hits.
+
+    Datums without truth are left out: their scores are false positives to the curve alone.
+    """
+    case = CASES[name][1](seed)
+    if name == "classification":
+        known = [one for one in ("datum_id", "label_key") if one in case.sides[1].columns]
+        scored = case.sides[0].join(case.sides[1].select(known), on=known, how="semi")
+        case = Case((scored, case.sides[1]), case.options, case.datum, case.tables)
+    sides = tuple(side.drop("weight", strict=False) for side in case.sides)
+    kept = {"dialect", "iou_type", "keypoint_sigmas", "max_detections", "multilabel", "area_ranges"}
+    return Case(
+        sides, {k: v for k, v in case.options.items() if k in kept}, case.datum, case.tables
+    )
+
+
+def scores_of(case: Case) -> list[float]:
+    """All distinct scores."""
+    side = case.sides[0]
+    columns = [one for one in side.columns if one == "score" or one.startswith("p_")]
+    found = pl.concat([side[one].cast(pl.Float64).rename("s") for one in columns]).drop_nulls()
+    return found.unique().sort().to_list()
+
+
+Curves = dict[tuple[Any, ...], list[Point]]
+
+
+def curves_of(case: Case, task: str, thresholds: list[float]) -> Curves:
+    """Every label's points at given thresholds, and under None those of its key."""
+    frame = ee.score(
+        *case.sides, task=task, **case.options, **case.tables, metrics=["PrecisionRecallCurve"],
+        score_thresholds=thresholds,
+    ).curves  # fmt: skip
+    if "area" in frame.columns:
+        frame = frame.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
+    found: Curves = {}
+    for row in frame.filter(pl.col("slice").is_null()).iter_rows(named=True):
+        tn = row.get("tn")
+        point = Point(row["score_threshold"], row["tp"], row["fp"], row["fn"], tn)
+        found.setdefault((row["label_key"], row["label_value"]), []).append(point)
+    return {label: _steps(points) for label, points in found.items()}
+
+
+def _steps(points: list[Point]) -> list[Point]:
+    """Those at which something is counted that was not above."""
+    points = sorted(points, reverse=True)
+    above = [(0, 0), *((point.tp, point.fp) for point in points)]
+    return [p for p, before in zip(points, above, strict=False) if (p.tp, p.fp) != before]
+
+
+def halves_of(case: Case, seed: int) -> list[Case]:
+    """The tables of either half of the datums."""
+    made = []
+    for half in (False, True):
+
+        def kept(table: Any, half: bool = half) -> Any:
+            if isinstance(table, list) or case.datum not in table.columns:
+                return table
+            ids = table[case.datum].unique()
+            keys = draw_keys(ids, pl.DataFrame(), None)
+            mine = ids.filter(pl.Series(half_of(keys, seed) == half)).implode()
+            return table.filter(pl.col(case.datum).is_in(mine))
+
+        tables = {name: kept(table) for name, table in case.tables.items()}
+        made.append(Case(tuple(map(kept, case.sides)), case.options, case.datum, tables))
+    return made
+
+
+def reaching(points: list[Point], threshold: float) -> Point | None:
+    return min((point for point in points if point.threshold >= threshold), default=None)
+
+
+def check(name: str, seed: int) -> None:
+    case = plain(name, seed)
+    task = CASES[name][0]
+    found = ee.find_thresholds(
+        *case.sides, task=task, **case.options, **case.tables, **AIMS, draws=20, seed=seed
+    )
+    scores = scores_of(case)
+    curves = curves_of(case, task, scores)
+    rows = {
+        (row["metric"], row["label_key"], row["label_value"]): row
+        for row in found.frame.iter_rows(named=True)
+        if row["average"] is None
+    }
+    assert rows
+    halves = [curves_of(half, task, scores) for half in halves_of(case, seed)]
+    for (metric, *label), row in rows.items():
+        points = curves.get(tuple(label), [])
+        seen = row["reason"] != "no scored row"
+        expected = TRIED[metric](points) if seen else None
+        told = (seed, metric, label)
+        if expected is None:
+            assert row["threshold"] is None, told
+            continue
+        if row["threshold"] != expected.threshold:
+            # Scores of datums that do not count make points that are no other ones.
+            same = reaching(points, row["threshold"])
+            assert same is not None, told
+            assert same[1:] == expected[1:], told
+        ours = row["tp"], row["fp"], row["fn"]
+        assert ours == expected[1:4], told
+        assert row["tn"] is None or row["tn"] == expected.tn, told
+        chosen = [TRIED[metric](half.get(tuple(label), [])) for half in halves]
+        if None in chosen or row["held_out_tp"] is None:
+            continue
+        counts = np.zeros(2)
+        for point, other in zip(chosen, reversed(halves), strict=True):
+            assert point is not None
+            there = reaching(other.get(tuple(label), []), point.threshold)
+            counts += (0, 0) if there is None else (there.tp, there.fp)
+        assert (row["held_out_tp"], row["held_out_fp"]) == tuple(counts), told
+
+
+@pytest.mark.parametrize("name", ["detection", "keypoints", "classification"])
+def test_every_score_is_tried(name: str) -> None:
+    check(name, 0)
+
+
+def asked(case: Case, task: str, *sides: Any, **how: Any) -> Any:
+    given = {**case.options, **case.tables, **AIMS, "draws": 20}
+    return ee.find_thresholds(*(sides or case.sides), task=task, **given, **how)
+
+
+@pytest.mark.parametrize("name", ["detection", "classification"])
+def test_of_buckets(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs through files choose the same; intervals of sorted scores need all rows in memory."""
+    case, task = plain(name, next_seed()), CASES[name][0]
+    sides = written(case, tmp_path, files=2)
+    whole = asked(case, task, *sides)
+    in_buckets(monkeypatch)
+    bounded = asked(case, task, *sides, memory_limit="1GB", scratch=str(tmp_path / "s"))
+    one, other = whole.frame, bounded.frame
+    if name == "classification":
+        ends = [c for c in one.columns if c.endswith(("lower", "upper"))]
+        assert other.select(pl.col(ends).is_null().all()).row(0) == (True,) * len(ends)
+        assert any("no intervals" in note for note in bounded.notes)
+        one, other = one.drop(ends), other.drop(ends)
+    assert_frame_equal(one, other, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["detection", "classification"])
+def test_of_saved_runs(name: str, tmp_path: Path) -> None:
+    case, task = plain(name, 3), CASES[name][0]
+    whole = asked(case, task)
+    ee.score(*case.sides, task=task, **case.options, **case.tables).save(tmp_path / "run")
+    loaded = ee.find_thresholds(tmp_path / "run", **AIMS, draws=20)
+    assert_frame_equal(whole.frame, loaded.frame, check_exact=True)
+
+
+def test_intervals_are_of_weighted_datums() -> None:
+    """Of a draw: the threshold chosen anew, and rates at the one that was chosen of all."""
+    case = plain("detection", 1)
+    found = asked(case, "detection", metrics=["ThresholdAtMaxF"]).frame
+    card = ee.score(
+        *case.sides, **case.options, **case.tables, metrics=["ThresholdAtMaxF"], beta=0.5,
+        intervals=0.95, draws=20, method="percentile",
+    ).metrics  # fmt: skip
+    own = card.filter(pl.col("statistic") == "threshold", pl.col("slice").is_null())
+    rows = found.filter(pl.col("average").is_null()).join(own, on="label_value", how="inner")
+    assert rows.height
+    for side in ("lower", "upper"):
+        np.testing.assert_array_equal(rows[side], rows[f"{side}_right"])
+    inside = found.filter(pl.col("precision_lower").is_not_null())
+    assert (inside["precision_lower"] <= inside["precision_upper"]).all()
+
+
+def test_a_sure_threshold_keeps_its_aim_and_an_overfitted_one_does_not() -> None:
+    """Of noise, precision at least 0.9 is reached by luck alone, and not held out."""
+    rng = np.random.default_rng(0)
+    noise = pl.DataFrame({"actual": rng.random(400) < 0.5, "score": rng.random(400)})
+    row = ee.find_thresholds(noise, metrics="ThresholdAtMaxF").frame.row(0, named=True)
+    assert row["flattery"] == pytest.approx(row["f"] - row["held_out_f"])
+    assert row["flattery"] > 0
+    told = noise.with_columns(score=pl.col("score") / 2 + pl.col("actual") / 2)
+    row = ee.find_thresholds(told, metrics="ThresholdAtPrecision").frame.row(0, named=True)
+    assert row["kept"] is True
+    assert row["tp"] == row["held_out_tp"] == noise["actual"].sum()
+
+
+def test_refusals(tmp_path: Path) -> None:
+    table = pl.DataFrame({"actual": [True, False] * 20, "score": np.linspace(0, 1, 40)})
+    with pytest.raises(ee.OptionError, match="chooses no threshold; write one of ThresholdAtMaxF"):
+        ee.find_thresholds(table, metrics=["Accuracy"])
+    ranked = pl.DataFrame({"query_id": [1], "doc_id": [1], "score": [0.5]})
+    of_lists = ee.score(ranked, ranked.drop("score"))
+    with pytest.raises(ee.OptionError, match="nothing in retrieval is decided by a threshold"):
+        ee.find_thresholds(of_lists)
+    with pytest.raises(ee.OptionError, match="method='bca': intervals of thresholds"):
+        ee.find_thresholds(table, method="bca", intervals=0.95)
+    with pytest.raises(ee.OptionError, match="where nothing costs anything"):
+        ee.find_thresholds(table, false_positive_cost=0, miss_cost=0)
+    found = ee.find_thresholds(table)
+    with pytest.raises(ee.OptionError, match="several rules chose thresholds"):
+        found.save(tmp_path / "t.json")
+    with pytest.raises(ee.OptionError, match=r"t\.txt: write a file that ends in \.json"):
+        found.save(tmp_path / "t.txt", "ThresholdAtMaxF")
+    box = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}
+    truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **box})
+    card = ee.score(truth.with_columns(score=0.5), truth, metrics=["Counts"])
+    with pytest.raises(ee.ResultError, match=r"nothing was matched at IoU 0\.61 in this run"):
+        ee.find_thresholds(card, pr_curve_iou_threshold=0.61)
