@@ -12,7 +12,7 @@ import polars as pl
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
 from .held_runs import card_of, is_scored, keyed, refuse_tables, tallied_of
-from .metrics.aims import aims_of
+from .metrics.aims import Aims, aims_of
 from .metrics.thresholds import RULES, Reached, Rule
 from .plan import planner
 from .plan.planner import Plan
@@ -171,7 +171,15 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
         ) from None
     names = tallies.labels, keys_as_labels(tallies.labels)
     frames = [
-        _rows(rule, i, level, labels, None if labels is names[0] else "micro", plan, aims)
+        _rows(
+            rule,
+            i,
+            level,
+            labels,
+            None if labels is names[0] else "micro",
+            tallies.labels.dtype,
+            aims,
+        )
         for i, rule in enumerate(rules)
         for level, labels in zip(levels, names, strict=True)
     ]
@@ -215,10 +223,10 @@ def _rows(
     level: Searched,
     labels: Labels,
     average: str | None,
-    plan: Plan,
-    aims: Any,
+    dtype: pl.DataType,
+    aims: Aims,
 ) -> pl.DataFrame:
-    """Rows of one rule at one level."""
+    """Rows of one rule at one level; labels are of that type."""
     from .tally.cells import parameters
 
     one: Found = level.found[place]
@@ -252,15 +260,14 @@ def _rows(
     why[one.unscored] = "no scored row"
     why[~np.isnan(one.threshold)] = None
     named = labels.frame.select("label_key", "label_value")
-    own = {"label_value": pl.Series(named["label_value"])} if average is None else {
-        "label_value": pl.Series([None] * none.size, dtype=pl.String)
-    }  # fmt: skip
+    if average is not None:
+        named = named.with_columns(pl.lit(None, dtype).alias("label_value"))
     frame = pl.DataFrame(
         {
             "metric": [rule.metric] * none.size,
             "parameters": parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)}),
             "label_key": named["label_key"],
-            **own,
+            "label_value": named["label_value"],
             "average": pl.Series([average] * none.size, dtype=pl.String),
             **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
             "kept": pl.Series(kept, dtype=pl.Boolean),

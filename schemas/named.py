@@ -56,6 +56,7 @@ class Named(TypedDict, total=False):
     target_precision: float | None
     target_recall: float | None
     target_fpr: float | None
+    thresholds: Any
     false_positive_cost: float | None
     miss_cost: float | None
     thin_curves: bool | None

@@ -56,7 +56,7 @@ GROUPS: tuple[Group, ...] = (
     Group("Chosen thresholds", ("beta",), ("detection",)),
     Group(
         "Chosen thresholds",
-        ("target_precision", "target_recall", "false_positive_cost", "miss_cost"),
+        ("thresholds", "target_precision", "target_recall", "false_positive_cost", "miss_cost"),
         ("classification", "detection"),
     ),
     Group(

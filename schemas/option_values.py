@@ -11,6 +11,7 @@ import msgspec
 
 from .embedder import as_embedder
 from .errors import OptionError
+from .label_thresholds import read_thresholds
 from .options import FIELDS, Options, checked_names
 from .wording import option
 
@@ -32,7 +33,7 @@ _TUPLES = {
     "pixel_spacing": float,
 }
 _AS_GIVEN = (
-    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas"
+    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas", "thresholds"
 )  # fmt: skip
 """Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
@@ -64,6 +65,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged["score_columns"] = _as_score_columns(merged["score_columns"])
     if merged.get("stop_words") is not None:
         merged["stop_words"] = _as_stop_words(merged["stop_words"])
+    if merged.get("thresholds") is not None:
+        merged["thresholds"] = read_thresholds(merged["thresholds"])
     if merged.get("keypoint_sigmas") is not None:
         merged["keypoint_sigmas"] = _as_sigmas(merged["keypoint_sigmas"])
     if merged.get("embedder") is not None:

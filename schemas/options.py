@@ -230,6 +230,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     target_fpr: Annotated[float | None, _meta("What ThresholdAtFPR stays below; 0.1.", "0.01")] = (
         None
     )
+    thresholds: Annotated[
+        Any,
+        _meta(
+            "Score from which predictions of each label count: a file that the command thresholds"
+            " wrote, a table of label_value and threshold, or labels and numbers.",
+            "best.json",
+        ),
+    ] = None
     false_positive_cost: Annotated[
         float | None, _meta("Cost of a false positive in ThresholdAtCost; 1.", "5")
     ] = None

@@ -201,6 +201,21 @@ def _sigmas(ctx: click.Context, param: click.Parameter, value: Sequence[str]) ->
     return (found if len(found) > 1 else found[0]) if found else None
 
 
+def _thresholds(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """The path of a file, or ``label=number`` for each."""
+    if len(value) == 1 and "=" not in value[0]:
+        return value[0]
+    pairs = [piece.partition("=") for given in value for piece in separate(given)]
+    try:
+        return {label.strip(): float(number) for label, _, number in pairs} or None
+    except ValueError:
+        raise click.BadParameter(
+            "give a file, or label=number for every label, such as car=0.4,bus=0.3.",
+            ctx=ctx,
+            param=param,
+        ) from None
+
+
 def _sigma(text: str) -> float | str:
     try:
         return float(text)
@@ -231,6 +246,7 @@ _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
     "stop_words": (str, "WORD,...|PATH", _stop_words),
     "keypoint_sigmas": (str, "NAME|NUMBER,...|PATH", _sigmas),
+    "thresholds": (str, "PATH|LABEL=NUMBER,...", _thresholds),
     "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""

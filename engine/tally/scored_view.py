@@ -45,7 +45,8 @@ class ScoredView(UnitClasses):
         labels: what label codes stand for.
         declared: bool [l], labels that the user declared, or None where none were.
         order: int32 [l], place of each label among the declared ones, -1 for others; or None.
-        decision: score from which a label counts as predicted, where no argmax decides.
+        decision: score from which a label counts as predicted, where no argmax decides; float64
+            [label] where labels differ.
         **grouping: see :class:`View`.
     """
 
@@ -57,7 +58,7 @@ class ScoredView(UnitClasses):
         *,
         declared: Array | None = None,
         order: Array | None = None,
-        decision: float = 0.5,
+        decision: float | Array = 0.5,
         **grouping: Any,
     ) -> None:
         super().__init__(units, scored, labels, **grouping)
@@ -91,6 +92,13 @@ class ScoredView(UnitClasses):
         )
 
     @property
+    def limits(self) -> Array:
+        """The score from which each label counts as predicted, float64 [label]."""
+        assert self.scored is not None
+        given = np.broadcast_to(np.asarray(self.decision, np.float64), len(self.labels))
+        return np.array([self.scored.comparable(float(one)) for one in given])
+
+    @property
     def has_scores(self) -> bool:
         """Whether anything was scored, so that labels can be ranked."""
         return self.scored is not None and self.scored.ranked
@@ -105,7 +113,9 @@ class ScoredView(UnitClasses):
             predicted = (units.hard >= 0).astype(np.float64)
             right = ((units.hard == units.truth) & (units.hard >= 0)).astype(np.float64)
             return right, predicted, actual
-        rows = np.flatnonzero(scored.score >= scored.comparable(self.decision))
+        limits = self.limits
+        label = scored.only if scored.label_codes is None else scored.label_codes
+        rows = np.flatnonzero(scored.score >= limits[label])
         unit = rows if scored.unit_codes is None else scored.unit_codes[rows]
         n = len(units)
         predicted = np.bincount(unit, minlength=n).astype(np.float64)
@@ -128,7 +138,10 @@ class ScoredView(UnitClasses):
     def hard(self) -> HardCounts:
         """Counts of the hard predictions; of labels at the decision threshold without any."""
         if self.units.hard is None:
-            hits, others, strays = (r[:, :, 0] for r in self.reached((self.decision,)))
+            at, of_label = np.unique(self.decision, return_inverse=True)
+            place = np.broadcast_to(of_label.ravel(), len(self.labels))
+            each = np.arange(len(self.labels))
+            hits, others, strays = (r[:, each, place] for r in self.reached(tuple(at.tolist())))
             wrong = others + strays
             actual = self.positives
             return HardCounts(

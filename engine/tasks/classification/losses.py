@@ -17,6 +17,7 @@ from ...metrics import Metric
 from ...tally.units import Units
 from ..contents import called
 from ..task import Cuts, Losses
+from .deciding import decision_of
 from .settings import Settings
 from .tallies import Tallies
 
@@ -45,7 +46,10 @@ def _of_several(tallies: Tallies, settings: Settings) -> Losses | str:
     scored, units, n = tallies.scored, tallies.units, len(tallies.datums)
     if scored is None:
         return "labels have no scores"
-    rows = scored.score >= scored.comparable(settings.decision_threshold)
+    limits = np.broadcast_to(
+        decision_of(settings, tallies.labels, single=scored.single), len(tallies.labels)
+    )
+    rows = scored.score >= limits[scored.only if scored.label_codes is None else scored.label_codes]
     rows &= scored.outcome != STRAY
     unit = np.arange(rows.size) if scored.unit_codes is None else scored.unit_codes
     hits, predicted = (
@@ -158,8 +162,10 @@ def _scores(tallies: Tallies, settings: Settings) -> Array | None:
     score[slice(None) if scored.unit_codes is None else scored.unit_codes] = scored.score
     positive = units.hard == scored.only
     if score.size and (score.min() < 0 or score.max() > 1):
-        limit = scored.comparable(settings.decision_threshold)
-        return np.where(positive, score - limit, limit - score)
+        decided = decision_of(settings, tallies.labels, single=scored.single)
+        limit = np.broadcast_to(decided, len(tallies.labels))[scored.only]
+        apart: Array = np.where(positive, score - limit, limit - score)
+        return apart
     return np.where(positive, score, 1 - score)
 
 

@@ -11,6 +11,7 @@ from ...dialects import Dialect
 from ...metrics.aims import Aims, aims_of
 from ...schemas.asked import in_name
 from ...schemas.errors import OptionError, unknown
+from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import ClassificationDefaults, ClassificationRules
@@ -52,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         k: ascending cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
         max_fpr: false-positive rate up to which partial areas run.
+        thresholds: scores from which labels count as predicted, by label.
         aims: what chosen thresholds are held to.
         thin_curves: leave out points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves and confusion matrices.
@@ -71,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     n_bins: int
     max_fpr: float
     aims: Aims
+    thresholds: LabelThresholds = ()
     thin_curves: bool
     pr_curve_max_examples: int
     examples_given: bool
@@ -142,6 +145,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         n_bins=bins,
         max_fpr=fpr,
         aims=aims_of(options, beta),
+        thresholds=options.thresholds or (),
         thin_curves=bool(_either(options.thin_curves, True)),
         pr_curve_max_examples=examples,
         examples_given=options.pr_curve_max_examples is not None,

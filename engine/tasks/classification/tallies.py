@@ -19,6 +19,7 @@ from ...tally.units import Facts, Scored, Units
 from ..truth import truth_of_labels
 from ..workers import Workers
 from .apart import notes_of
+from .deciding import best_above, decision_of, tell
 from .encode import Batch, Rows, encode_batch
 from .probabilities import check_probabilities
 from .relabelled import without_repeats
@@ -93,6 +94,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units, scored = _binary(batch, batch.rows, settings, needs)
     else:
         units, scored = _listed(batch, batch.rows, settings, needs)
+    if "hard" in needs:
+        one = batch.hard is None and not settings.multilabel
+        of = None if scored is None else scored.labels
+        tell(frames, settings, batch.labels, units.hard if one else None, of)
     frames.notes += weightless_notes(units, batch.labels, batch.datums) + notes_of(batch, units)
     beside = {
         "per_datum": batch.sequences,
@@ -167,7 +172,7 @@ def _binary(
     hit = batch.truth == rows.only
     hard = batch.hard
     decided = hard is None and "hard" in needs
-    limit = comparable(settings.decision_threshold, single=rows.single)
+    limit = comparable(_cut(batch, rows, settings), single=rows.single)
     if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is no label: nothing is predicted.
@@ -241,6 +246,9 @@ def _listed(
         )
     if not want_hard:  # of several labels a datum, those at the decision threshold are predicted
         hard, hard_score = None, None
+    elif batch.hard is None and settings.thresholds:
+        unit, label = _units_of(rows, n_units), _labels_of(rows)
+        hard, hard_score = best_above(batch, rows, settings, unit, label)
     elif batch.hard is not None:
         hard = batch.hard
         hard_score = np.full(n_units, np.nan)
@@ -273,6 +281,11 @@ def _listed(
     return units, scored
 
 
+def _cut(batch: Batch, rows: Rows, settings: Settings) -> float:
+    """The score from which the one scored label counts as predicted."""
+    return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
+
+
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
@@ -287,7 +300,7 @@ def _labels_of(rows: Rows) -> Array:
 def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
     """Say so where scores beyond [0, 1] are cut at a threshold that fits probabilities."""
     assert batch.rows is not None
-    cut = settings.decision_threshold
+    cut = _cut(batch, batch.rows, settings)
     beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
     if beyond and batch.hard is None and cut == 0.5:
         said = "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits."

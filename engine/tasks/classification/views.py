@@ -18,6 +18,7 @@ from ...tally.scored_parts_draws import PartsDraws
 from ...tally.scored_view import ScoredView
 from ...tally.sorted_scores import Sorted
 from ..workers import Workers
+from .deciding import decision_of
 from .settings import Settings
 from .tallies import Tallies
 
@@ -54,7 +55,7 @@ def view(
         tallies.labels,
         declared=None if tallies.declared is None else tallies.declared >= 0,
         order=tallies.declared,
-        decision=settings.decision_threshold,
+        decision=decision_of(settings, tallies.labels),
         **({} if threads is None else {"over": threads.over}),
         group=group,
         n_groups=n_groups,

@@ -97,6 +97,7 @@ class Matched(msgspec.Struct, frozen=True):
         took: int32 [areas, thresholds, n], the ground truth that each ranked prediction took,
             regular or ignored, -1 for none; or [0, 0, 0] where it was not asked for.
         left: rows of the predictions and of the ground truths that do not count at all.
+        below: predictions below the threshold of their label.
     """
 
     ranked: Ranked
@@ -106,6 +107,7 @@ class Matched(msgspec.Struct, frozen=True):
     taker: Array
     took: Array
     left: tuple[int, int] = (0, 0)
+    below: int = 0
 
 
 def _lay_out(

@@ -12,6 +12,7 @@ from ...dialects import Dialect
 from ...ingest.oriented_boxes import ANGLES
 from ...metrics.aims import Aims, aims_of
 from ...schemas.errors import OptionError, unknown
+from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import DetectionDefaults, DetectionRules
@@ -67,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
         aims: what chosen thresholds are held to.
+        thresholds: scores from which predictions of labels count.
     """
 
     rules: DetectionRules
@@ -89,6 +91,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     angle: float = 1.0
     alike: str = "exact"
     aims: Aims = Aims()
+    thresholds: LabelThresholds = ()
 
     @property
     def ranged(self) -> bool:
@@ -257,6 +260,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         rules=dialect.rules,
         background_iou=background,
         aims=aims_of(options),
+        thresholds=options.thresholds or (),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults),
         score_thresholds=scores,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
+from ...ingest.problems import note_of
 from ...kernels.matching import Pairs
 from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
+from ..label_limits import limits_of, notes_of
 from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
@@ -183,6 +186,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
+    if settings.thresholds:
+        words = "row", "rows", "below the threshold of their label left out"
+        frames.notes.append(note_of("below", matched.below, words, before="predictions: "))
+        frames.notes += notes_of(settings.thresholds, batch.labels)
     crossed = examples = outcomes = errors = label_errors = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
@@ -258,6 +265,7 @@ def met(
     grid = variants(settings, needs)
     spots = _spots(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
+    sides, below = _reaching(batch, sides, settings)
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
     near = _near(batch, sides, settings, lowest, threads, bool(spots))
@@ -275,7 +283,19 @@ def met(
         lenient=lenient,
     )
     lap("match")
-    return msgspec.structs.replace(matched, left=left), near
+    return msgspec.structs.replace(matched, left=left, below=below), near
+
+
+def _reaching(
+    batch: Batch, sides: tuple[LaidOut, LaidOut], settings: Settings
+) -> tuple[tuple[LaidOut, LaidOut], int]:
+    """The sides without predictions below their label's threshold, and how many those are."""
+    if not settings.thresholds:
+        return sides, 0
+    ours, theirs = sides
+    limits = limits_of(settings.thresholds, batch.labels, single=batch.single, otherwise=-math.inf)
+    kept = ours.score >= limits[label_of(ours.start)]
+    return (ours.where(kept), theirs), int(kept.size - kept.sum())
 
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:

@@ -1,0 +1,96 @@
+"""Score thresholds by label, in any form, as rows of key, value and number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from .errors import OptionError
+from .wording import option
+
+LabelThresholds = tuple[tuple[str | None, str | None, float], ...]
+"""Label key (None for any), label value as text (None for all without a row of their own), score
+from which a prediction counts."""
+
+_NAME = "thresholds"
+_WAYS = (
+    "Write {'car': 0.4}, a table with label_value and threshold (and label_key), or a .json, .csv"
+    " or .parquet file of one, as find_thresholds saves it"
+)
+
+
+def read_thresholds(given: Any) -> LabelThresholds:
+    """Thresholds by label, files read.
+
+    Args:
+        given: a path of JSON, CSV or Parquet; a mapping of labels, or (key, value) pairs, to
+            numbers; a table, records or triples of label_key, label_value and threshold.
+
+    Raises:
+        OptionError: another form, a label without a number, one label twice.
+    """
+    if isinstance(given, (str, PathLike)):
+        given = _file(fspath(given))
+    if isinstance(given, Mapping):
+        rows = [(*_label(label), number) for label, number in given.items()]
+    elif isinstance(given, Sequence):
+        rows = [_row(one) for one in given]
+    else:
+        try:
+            import polars as pl
+
+            rows = [_row(one) for one in pl.DataFrame(given).to_dicts()]
+        except (TypeError, ValueError, pl.exceptions.PolarsError):
+            raise _refused(f"{given!r} is no table") from None
+    found: dict[tuple[str | None, str | None], float] = {}
+    for key, value, number in rows:
+        real = isinstance(number, (int, float)) and not isinstance(number, bool)
+        if not real or not math.isfinite(number):
+            raise _refused(f"{number!r} of label {value!r} is no finite number")
+        place = None if key is None else str(key), None if value is None else label_text(value)
+        if found.setdefault(place, float(number)) != number:
+            raise _refused(f"label {value!r} has two thresholds, {found[place]} and {number}")
+    return tuple((key, value, number) for (key, value), number in found.items())
+
+
+def label_text(value: Any) -> str:
+    """A label as thresholds name it: booleans as CSV and JSON write them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(what: str) -> OptionError:
+    return OptionError(f"{_NAME}: {what}. {_WAYS}.")
+
+
+def _label(label: Any) -> tuple[Any, Any]:
+    return (label[0], label[1]) if isinstance(label, tuple) and len(label) == 2 else (None, label)
+
+
+def _row(one: Any) -> tuple[Any, Any, Any]:
+    if isinstance(one, Mapping):
+        missing = [name for name in ("label_value", "threshold") if name not in one]
+        if missing:
+            raise _refused(f"column {missing[0]!r} is missing among {', '.join(map(str, one))}")
+        return one.get("label_key"), one["label_value"], one["threshold"]
+    if isinstance(one, Sequence) and not isinstance(one, str) and len(one) == 3:
+        return one[0], one[1], one[2]
+    raise _refused(f"{one!r} is no label with a threshold")
+
+
+def _file(path: str) -> Any:
+    import polars as pl
+
+    ending = path.rpartition(".")[2].lower()
+    try:
+        if ending == "json":
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+        if ending in ("csv", "parquet"):
+            read = pl.read_csv if ending == "csv" else pl.read_parquet
+            return read(path).to_dicts()
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise OptionError(f"{option(_NAME, path)}: it cannot be read: {error}") from error
+    raise OptionError(f"{option(_NAME, path)}: a .json, .csv or .parquet file is read.")
