@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 def heading(found: FoundThresholds) -> str:
     """What was looked at, in a sentence."""
     at = "" if found.iou_threshold is None else f" at IoU {found.iou_threshold:g}"
-    return f"{count_of(len(found), 'threshold')} of {count_of(found.n, 'datum')}{at}"
+    by = f" by {found.metrics[0]}" if len(found.metrics) == 1 else ""
+    return f"{count_of(len(found), 'threshold')}{by} of {count_of(found.n, 'datum')}{at}"
 
 
 def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
     f = f"F{in_name(found.beta)}"
-    header = ["rule", "label", "threshold", f"{100 * found.level:g} % interval", "tp", "fp", "fn",
+    header = ["label", "threshold", f"{100 * found.level:g} % interval", "tp", "fp", "fn",
               "precision", "recall", f, "held out: precision", "recall", f]  # fmt: skip
+    several = len(found.metrics) > 1
+    header = ["rule", *header] if several else header
     names = ("tp", "fp", "fn")
     rates = ("precision", "recall", "f", "held_out_precision", "held_out_recall", "held_out_f")
     rows = [
         [
-            row["metric"],
+            *([row["metric"]] if several else []),
             _label(row),
             UNDEFINED if row["threshold"] is None else number(row["threshold"]),
             interval(row["lower"], row["upper"]),
