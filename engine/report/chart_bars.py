@@ -159,6 +159,40 @@ def _end(values: Sequence[float]) -> float:
     return max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
 
 
+def costs(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+    """What AP would gain if one kind of error were gone, by kind, at one IoU."""
+    rows = _costs(run, want)
+    if not rows["value"].count():
+        return []
+    before = {} if base is None else dict(_costs(base, want).select("statistic", "value").rows())
+    bars = [
+        Bar(kind, value, low, high, baseline=before.get(kind))
+        for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
+    ]
+    ends = [end for b in bars for end in (b.value, b.low, b.high, b.baseline) if end is not None]
+    heading = want.titled("What each kind of error costs", f"IoU {at(rows, 'iou_threshold')}")
+    note = "FalsePos and FalseNeg sum up what the others tell apart"
+    return [
+        Bars(
+            "costs",
+            heading,
+            Axis("AP gained without it", min(0.0, *ends), max(ends) or 1.0),
+            bars,
+            note,
+        )
+    ]
+
+
+def _costs(run: Numbers, want: Want) -> pl.DataFrame:
+    """Costs of the whole set, or of a label, at one IoU threshold."""
+    rows = of_key(run.metrics, want).filter(pl.col("metric") == "TIDE", pl.col("slice").is_null())
+    if want.label_value is None:
+        rows = rows.filter(pl.col("label_value").is_null())
+    else:
+        rows = of_label(rows, want.label_value)
+    return nearest(rows, "iou_threshold", want.iou_threshold)
+
+
 def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     """How often single datums have which value, a chart a metric."""
     rows = run.frames.get("distribution")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from .chart_bars import confusion, differences, distribution, labels, slices
+from .chart_bars import confusion, costs, differences, distribution, labels, slices
 from .chart_lines import by_k, calibration, curve_chart, thresholds
 from .chart_shapes import Axis, Bar, Bars, Chart, Drawn, Line, Matrix, Numbers, Want
 
@@ -80,6 +80,7 @@ KINDS: dict[str, Kind] = {
         distribution, otherwise="score a metric that has values of single datums", takes=("metric",)
     ),
     "confusion": Kind(confusion, ("ConfusionMatrix",), takes=_OF_LABEL),
+    "costs": Kind(costs, ("TIDE",), takes=_OF_LABEL),
 }
 """Kinds of charts, in the order a page shows them."""
 

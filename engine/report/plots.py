@@ -139,6 +139,22 @@ class Plots:
         """
         return self.figure("confusion", None, label_value=label_value, iou_threshold=iou_threshold)
 
+    def costs(
+        self,
+        *,
+        label_value: Any = None,
+        iou_threshold: float | None = None,
+        baseline: Scorecard | None = None,
+    ) -> Figure:
+        """What AP would gain if one kind of error were gone; needs the metric ``TIDE``.
+
+        Args:
+            label_value: the label to draw; all together unless given.
+            iou_threshold: of detection; 0.5 unless given.
+            baseline: another run, drawn as hollow marks.
+        """
+        return self.figure("costs", baseline, label_value=label_value, iou_threshold=iou_threshold)
+
     def labels(
         self,
         *,

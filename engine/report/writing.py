@@ -267,7 +267,7 @@ _CALLED = {
 """What frames of the report are called, where they are missing."""
 _TABLES = ("labels", "slices")
 """Charts of what the page has tables of."""
-_ERRORS = ("confusion",)
+_ERRORS = ("confusion", "costs")
 _UNFOLDED = 12
 """Datums whose contents are seen without unfolding the rest."""
 

@@ -95,6 +95,20 @@ class TestPoints:
         assert max(known) == 0.3  # nothing reaches higher thresholds
         assert 0.0 not in line.y
 
+    def test_costs_are_those_of_the_frame(self) -> None:
+        folder = "examples/detection/"
+        card = ee.score(
+            f"{folder}predictions.parquet",
+            f"{folder}groundtruths.parquet",
+            metrics=["TIDE"],
+            iou_thresholds=[0.5, 0.75],
+        )
+        chart = drawn(card)["costs"]
+        rows = card.metrics.filter(pl.col("label_value").is_null(), iou_threshold=0.5)
+        told = {bar.name: bar.value for bar in chart.bars}
+        assert told == dict(rows.select("statistic", "value").rows())
+        assert chart.title == "What each kind of error costs, IoU 0.5"
+
     def test_confusion_counts(self, boxes: ee.Scorecard) -> None:
         chart = drawn(boxes)["confusion"]
         frame = boxes.page_frame("confusion")
