@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
     from .finding_label_errors import find_label_errors
+    from .finding_limits import find_limits
     from .finding_thresholds import find_thresholds
     from .fusion.fuse import fuse
     from .ingest.annotations.converting import convert, convert_coco
@@ -62,6 +63,7 @@ _HOMES = {
     "explain": "api",
     "find_errors": "api",
     "find_label_errors": "finding_label_errors",
+    "find_limits": "finding_limits",
     "find_slices": "api",
     "find_thresholds": "finding_thresholds",
     "metrics_table": "api",
@@ -119,6 +121,7 @@ __all__ = [
     "explain",
     "find_errors",
     "find_label_errors",
+    "find_limits",
     "find_slices",
     "find_thresholds",
     "fuse",

@@ -393,6 +393,7 @@ def explain(
     predictions: Any = None,
     ground_truths: Any = None,
     *,
+    number: str | None = None,
     options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
@@ -402,11 +403,19 @@ def explain(
     """What :func:`score` would do, step by step.
 
     Tables that are given are read and checked, as :func:`check` does; without any, the plan that
-    the options make is told alone.
+    the options make is told alone. With ``number``, such as ``"AP[label=car, iou=0.5]"``, it is
+    one number's story instead: its definition and rules, what it rests on, what was left out, the
+    rows behind it, and how far it could move. A scored run may then stand for the tables.
     """
     from . import outofcore as partitions
 
     chosen = make_options(options, **named)
+    if number is not None:
+        from .explaining import number_told
+
+        return number_told(
+            predictions, ground_truths, number, chosen, datums, labels, storage_options
+        )
     if predictions is None:
         return planner.explain(planner.make_plan(chosen, _task_of(chosen)))
     plan, opened = scoring.open_tables(

@@ -25,10 +25,12 @@ from .base import (
 from .compare import compare
 from .convert import convert
 from .errors import errors
+from .explain import explain
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
 from .jobs import run
 from .judge import judge
 from .label_errors import label_errors
+from .limits import limits
 from .plot import plot
 from .report import report, with_images, written
 from .slices import slices
@@ -238,6 +240,7 @@ cli.add_command(run)
 cli.add_command(compare)
 cli.add_command(errors)
 cli.add_command(label_errors)
+cli.add_command(limits)
 cli.add_command(slices)
 cli.add_command(thresholds)
 cli.add_command(convert)
@@ -282,27 +285,7 @@ def check(
     return GATE_FAILED if report.warnings else DONE
 
 
-@cli.command(cls=WithOptions)
-@click.argument("predictions", required=False, type=click.Path())
-@click.argument("ground_truths", required=False, type=click.Path())
-@with_tables
-def explain(
-    predictions: str | None,
-    ground_truths: str | None,
-    datums: str | None,
-    labels: str | None,
-    storage: tuple[str, ...],
-    **fields: Any,
-) -> None:
-    """Print what `score` would do with these options, step by step.
-
-    \b
-    Example:
-      evalengine explain preds.parquet gts.parquet --metric mAP --by weather
-    """
-    from ..api import explain as run
-
-    click.echo(run(predictions, ground_truths, **arguments(storage, datums, labels, fields)))
+cli.add_command(explain)
 
 
 @cli.command()

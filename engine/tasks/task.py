@@ -22,6 +22,7 @@ from ..schemas.options import Options
 from ..tally.draws import Draws
 from ..tally.parts import Place
 from .contents import Contents
+from .limits import Limit
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -262,6 +263,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         samples: tiny runs that reach every kernel but those of large tables.
         losses: what single datums are judged by, for the worst of them.
         contents: what single datums hold, for people to look at.
+        limits: choices that the tables leave open, and how far they move numbers.
         warm_large: runs the kernels that only large tables reach.
         examine: looks for what only encoding finds, and adds notes to the frames.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
@@ -298,6 +300,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     samples: Callable[[], Iterable[Any]]
     losses: JudgeDatums
     contents: Contents
+    limits: tuple[Limit, ...] = ()
     warm_large: Callable[[], None] | None = None
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
     needs_all_rows: NeedsAllRows | None = None

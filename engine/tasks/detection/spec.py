@@ -5,6 +5,7 @@ from ..task import Task
 from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
+from .limits import LIMITS
 from .losses import losses
 from .metrics.thresholds import curve_of
 from .page import PAGE
@@ -26,6 +27,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    limits=LIMITS,
     contents=Contents(of_tables=contents),
     truth=truth,
     warm_large=warm_large,

@@ -287,6 +287,11 @@ def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
             .to_series()
             .to_numpy()
         )
+    elif ties in ("best", "worst"):  # by relevance, where bounds are asked for
+        worth = np.zeros(met.rows.size)
+        worth[hits.position] = met.judged.value[met.gold_rows][hits.gold]
+        worth = worth[position] if ties == "worst" else -worth[position]
+        order = np.lexsort((met.rows[position], worth, group))
     else:
         order = np.lexsort((met.rows[position], group))
     group, position = group[order], position[order]

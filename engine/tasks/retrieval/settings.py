@@ -50,7 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         match: rule by which texts match, or None where the user named none.
         default_match: the rule of texts where none was named.
         match_threshold: what it is compared with, or None for the rule's own.
-        ties: order of equal scores: ``trec``, ``input`` or ``average``.
+        ties: order of equal scores: ``trec``, ``input`` or ``average``; ``best`` or ``worst``,
+            relevant documents first or last, for bounds.
         complete: means run over all judged queries.
         judged_only: documents without a judgment are left out of every list.
         relevance_levels: lowest relevance that counts, ascending; None for anything above 0.

@@ -9,6 +9,7 @@ from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
 from .fitting import fit
+from .limits import LIMITS
 from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -27,6 +28,7 @@ TASK = Task(
     explain=explain,
     samples=samples,
     losses=losses,
+    limits=LIMITS,
     contents=Contents(of_tables=contents),
     drawn=StatsDraws,
     warm_large=warm_large,

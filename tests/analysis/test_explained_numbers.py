@@ -1,0 +1,80 @@
+"""One number's story says what the tables say."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import pytest
+from click.testing import CliRunner
+
+import evalengine as ee
+from evalengine.cli import cli
+
+BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
+LABELS = tuple(path.replace("detection", "classification") for path in BOXES)
+RUN = ("examples/retrieval/run.parquet", "examples/retrieval/qrels.parquet")
+WEATHER = {"datums": "examples/detection/datums.parquet", "by": ["weather"]}
+
+
+def counts(told):
+    line = next(line for line in told.splitlines() if line.startswith("rows"))
+    return {kind: int(n) for n, kind in re.findall(r"([\d]+) (\w+)", line.replace(",", ", "))}
+
+
+@pytest.mark.parametrize(
+    ("number", "named", "asked"),
+    [
+        ("AP[label=car, iou=0.5]", {}, ("AP", {"label_value": "car", "iou_threshold": 0.5})),
+        ("AP50", {"dialect": "coco"}, ("AP50", {})),
+        ("mAP[iou=0.5,weather=fog]", WEATHER, ("mAP", {"iou_threshold": 0.5, "slice": "weather",
+                                                       "slice_value": "fog"})),
+    ],
+)  # fmt: skip
+def test_of_detection(number, named, asked):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = ee.explain(*BOXES, number=number, **named)
+    value = ee.score(*BOXES, **named).value(asked[0], **asked[1])
+    assert f"({value!r})" in told.splitlines()[0]
+    outcomes = ee.score(*BOXES, metrics=["Outcomes"], **named).outcomes
+    if "car" in number:
+        outcomes = outcomes.filter(label_value="car")
+        known = dict(outcomes["outcome"].value_counts().rows())
+        assert {kind: n for kind, n in counts(told).items() if kind in known} == known
+    assert "moves " in told
+    assert "1 datum without predictions" in told
+
+
+def test_of_other_tasks():
+    told = ee.explain(*RUN, number="nDCG@10")
+    assert "nDCG [k=10] = 0.4999" in told
+    assert "q18" in told
+    assert "by ties (exact)" in told
+    told = ee.explain(*LABELS, number="F1[label=billing]")
+    assert counts(told)["tp"] == 88
+    assert "moves" not in told
+    told = ee.explain("examples/text/answers.parquet", number="ROUGE1")
+    assert "worst     q46" in told
+
+
+def test_of_a_saved_run(tmp_path):
+    ee.score(*RUN, metrics=["MAP"]).save(tmp_path / "run")
+    told = ee.explain(tmp_path / "run", number="MAP")
+    assert told.startswith("MAP = 0.3504")
+    assert "worst" in told
+
+
+def test_what_is_no_number():
+    with pytest.raises(ee.OptionError, match="a condition is NAME=VALUE"):
+        ee.explain(*BOXES, number="AP[car]")
+    with pytest.raises(ee.ResultError, match="label_value='lorry'"):
+        ee.explain(*BOXES, number="AP[label=lorry,iou=0.5]")
+    with pytest.raises(ee.OptionError, match="no number"):
+        ee.explain(*BOXES, number="AP[iou=half]")
+
+
+def test_command():
+    done = CliRunner().invoke(cli, ["explain", *BOXES, "--number", "mAP[iou=0.75]"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("mAP [label_key=label, iou_threshold=0.75] = 0.5218")
