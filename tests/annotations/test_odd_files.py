@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from annotations.test_same_numbers import numbers, written
 from annotations.writers import WRITERS, images, write_coco, write_voc, write_yolo
 
 import evalengine as ee
+from evalengine.ingest.annotations.registry import recognised
 
 SUFFIXES = (".txt", ".xml", ".json", ".csv")
 
@@ -143,3 +145,58 @@ def test_a_table_of_datums_that_has_none(tmp_path: Path) -> None:
         assert "id_format=['extension']" in str(refused.value)
     card = ee.score(found, truth, datums=names, id_format=["extension"], dialect="coco")
     assert card.value("AP50") > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "is_export"),
+    [
+        ('[{"id": 1, "annotations": [{"result": []}], "data": {"image": "a.jpg"}}]', True),
+        ('[{"data": {"image": "a.jpg"}, "predictions": []}]', True),
+        ('[{"data": [1], "annotations": ["b"]}]', False),
+        ('[{"note": "\\"data\\" and \\"annotations\\"", "data": {}}]', False),
+        ('[{"row": {"data": {}, "annotations": []}}]', False),
+        ('{"data": {}, "annotations": []}', False),
+    ],
+)
+def test_label_studio_is_told_by_the_keys_of_a_task(
+    text: str, is_export: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(text)
+    found = recognised([str(tmp_path / "a.json")])
+    assert (found is not None and found[0].name == "label-studio") is is_export
+
+
+def test_label_maps_beside_voc_boxes_are_told_of(tmp_path: Path) -> None:
+    root = tmp_path / "VOC2012"
+    some = images(1)
+    write_voc(root, some, found=False)
+    found = write_voc(tmp_path, some, found=True)
+    assert not [note for note in ee.check(found, root).notes if "label maps" in note]
+    maps = root / "SegmentationClass"
+    maps.mkdir()
+    (maps / "a.png").write_bytes(b"")
+    (said,) = [note for note in ee.check(found, root).notes if "label maps" in note]
+    assert said == (
+        f"of {root} the boxes are read; the 1 label maps of SegmentationClass are read if that"
+        f" folder is given: {maps}, beside a folder of predicted ones."
+    )
+
+
+def test_key_points_of_categories_survive(tmp_path: Path) -> None:
+    person = {"id": 1, "name": "person", "keypoints": ["nose", "eye"], "skeleton": [[1, 2]]}
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 5], "area": 25, "iscrowd": 0}
+    whole = {
+        "images": [{"id": 1, "width": 9, "height": 9}],
+        "categories": [person, {"id": 2, "name": "dog"}],
+        "annotations": [box],
+    }
+    (tmp_path / "truth.json").write_text(json.dumps(whole))
+    ee.convert(tmp_path / "truth.json", out=tmp_path / "out", to="coco")
+    made = json.loads((tmp_path / "out" / "groundtruths.json").read_text())
+    assert made["categories"] == whole["categories"]
+    whole["categories"][0]["skeleton"] = "none"
+    (tmp_path / "truth.json").write_text(json.dumps(whole))
+    ee.convert(tmp_path / "truth.json", out=tmp_path / "odd")
+    labels = pl.read_parquet(tmp_path / "odd" / "labels.parquet")
+    assert labels["keypoints"].to_list() == [["nose", "eye"], None]
+    assert "skeleton" not in labels.columns

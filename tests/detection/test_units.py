@@ -108,12 +108,17 @@ def test_nothing_is_said_of_a_model_that_finds_nothing() -> None:
     assert ee.score(*tables(ours[rng.permutation(len(ours))], theirs)).warnings == ()
 
 
-def test_few_boxes_tell_shares_alone() -> None:
-    """One image of four boxes: that coordinates are shares is beyond doubt, the rest is not."""
+def test_few_boxes_tell_what_is_beyond_doubt() -> None:
+    """One image of four boxes: shares, and a form that fits them well; of two shares alone."""
     ours, theirs = boxes(6, datums=1)
-    (warning,) = ee.score(*tables(share(ours), theirs)).warnings
-    assert "as shares of an image do" in warning
-    assert ee.score(*tables(centred(ours), theirs)).warnings == ()
+    for few in (4, 2):
+        (warning,) = ee.score(*tables(share(ours[:few]), theirs[:few])).warnings
+        assert "as shares of an image do" in warning
+    (warning,) = ee.score(*tables(centred(ours), theirs)).warnings
+    assert "the predictions seem to" in warning
+    assert ee.score(*tables(centred(ours[:2]), theirs[:2])).warnings == ()
+    rng = np.random.default_rng(1)
+    assert ee.score(*tables(centred(ours + rng.normal(0, 20, ours.shape)), theirs)).warnings == ()
 
 
 def test_boxes_without_area_are_no_shares() -> None:

@@ -55,11 +55,38 @@ def _detect(look: Look) -> bool:
 
 
 def _is_export(head: bytes) -> bool:
-    answered = b'"annotations"' in head or b'"predictions"' in head
-    return head.lstrip().startswith(b"[") and b'"data"' in head and answered
+    """Whether the first task of a list has answers, and data or, where these stand too far behind,
+    results."""
+    if not head.lstrip().startswith(b"["):
+        return False
+    own = _own_keys(head)
+    answered = {own.get(name) for name in (b"annotations", b"predictions")} & {b"["}
+    told = own.get(b"data") == b"{" or (b"data" not in own and b'"result"' in head)
+    return bool(answered) and told
 
 
-class _Told(msgspec.Struct):
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)\s*([\[{]?)|([\[{])|([\]}])')
+
+
+def _own_keys(head: bytes) -> dict[bytes, bytes]:
+    """The first object's own keys, and the bracket that their values begin with, if any.
+
+    Args:
+        head: of a list of objects, perhaps cut off.
+    """
+    keys: dict[bytes, bytes] = {}
+    depth = 0
+    for found in _TOKEN.finditer(head):
+        name, colon, opens, bare, closes = found.groups()
+        if name is not None and colon and depth == 2:
+            keys[name] = opens
+        depth += bool(opens and colon) + bool(bare) - bool(closes)
+        if depth < 2 and closes:
+            break
+    return keys
+
+
+class _Counts(msgspec.Struct):
     """What is counted on the way."""
 
     skipped: Counter[str]
@@ -73,7 +100,7 @@ def _read(look: Look) -> Annotations:
     images: dict[str, list[int | None]] = {}
     truths: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
-    told = _Told(Counter())
+    counts = _Counts(Counter())
     for file in look.of(".json"):
         try:
             tasks = msgspec.json.decode(text_of(file), type=list[_Task])
@@ -90,14 +117,14 @@ def _read(look: Look) -> Annotations:
                 )  # fmt: skip
             images[name] = [None, None]
             kept = [answer for answer in task.annotations if not answer.was_cancelled]
-            told.cancelled += len(task.annotations) - len(kept)
-            told.several += len(kept) > 1
-            told.predicted += len(task.predictions) > 1
+            counts.cancelled += len(task.annotations) - len(kept)
+            counts.several += len(kept) > 1
+            counts.predicted += len(task.predictions) > 1
             if len(task.predictions) > 1:
-                told.models |= {str(one.model_version): None for one in task.predictions}
+                counts.models |= {str(one.model_version): None for one in task.predictions}
             for answers, rows in ((kept[:1], truths), (task.predictions[:1], found)):
                 for answer in answers:
-                    rows += _rows(answer, name, images[name], told, (file, number))
+                    rows += _rows(answer, name, images[name], counts, (file, number))
     ids = dict(zip(images, stems_or_paths([*images]), strict=True))
     for row in (*truths, *found):
         row["datum_id"] = ids[row["datum_id"]]
@@ -113,25 +140,25 @@ def _read(look: Look) -> Annotations:
                     "height": pl.Int64},
             orient="row",
         ),
-        notes=_notes(told),
+        notes=_notes(counts),
     )  # fmt: skip
 
 
-def _notes(told: _Told) -> tuple[tuple[str, str, int | None], ...]:
-    notes = [*skipped_note(told.skipped)]
-    if told.cancelled:
-        said = f"{told.cancelled:,} cancelled annotations are left out."
-        notes.append(("annotations_cancelled", said, told.cancelled))
-    if told.several:
-        said = f"{told.several:,} images have several annotations: the first of each counts."
-        notes.append(("annotations_several", said, told.several))
-    if told.predicted:
-        models = ", ".join(map(repr, [*told.models][:_SHOWN]))
+def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
+    notes = [*skipped_note(counts.skipped)]
+    if counts.cancelled:
+        said = f"{counts.cancelled:,} cancelled annotations are left out."
+        notes.append(("annotations_cancelled", said, counts.cancelled))
+    if counts.several:
+        said = f"{counts.several:,} images have several annotations: the first of each counts."
+        notes.append(("annotations_several", said, counts.several))
+    if counts.predicted:
+        models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
         said = (
-            f"{told.predicted:,} images have several predictions (model versions {models}): the"
+            f"{counts.predicted:,} images have several predictions (model versions {models}): the"
             " first of each counts. Export them one model at a time to score the others."
         )
-        notes.append(("predictions_several", said, told.predicted))
+        notes.append(("predictions_several", said, counts.predicted))
     return tuple(notes)
 
 
@@ -164,7 +191,7 @@ def _rows(
     answer: _Answer,
     name: str,
     size: list[int | None],
-    told: _Told,
+    counts: _Counts,
     place: tuple[str, int],
 ) -> list[dict[str, Any]]:
     """The regions of one annotation or prediction; the image's size is filled in."""
@@ -176,7 +203,7 @@ def _rows(
         kind = _kind(one)
         if kind not in (_BOXES, _POLYGONS):
             if kind not in _PLACELESS and (kind == _LABELS or one.id not in labelled):
-                told.skipped[kind] += 1
+                counts.skipped[kind] += 1
             continue
         if not one.original_width or not one.original_height:
             raise broken(

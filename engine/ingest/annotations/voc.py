@@ -8,12 +8,13 @@ http://host.robots.ox.ac.uk/pascal/VOC
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, image_ids
+from .format import Annotations, Format, Look, Note, broken, image_ids
 from .xml_files import number_of, read_tree, text_in
 
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -56,7 +57,23 @@ def _read(look: Look) -> Annotations:
             schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
                     "height": pl.Int64},
         ),
+        notes=_masks_beside(look),
     )  # fmt: skip
+
+
+def _masks_beside(look: Look) -> tuple[Note, ...]:
+    """A note of label maps that lie in the same folder, as the data set has them."""
+    maps = [name for name in look.of(".png") if _MAPS in look.relative(name).split("/")[:-1]]
+    if not maps:
+        return ()
+    said = (
+        f"of {look.given} the boxes are read; the {len(maps):,} label maps of {_MAPS} are read if"
+        f" that folder is given: {os.path.dirname(maps[0])}, beside a folder of predicted ones."
+    )
+    return (("label_maps_beside", said, len(maps)),)
+
+
+_MAPS = "SegmentationClass"
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -24,6 +24,8 @@ class _Category(msgspec.Struct):
     supercategory: str | None = None
     frequency: str | None = None
     isthing: int | bool | None = None
+    keypoints: Any = None
+    skeleton: Any = None
 
 
 def there(raw: msgspec.Raw) -> bool:
@@ -123,7 +125,8 @@ def _plain(values: Iterable[Any]) -> bool:
 
 
 def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    """Categories as labels: label_value and what they have of name, supercategory, frequency."""
+    """Categories as labels: label_value and what they have of name, supercategory, frequency, and
+    of names of key points and the pairs of them that a skeleton joins."""
     if not there(raw):
         return None
     try:
@@ -138,4 +141,15 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
     things = [row.isthing for row in rows]
     if any(thing is not None for thing in things):
         columns["isthing"] = pl.Series(things, dtype=pl.Int64, strict=False)
+    for field, dtype in _OF_POINTS.items():
+        values = [getattr(row, field) for row in rows]
+        if any(values):
+            try:
+                columns[field] = pl.Series(values, dtype=dtype)
+            except (TypeError, pl.exceptions.PolarsError, OverflowError):
+                continue  # nothing is computed of them
     return pl.DataFrame(columns)
+
+
+_OF_POINTS = {"keypoints": pl.List(pl.String), "skeleton": pl.List(pl.List(pl.Int64))}
+"""What a category says of its key points."""

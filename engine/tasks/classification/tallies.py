@@ -303,5 +303,8 @@ def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
     cut = _cut(batch, batch.rows, settings)
     beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
     if beyond and batch.hard is None and cut == 0.5:
-        said = "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits."
+        said = (
+            "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
+            " percent, 127.5 scores up to 255."
+        )
         frames.notes.append(Note("cut_logits", said))

@@ -27,8 +27,9 @@ Array = np.ndarray[Any, Any]
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side
 _LEAST = 10  # boxes on each side, below which little is said
-_FEWEST = 3  # of which shares beside pixels can be told, which no model gives by chance
+_FEWEST = 3  # of which other forms can be told, if they fit well
 _POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
+_WELL = 0.8  # the latter of few boxes
 _ON = 0.5  # IoU from which a box lies on another
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _PIXELS = 8.0  # medians from here on are no shares
@@ -102,7 +103,7 @@ def apart(predictions: Side, truths: Side, datums: Datums, labels: Labels) -> No
     places = np.arange(len(datums), dtype=np.int64)
     ours, theirs = _sample(predictions, truths, places)
     fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
-    if fewest < _FEWEST:
+    if not fewest:
         return _shifted_ids(predictions, truths, datums)
     if _fit(ours.boxes, theirs.boxes) >= _POOR:
         return _labels_apart(ours, theirs, labels)
@@ -122,8 +123,9 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
                 f"the {name} lie within 0 to {_SHARE:g}, as shares of an image do, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
-    if fewest < _LEAST:
+    if fewest < _FEWEST:
         return None
+    good = _GOOD if fewest >= _LEAST else _WELL
     for name, other in _PAIRS:
 
         def fit(reading: Reading, name: str = name) -> float:
@@ -131,9 +133,11 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
             return _fit(*read.values())
 
         for said, instead, reading in _READINGS:
-            if fit(reading) >= _GOOD:
+            if fit(reading) >= good:
                 told = f", or the {other} {instead}" if instead else ""
                 return _warning(f"the {name} seem to {said}{told}")
+        if fewest < _LEAST:  # a factor fits any few
+            continue
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
         with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
             factor = others / mine
