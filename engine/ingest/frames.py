@@ -29,7 +29,7 @@ from .kept import Kept
 from .known import Known, marks_in_bucket
 from .label_maps import maybe_scores
 from .marks import Bucket, Marks
-from .mismatch import Met, check_meet, met_of
+from .mismatch import CommonIds, check_meet, common_ids
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
 from .problems import Note, Problem, refuse
@@ -86,7 +86,7 @@ class Frames(msgspec.Struct, kw_only=True):
     marks: dict[str, Marks | Coded] = msgspec.field(default_factory=dict)
     label_map: dict[str, pl.DataFrame] | None = None
     known: pl.DataFrame | None = None
-    met: Met | None = None
+    common_ids: CommonIds | None = None
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
@@ -307,7 +307,7 @@ def assemble(
         marks=marks,
         label_map=mapping,
         known=None if part is None else part.known,
-        met=None if part is None else met_of(ids, frames),
+        common_ids=None if part is None else common_ids(ids, frames),
         recognised={role: side.naming.recognised for role, side in sides.items()},
         notes=notes + told,
         sources=sources,

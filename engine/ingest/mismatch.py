@@ -35,7 +35,7 @@ Ends = tuple[tuple[int, int], tuple[int, int]]
 """Lowest and highest integer id of the predictions, and of the ground truths."""
 
 
-class Met(msgspec.Struct, frozen=True):
+class CommonIds(msgspec.Struct, frozen=True):
     """Distinct datum ids of both sides.
 
     Attributes:
@@ -51,7 +51,7 @@ class Met(msgspec.Struct, frozen=True):
     ends: Ends | None = None
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Any]) -> Met:
+    def of_parts(cls, parts: Sequence[Any]) -> CommonIds:
         """What parts tell together, each as :meth:`plain` has it; one at least."""
         sizes = tuple(sum(part[0][i] for part in parts) for i in (0, 1))
         some = tuple(
@@ -69,17 +69,17 @@ class Met(msgspec.Struct, frozen=True):
         return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ends]
 
 
-def met_of(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> Met | None:
+def common_ids(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
     """What a part tells of how its sides meet; None of one table."""
     if TABLE in frames:
         return None
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
         n, values = frames[PREDICTIONS].height, frames[PREDICTIONS]["datum_id"]
-        return Met((n, n), n, (values.head(_LOWEST),) * 2, _ends_of(values, values))
+        return CommonIds((n, n), n, (values.head(_LOWEST),) * 2, _ends_of(values, values))
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     common = len(ours) - len(ours.lacking(theirs))
     some = ours.lowest(_LOWEST), theirs.lowest(_LOWEST)
-    return Met((len(ours), len(theirs)), common, some, _ends_of(ours.values, theirs.values))
+    return CommonIds((len(ours), len(theirs)), common, some, _ends_of(ours.values, theirs.values))
 
 
 def _ends_of(ours: pl.Series, theirs: pl.Series) -> Ends | None:
@@ -114,7 +114,7 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
     near = common < _HARDLY * min(sizes) or _one_lacks(sizes, common)
     some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
     ends = _ends_of(ours.values, theirs.values) if near else None
-    return hardly_met(Met(sizes, common, some, ends), listed=listed, speech=speech)
+    return hardly_met(CommonIds(sizes, common, some, ends), listed=listed, speech=speech)
 
 
 def _met_by(side: Known, datums: Known) -> int:
@@ -137,7 +137,7 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
     )
 
 
-def hardly_met(met: Met, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
+def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
     """What is to be said of how the ids of two sides meet; see :func:`check_meet`.
 
     Args:
@@ -429,7 +429,7 @@ def _one_lacks(sizes: tuple[int, int], common: int) -> bool:
     return sizes[0] == sizes[1] >= _LEAST and common == sizes[0] - 1
 
 
-def _counted_from(met: Met, speech: Speech) -> list[Note]:
+def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
     """A warning of integer ids without gaps, as many on both sides, that begin one apart."""
     if met.ends is None or not _one_lacks(met.sizes, met.common):
         return []

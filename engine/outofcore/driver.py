@@ -18,7 +18,7 @@ from ..executors.pools import Pool
 from ..ingest import wide
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before
-from ..ingest.mismatch import Met, hardly_met, none_listed
+from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
 from ..ingest.relabel import hold_labels
@@ -410,7 +410,7 @@ def _check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
     met = [head["met"] for head in heads if head["met"] is not None]
     if not met:
         return []
-    found = Met.of_parts(met)
+    found = CommonIds.of_parts(met)
     if not all(found.sizes):
         return []  # a condition may leave nothing of a side, which is no strange one
     unlisted = sum(

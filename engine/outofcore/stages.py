@@ -177,7 +177,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     heights = {role: frame.height for role, frame in checked.sides.items()}
     if checked.datums is not None:
         heights["datums"] = checked.datums.height
-    met = checked.met
+    met = checked.common_ids
     found: dict[str, Any] = {}
     if job.several is None:
         tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))

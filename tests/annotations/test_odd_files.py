@@ -168,9 +168,8 @@ def test_label_studio_is_told_by_the_keys_of_a_task(
 
 def test_label_maps_beside_voc_boxes_are_told_of(tmp_path: Path) -> None:
     root = tmp_path / "VOC2012"
-    some = images(1)
-    write_voc(root, some, found=False)
-    found = write_voc(tmp_path, some, found=True)
+    write_voc(root, images(1, found=False), found=False)
+    found = write_voc(tmp_path, images(1, found=True), found=True)
     assert not [note for note in ee.check(found, root).notes if "label maps" in note]
     maps = root / "SegmentationClass"
     maps.mkdir()

@@ -51,7 +51,7 @@ class Chosen(msgspec.Struct, frozen=True):
     score: list[Any]
 
 
-class Met(msgspec.Struct, frozen=True):
+class EvaluatedSides(msgspec.Struct, frozen=True):
     """An evaluation's rows, and what of them is compared.
 
     Attributes:
@@ -147,7 +147,7 @@ def meet(
     *,
     apart: bool,
     threads: Workers,
-) -> Met:
+) -> EvaluatedSides:
     """Results and ground truths of some images and categories.
 
     Args:
@@ -180,7 +180,7 @@ def meet(
         ignore=_set_aside(theirs_shown, len(theirs.rows)),
         area=_areas(theirs.rows, TRUTHS),
     )
-    return Met(ours, theirs, batch, (ours_shown, theirs_shown))
+    return EvaluatedSides(ours, theirs, batch, (ours_shown, theirs_shown))
 
 
 def labels_of(n: int) -> Labels:

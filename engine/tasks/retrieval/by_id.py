@@ -59,7 +59,7 @@ class _Hits(msgspec.Struct):
     equal: Array
 
 
-class Met(msgspec.Struct):
+class LaidOut(msgspec.Struct):
     """Both sides laid out by query, and where they met.
 
     Attributes:
@@ -97,7 +97,7 @@ class Met(msgspec.Struct):
 
 def meet_ids(
     run: Side, judged: Side, queries: pl.Series, workers: Workers, *, repeats: bool = False
-) -> Met:
+) -> LaidOut:
     """Judged rows of every query.
 
     Ids are compared by 64-bit hashes, and those that agree by the ids themselves; where hashes
@@ -137,7 +137,7 @@ def _hashed(ids: pl.Series) -> Array:
 
 def _meet(
     run: Side, judged: Side, keys: list[Array], n: int, workers: Workers, *, repeats: bool
-) -> tuple[Met, Array]:
+) -> tuple[LaidOut, Array]:
     start, laid = by_query(run.query, keys[0], run.value, n)
     gold_start, golds = by_query(judged.query, keys[1], judged.value, n)
     lengths = np.diff(start)
@@ -165,11 +165,11 @@ def _meet(
         kept = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
         found = [array[kept] for array in found]
     hits = _Hits(hit_start, *found)
-    met = Met(start, laid, gold_start, golds, twice[2], hits, run, judged)
+    met = LaidOut(start, laid, gold_start, golds, twice[2], hits, run, judged)
     return met, twice
 
 
-def _collides(met: Met, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
+def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
     """Whether documents with equal keys differ, among those that met or seem to be repeated."""
     if met.run.doc.dtype.is_integer():
         return False
@@ -186,7 +186,7 @@ def _collides(met: Met, twice: Array, keys: list[Array], *, repeats: bool) -> bo
     return False
 
 
-def _refuse_repeats(met: Met, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
+def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
     sides = ((met.run, met.start, met.rows), (met.judged, met.gold_start, met.gold_rows))
     for i, (side, start, rows) in enumerate(sides):
         found = np.flatnonzero(twice[i])
@@ -221,7 +221,7 @@ def _best_of(side: Side) -> str:
     return f"group_by('query_id', 'doc_id').agg(pl.{best}({side.column!r}))"
 
 
-def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
+def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Lists:
     """Ranked lists from rows that met.
 
     Args:
@@ -264,14 +264,14 @@ def lists_of(met: Met, settings: Settings, *, ascending: bool = False) -> Lists:
     )
 
 
-def judged_side(met: Met) -> Side:
+def judged_side(met: LaidOut) -> Side:
     """The retrieved rows that are judged, as if nothing else had been retrieved."""
     rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
     run = met.run
     return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)
 
 
-def _ahead(met: Met, ties: str, *, ascending: bool) -> Array:
+def _ahead(met: LaidOut, ties: str, *, ascending: bool) -> Array:
     """Rows of equal score that come before each hit, int32 [h]."""
     hits = met.hits
     position, group = beside(met.start, met.laid, hits.start, hits.position, hits.equal)

@@ -23,7 +23,7 @@ from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, row_numbers, row_of_datums, table_datums, taken
 from ..workers import Workers
-from .by_id import Met, Side, judged_side, lists_of, meet_ids
+from .by_id import LaidOut, Side, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists
 from .lists import Lists
 from .settings import MATCHES, SENTENCES, Settings
@@ -157,7 +157,7 @@ def _by_id(
         _tell(frames, "documents meet by their ids; this dialect's rules for texts are not used.")
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
-    met: Met = meet_ids(run, judged, datums.id, workers, repeats=repeats)
+    met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if run.query.size and judged.query.size and not met.hits.position.size:
         _tell(
             frames,
