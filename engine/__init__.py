@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from .finding_limits import find_limits
     from .finding_thresholds import find_thresholds
     from .fusion.fuse import fuse
-    from .ingest.annotations.converting import convert, convert_coco
     from .ingest.annotations.hierarchy import expand_hierarchy
+    from .ingest.converting import convert, convert_coco
     from .ingest.sources.convert_trec import convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
@@ -76,8 +76,8 @@ _HOMES = {
     "rouge": "compat.texts",
     "bleu": "compat.texts",
     "load": "scorecard.card",
-    "convert": "ingest.annotations.converting",
-    "convert_coco": "ingest.annotations.converting",
+    "convert": "ingest.converting",
+    "convert_coco": "ingest.converting",
     "convert_trec": "ingest.sources.convert_trec",
     "expand_hierarchy": "ingest.annotations.hierarchy",
     "Collector": "collector",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sizes import tune
 from small_tables import kinds, load, note
 
-from evalengine.ingest.annotations.converting import convert_coco
+from evalengine.ingest.converting import convert_coco
 from evalengine.ingest.sources.json_files import sniff
 from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.tuning import tuned

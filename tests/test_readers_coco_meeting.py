@@ -14,7 +14,7 @@ from coco_masks import random_files
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.ingest.annotations.converting import convert_coco
+from evalengine.ingest.converting import convert_coco
 
 
 def whole(truths: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sizes import tune
 from small_tables import load, refusal
 
 import evalengine as ee
-from evalengine.ingest.annotations.converting import convert_coco
+from evalengine.ingest.converting import convert_coco
 from evalengine.schemas.errors import InputError, ReadError
 
 

@@ -11,7 +11,7 @@ import pytest
 from coco_files import annotation, result, truths
 
 import evalengine as ee
-from evalengine.ingest.annotations.converting import convert_coco
+from evalengine.ingest.converting import convert_coco
 
 
 @pytest.mark.parametrize("text", ["<annotations><version>1.1</version></annotations>", "<html/>"])

@@ -82,7 +82,7 @@ def _annotations(name: str, title: str) -> click.Command:
         datums: str | None,
         box_format: str | None,
     ) -> None:
-        from ..ingest.annotations.converting import convert as converted
+        from ..ingest.converting import convert as converted
 
         files = converted(
             ground_truths,
@@ -123,7 +123,7 @@ def coco(ground_truths: str, predictions: str | None, out: str, to: str) -> None
       evalengine score tables/predictions.parquet tables/groundtruths.parquet \\
         --datums tables/datums.parquet --labels tables/labels.parquet --dialect coco
     """
-    from ..ingest.annotations.converting import convert_coco
+    from ..ingest.converting import convert_coco
 
     _listed(convert_coco(ground_truths, predictions, out=out, to=to, tell=_tell), out)
 

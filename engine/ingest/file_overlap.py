@@ -7,8 +7,9 @@ from itertools import combinations
 
 import polars as pl
 
+from evalengine.ingest.annotations.format import FIRST
 from evalengine.ingest.sources.scanning import scan
-from evalengine.ingest.sources.source import FIRST, Source
+from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 
 from .collecting import Side

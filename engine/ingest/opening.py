@@ -9,8 +9,8 @@ import msgspec
 import polars as pl
 
 from evalengine.forked import refuse_cut_off
-from evalengine.ingest.annotations.by_name import by_name
-from evalengine.ingest.annotations.opening import classes_told, in_pixels, sides_of
+from evalengine.ingest.annotated_sides import classes_told, in_pixels, sides_of
+from evalengine.ingest.by_name import by_name
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source

@@ -131,7 +131,7 @@ def _called(values: Any, name: str) -> Any:
     """Values that say by their name which side they are, where they can have one."""
     if hasattr(values, "index") and hasattr(values, "rename") and hasattr(values, "dtype"):
         return values.rename(name)  # of pandas, whose index is looked at
-    series = None if hasattr(values, "columns") else column_of(values)
+    series = None if hasattr(type(values), "columns") else column_of(values)
     return values if series is None else series.alias(name)
 
 
@@ -158,9 +158,8 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
     Returns:
         scores, names of the columns (None where they are but numbered), and classes.
     """
-    names = getattr(predictions, "columns", None)
-    if names is None or not hasattr(predictions, "to_numpy"):
-        return None
+    if not hasattr(predictions, "to_numpy") or not hasattr(type(predictions), "columns"):
+        return None  # no frame that is held
     values = column_of(truths)
     if values is None or values.dtype.is_nested():
         return None
@@ -172,7 +171,7 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
             f"the predictions are {len(scores):,} rows of scores and the ground truths"
             f" {len(values):,} values. Give one of each for every datum, in the same order."
         )
-    known = [str(name) for name in names]
+    known = [str(name) for name in predictions.columns]
     numbered = known == [str(i) for i in range(len(known))]
     return scores, None if numbered else known, _whole(values)
 

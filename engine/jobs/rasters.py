@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from ..geometry.raster_files import RasterFiles
-from ..ingest.sources.formats import by_extension
+from ..ingest.extensions import by_extension
 from ..ingest.sources.tables import open_source, schema_of
 from ..schemas.errors import ReadError
 from ..schemas.geometry_columns import RASTER

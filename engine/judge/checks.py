@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..endpoint.budget import Limits
-from ..ingest.sources.formats import by_extension
+from ..ingest.extensions import by_extension
 from ..ingest.sources.paths import expand, is_remote
 from ..schemas.errors import OptionError, ReadError
 

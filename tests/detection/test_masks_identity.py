@@ -13,7 +13,7 @@ from coco_masks import pixels_of, random_files
 from oracles.coco_reference import coco_eval, same_as_coco
 
 import evalengine as ee
-from evalengine.ingest.annotations.converting import convert_coco
+from evalengine.ingest.converting import convert_coco
 from evalengine.ingest.sources import coco_masks
 from evalengine.schemas.errors import InputError
 

@@ -12,14 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from ..sources.source import FIRST
-from .format import Annotations, Format, Look, broken
+from .format import FIRST, RINGS, Annotations, Format, Look, broken
 from .image_headers import SUFFIXES
 from .text_lines import is_number, lines_of, numbers_in, shown
 
 _CLASS = re.compile(r"^(?:comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
 _COUNTS = (6, 10)  # fields of a line: of boxes, and of oriented ones
-_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
@@ -44,7 +42,7 @@ def _read(look: Look) -> Annotations:
             rows.append({"label_value": named[1], **_object(file, line, fields)})
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
     schema |= dict.fromkeys(("score", "xmin", "ymin", "xmax", "ymax"), pl.Float64)
-    frame = pl.DataFrame(rows, schema=schema | {"polygon": _POINTS})
+    frame = pl.DataFrame(rows, schema=schema | {"polygon": RINGS})
     if frame["polygon"].null_count():
         frame = frame.drop("polygon")
     ends = [*starts.values(), len(rows)][1:]

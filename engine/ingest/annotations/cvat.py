@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, image_ids, stems_or_paths
+from .format import IMAGES, Annotations, Format, Look, broken, image_ids, stems_or_paths
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
 from .xml_files import number, read_tree
 
@@ -69,8 +69,7 @@ def _read(look: Look) -> Annotations:
         rows=frame_of(rows, more),
         datums=pl.DataFrame(
             [{"datum_id": ids[name], **said} for name, said in datums.items()],
-            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
-                    "height": pl.Int64, "subset": pl.String},
+            schema=IMAGES | {"subset": pl.String},
         ),
         notes=skipped_note(skipped),
     )  # fmt: skip

@@ -10,12 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, image_ids
+from .format import RINGS, Annotations, Format, Look, broken, image_ids
 from .text_lines import is_number, lines_of, numbers_in, shown
 
 _HEADERS = ("imagesource:", "gsd:")
 _CORNERS = 8
-_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
@@ -49,7 +48,7 @@ def _read(look: Look) -> Annotations:
                 rows.append({"datum_id": datum, **_object(file, line, fields)})
     schema: dict[str, Any] = {
         "datum_id": pl.String, "label_value": pl.String, "xmin": pl.Float64, "ymin": pl.Float64,
-        "xmax": pl.Float64, "ymax": pl.Float64, "polygon": _POINTS, "difficult": pl.Int64,
+        "xmax": pl.Float64, "ymax": pl.Float64, "polygon": RINGS, "difficult": pl.Int64,
     }  # fmt: skip
     frame = pl.DataFrame(rows, schema=schema)
     if frame["difficult"].null_count() == frame.height:

@@ -6,7 +6,7 @@ import gzip
 import io
 import os
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 import polars as pl
@@ -18,6 +18,14 @@ from .titles import PACKED, TITLES
 _HEAD = 1 << 16
 
 Note = tuple[str, str, int | None]
+FIRST = 500
+"""Rows of each of several files that are looked at."""
+RINGS = pl.List(pl.List(pl.List(pl.Float64())))
+"""Dtype of polygons: rings of points x and y."""
+IMAGES: dict[str, Any] = {
+    "datum_id": pl.String, "file_name": pl.String, "width": pl.Int64, "height": pl.Int64,
+}  # fmt: skip
+"""Schema of images."""
 NAMELESS = "classes_without_names"
 """Kind of the note that nothing beside a side's files names their classes."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
+from .format import IMAGES, Annotations, Format, Look, broken, stems_or_paths, text_of
 from .image_headers import SUFFIXES
 from .shape_rows import box_row, frame_of, polygon_row, skipped_note, turned_row
 
@@ -136,8 +136,7 @@ def _read(look: Look) -> Annotations:
         found=frame_of(found) if found and not alone else None,
         datums=pl.DataFrame(
             [(ids[name], name, *size) for name, size in images.items()],
-            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
-                    "height": pl.Int64},
+            schema=IMAGES,
             orient="row",
         ),
         notes=_notes(counts),

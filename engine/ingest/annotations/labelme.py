@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, image_ids, text_of
+from .format import IMAGES, Annotations, Format, Look, broken, image_ids, text_of
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note
 
 _SIDES = 64  # of the polygon that a circle becomes
@@ -77,8 +77,7 @@ def _read(look: Look) -> Annotations:
         rows=frame_of(rows, {"group_id": pl.String}),
         datums=pl.DataFrame(
             datums,
-            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
-                    "height": pl.Int64},
+            schema=IMAGES,
             orient="row",
         ),
         notes=skipped_note(skipped),

@@ -16,8 +16,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..sources.source import FIRST
-from .format import Annotations, Format, Look, broken, text_of
+from .format import FIRST, Annotations, Format, Look, broken, text_of
 from .image_headers import SUFFIXES
 from .yolo_folders import HIGH, LOW
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import os
 
-from evalengine.ingest.sources.formats import by_extension
+from evalengine.ingest.extensions import by_extension
+from evalengine.ingest.folders import files_below
 from evalengine.schemas.errors import OptionError, unknown
 
 from .class_results import CLASS_RESULTS
@@ -75,10 +76,8 @@ def _files(path: str) -> list[str]:
 def _below(folder: str) -> tuple[str, ...]:
     """All files below a folder, if some may be annotations and none is a table."""
     found = []
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        names = sorted(name for name in names if not name.startswith("."))
-        if any(by_extension(name) in _TABLES for name in names):
+    for name in files_below(folder):
+        if by_extension(name) in _TABLES:
             return ()
-        found += [os.path.join(here, name) for name in names]
+        found.append(name)
     return tuple(found) if any(map(may_be_annotations, found)) else ()

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .format import Note
+from ..boxes import CORNER_NAMES
+from .format import RINGS, Note
 
 Array = np.ndarray[Any, Any]
 Point = list[float]
 
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
-_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 _MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
 
 
@@ -95,10 +94,10 @@ def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) 
                 ring = [[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]]
                 row["polygon"] = [ring]
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(_CORNERS, pl.Float64) | {"polygon": _POINTS, "mask": _MASK}
+    schema |= dict.fromkeys(CORNER_NAMES, pl.Float64) | {"polygon": RINGS, "mask": _MASK}
     schema |= more or {}
     frame = pl.DataFrame(rows, schema=schema)
-    kept = ("datum_id", "label_value", *_CORNERS)
+    kept = ("datum_id", "label_value", *CORNER_NAMES)
     return frame.drop(
         [
             name

@@ -14,14 +14,13 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from .format import Annotations, Format, Look, Note, broken, image_ids
+from ..boxes import CORNER_NAMES
+from .format import IMAGES, RINGS, Annotations, Format, Look, Note, broken, image_ids
 from .xml_files import number_of, read_tree, text_in
 
-_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _UNKNOWN = "Unspecified"
 _FLAGS = ("difficult", "truncated", "occluded")
 _SCORES = ("score", "confidence")
-_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
@@ -54,8 +53,7 @@ def _read(look: Look) -> Annotations:
         rows=_frame(rows),
         datums=pl.DataFrame(
             datums,
-            schema={"datum_id": pl.String, "file_name": pl.String, "width": pl.Int64,
-                    "height": pl.Int64},
+            schema=IMAGES,
         ),
         notes=_masks_beside(look),
     )  # fmt: skip
@@ -78,7 +76,7 @@ _MAPS = "SegmentationClass"
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(_CORNERS, pl.Float64) | {"polygon": _POINTS}
+    schema |= dict.fromkeys(CORNER_NAMES, pl.Float64) | {"polygon": RINGS}
     schema |= dict.fromkeys(_FLAGS, pl.Int64) | {"pose": pl.String}
     frame = pl.DataFrame(rows, schema=schema)
     may_lack = ("score", "polygon", *_FLAGS, "pose")
@@ -116,11 +114,11 @@ def _object(one: Element, file: str) -> dict[str, Any]:
 
 def _box(one: Element, name: str, file: str, ring: list[list[float]]) -> dict[str, float]:
     box = one.find("bndbox")
-    corners = {} if box is None else {tag: number_of(box, tag, file) for tag in _CORNERS}
-    missing = [tag for tag in _CORNERS if corners.get(tag) is None]
+    corners = {} if box is None else {tag: number_of(box, tag, file) for tag in CORNER_NAMES}
+    missing = [tag for tag in CORNER_NAMES if corners.get(tag) is None]
     if missing and ring:
         xs, ys = zip(*ring, strict=True)
-        return dict(zip(_CORNERS, (min(xs), min(ys), max(xs), max(ys)), strict=True))
+        return dict(zip(CORNER_NAMES, (min(xs), min(ys), max(xs), max(ys)), strict=True))
     if missing:
         raise broken(
             file,

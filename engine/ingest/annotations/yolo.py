@@ -17,7 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .format import NAMELESS, Annotations, Format, Look, Note, broken, plain
+from .format import NAMELESS, RINGS, Annotations, Format, Look, Note, broken, plain
 from .yolo_folders import (
     HIGH,
     LOW,
@@ -31,8 +31,6 @@ from .yolo_folders import (
 )
 
 Array = np.ndarray[Any, Any]
-
-_POINTS = pl.List(pl.List(pl.List(pl.Float64())))
 
 
 def _detect(look: Look) -> bool:
@@ -307,7 +305,7 @@ class _Objects(msgspec.Struct):
         columns |= {"xmin": x0, "ymin": y0, "xmax": x1, "ymax": y1}
         if self.rings and all(ring is not None for ring in self.rings):
             rings = [[ring.tolist()] for ring in self.rings if ring is not None]
-            columns["polygon"] = pl.Series(rings, dtype=_POINTS)
+            columns["polygon"] = pl.Series(rings, dtype=RINGS)
         if any(key is not None for key in self.points):
             columns["keypoints"] = pl.Series(
                 [None if key is None else key.tolist() for key in self.points],

@@ -12,6 +12,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..folders import files_below
 from .format import Look, broken, head_of, text_of
 from .image_headers import SUFFIXES, sizes_of
 from .titles import PACKED
@@ -230,10 +231,9 @@ def _other(path: str, mine: str, theirs: str) -> str | None:
 def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(
         sorted(
-            os.path.join(here, name)
-            for here, _, names in os.walk(folder)
-            for name in names
-            if name.lower().removesuffix(PACKED).endswith(suffixes) and not name.startswith(".")
+            name
+            for name in files_below(folder)
+            if name.lower().removesuffix(PACKED).endswith(suffixes)
         )
     )
 

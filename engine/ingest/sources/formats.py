@@ -6,20 +6,11 @@ from pathlib import Path
 
 from evalengine.schemas.errors import ReadError
 
+from ..extensions import by_extension
 from .footers import refuse_miscounted
 from .foreign import foreign
 from .trec_layouts import layout_of, start_of
 
-EXTENSIONS = {
-    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
-    ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".arrows": "ipc_stream",
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
-    ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
-    ".run": "trec", ".qrels": "trec", ".qrel": "trec", ".trec": "trec", ".res": "trec",
-    ".png": "raster", ".tif": "raster", ".tiff": "raster", ".bmp": "raster", ".gif": "raster",
-    ".pgm": "raster",
-}  # fmt: skip
-COMPRESSED = (".gz", ".zst", ".zip", ".bz2", ".xz")
 NAMES = {
     "parquet": "Parquet",
     "ipc": "Arrow IPC",
@@ -47,16 +38,6 @@ _PACKED = {
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
 }
-
-
-def by_extension(path: str) -> str | None:
-    """The format an extension stands for; ``.csv.gz`` counts by the inner one."""
-    suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".zst"):
-        inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None
-        json = ("json",) if suffixes[-1] == ".gz" else ()
-        return inner if inner in ("csv", "ndjson", "trec", *json) else None
-    return EXTENSIONS.get(suffixes[-1]) if suffixes else None
 
 
 def detect(path: str) -> str:

@@ -17,12 +17,13 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..annotations.format import FIRST
 from .coco_objects import array_kind
 from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .objects import frame_of_rows
 from .panoptic import is_panoptic, read_panoptic
-from .source import FIRST, SEGMENTED, Source
+from .source import SEGMENTED, Source
 
 _HEAD = 1 << 16
 _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}

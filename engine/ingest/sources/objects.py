@@ -13,9 +13,9 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError, ReadError
 
+from ..extensions import by_extension
 from .arrays import as_array, is_array
 from .coco_objects import open_coco_object
-from .formats import by_extension
 from .label_maps import are_label_maps, open_label_maps
 from .mappings import source_of
 from .mixed import mixed_columns

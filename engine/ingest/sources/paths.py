@@ -13,11 +13,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from evalengine.ingest.extensions import by_extension
+from evalengine.ingest.folders import files_below
 from evalengine.ingest.label_map_sets import LISTED, MAPS
 from evalengine.schemas.errors import ReadError
 
 from .foreign import foreign
-from .formats import by_extension
 
 _REMOTE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _MASKS = "SegmentationClass"  # of Pascal VOC's layout: one of several folders of PNGs
@@ -100,7 +101,7 @@ def _in_folder(path: str) -> list[str]:
             f" {os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or"
             f" {os.path.join(path, '*=*', '**', '*.parquet')!r}."
         )
-    readable = readable or _of_one_kind(_below(path))
+    readable = readable or _of_one_kind(list(files_below(path, _HIDDEN)))
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:
         return readable
@@ -131,15 +132,8 @@ def _of_one_kind(files: Sequence[str]) -> list[str]:
     return tables or readable  # a chart beside tables is no label map
 
 
-def _below(path: str) -> list[str]:
-    """All files of the folders of a folder, hidden ones and those of bookkeeping left out."""
-    found = []
-    for here, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
-        found += [
-            os.path.join(here, name) for name in sorted(names) if not name.startswith((".", "_"))
-        ]
-    return found
+_HIDDEN = (".", "_")
+"""What names begin with that are no data, bookkeeping among them."""
 
 
 def _foreign(files: Sequence[str]) -> str | None:

@@ -10,9 +10,6 @@ from evalengine.schemas.wording import without_secrets
 SEGMENTED = frozenset({"segmentation"})
 """Fields of geometry that COCO's rows are read with unless it is said what is compared."""
 
-FIRST = 500
-"""Rows of each of several files that are looked at."""
-
 
 class Source(msgspec.Struct):
     """One side's table before anything is known about its columns.

@@ -13,6 +13,7 @@ from evalengine.forked import refuse_cut_off
 from evalengine.schemas.errors import OptionError, ReadError
 
 from ..annotations.titles import may_be_annotations
+from ..extensions import by_extension
 from . import formats
 from .explain import explain
 from .held import Room, refuse_beyond
@@ -96,8 +97,8 @@ def _open_paths(
         if table is not None:
             return table
     if all(may_be_annotations(path) or os.path.isdir(path) for path in paths):
-        from ..annotations.opening import open_annotations
         from ..annotations.registry import recognised
+        from .annotated import open_annotations
 
         found = recognised(paths)
         if found is not None:
@@ -147,7 +148,7 @@ def _open_paths(
 def _open_remote(
     paths: list[str], description: str, storage_options: dict[str, str] | None
 ) -> Source:
-    kinds = {formats.by_extension(path) for path in paths}
+    kinds = {by_extension(path) for path in paths}
     format_ = kinds.pop()
     if kinds or format_ not in ("parquet", "ipc", "csv", "ndjson"):
         raise ReadError(

@@ -18,11 +18,11 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
-from ..mismatch import doubtful
-from ..sources.source import Source
-from ..sources.tables import schema_of
-from . import image_headers
-from .titles import SUFFIXES
+from .annotations import image_headers
+from .annotations.titles import SUFFIXES
+from .mismatch import doubtful
+from .sources.source import Source
+from .sources.tables import schema_of
 
 _SHOWN = 3
 _SUFFIXES = (*image_headers.SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")

@@ -18,19 +18,19 @@ from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from ..contracts import contract
-from ..finding import Finder
-from ..names import recognise
-from ..opening import Inputs, open_inputs
-from ..problems import refuse
-from ..sources.coco_masks import said_plainly
-from ..sources.json_files import sniff
-from ..sources.source import Source
-from ..sources.tables import open_source
-from ..sources.writing import write_files
-from .coco_writing import Writer, coco_files
-from .opening import open_annotations
-from .registry import get, look_at
+from .annotations.coco_writing import Writer, coco_files
+from .annotations.registry import get, look_at
+from .contracts import contract
+from .finding import Finder
+from .names import recognise
+from .opening import Inputs, open_inputs
+from .problems import refuse
+from .sources.annotated import open_annotations
+from .sources.coco_masks import said_plainly
+from .sources.json_files import sniff
+from .sources.source import Source
+from .sources.tables import open_source
+from .sources.writing import write_files
 
 TABLES, COCO = "tables", "coco"
 TARGETS = (TABLES, COCO)

@@ -1,4 +1,4 @@
-"""Annotations as a source of rows, and their coordinates in pixels."""
+"""Two sides of annotations brought together: what is which, classes, coordinates in pixels."""
 
 from __future__ import annotations
 
@@ -8,45 +8,18 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.ingest.problems import count_of, listing
-from evalengine.ingest.sources.source import Source
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
-from .format import NAMELESS, Format, Look
+from .annotations.format import NAMELESS
+from .problems import count_of, listing
+from .sources.source import Source
 
 _WIDE = ("xmin", "xmax", "box_width")
 _HIGH = ("ymin", "ymax", "box_height")
 _SIZE = ("width", "height")
 _SHOWN = 3
-
-
-def open_annotations(format_: Format, look: Look) -> Source:
-    """What a format holds as a source, and a note of what was read.
-
-    Raises:
-        ReadError: a file does not fit the format; it names file and line.
-        InputError: the files contradict each other.
-    """
-    read = format_.read(look)
-    rows, images = read.rows.height, read.datums.height
-    bare = images - read.datums.join(read.rows, on="datum_id", how="semi").height
-    empty = f", {bare:,} without any" if bare else ""
-    said = f"{look.given} is read as {format_.title}: {rows:,} objects in {images:,} images{empty}."
-    return Source(
-        read.rows.lazy(),
-        f"{format_.title} {look.given}",
-        "annotations",
-        look.of(*format_.suffixes),
-        datums=read.datums,
-        labels=read.labels,
-        notes=(("format_recognised", said, rows), *read.notes),
-        warnings=read.warnings,
-        shares=read.shares,
-        firsts=read.firsts,
-        found=None if read.found is None else read.found.lazy(),
-    )
 
 
 def sides_of(sources: dict[str, Source]) -> dict[str, Source]:

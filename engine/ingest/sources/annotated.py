@@ -1,0 +1,33 @@
+"""Annotations as a source of rows."""
+
+from __future__ import annotations
+
+from ..annotations.format import Format, Look
+from .source import Source
+
+
+def open_annotations(format_: Format, look: Look) -> Source:
+    """What a format holds as a source, and a note of what was read.
+
+    Raises:
+        ReadError: a file does not fit the format; it names file and line.
+        InputError: the files contradict each other.
+    """
+    read = format_.read(look)
+    rows, images = read.rows.height, read.datums.height
+    bare = images - read.datums.join(read.rows, on="datum_id", how="semi").height
+    empty = f", {bare:,} without any" if bare else ""
+    said = f"{look.given} is read as {format_.title}: {rows:,} objects in {images:,} images{empty}."
+    return Source(
+        read.rows.lazy(),
+        f"{format_.title} {look.given}",
+        "annotations",
+        look.of(*format_.suffixes),
+        datums=read.datums,
+        labels=read.labels,
+        notes=(("format_recognised", said, rows), *read.notes),
+        warnings=read.warnings,
+        shares=read.shares,
+        firsts=read.firsts,
+        found=None if read.found is None else read.found.lazy(),
+    )
