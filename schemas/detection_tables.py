@@ -26,6 +26,7 @@ from .columns import (
 from .contract import GROUND_TRUTHS, PREDICTIONS, Table
 from .geometry_columns import (
     ANGLE,
+    HEAD_SIZE,
     KEYPOINTS,
     MASK,
     NUM_KEYPOINTS,
@@ -68,7 +69,7 @@ DETECTION_GROUND_TRUTHS = Table(
     "detection",
     GROUND_TRUTHS,
     (DATUM_ID, LABEL_VALUE, *_BOX),
-    (*_COMMON, NUM_KEYPOINTS, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    (*_COMMON, NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),
     shape="boxes",

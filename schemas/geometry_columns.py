@@ -44,6 +44,15 @@ NUM_KEYPOINTS = Column(
     (),
     low=0.0,
 )
+HEAD_SIZE = Column(
+    "head_size",
+    "number",
+    "Size of a person's head, that PCKh holds distances against; MPII's is 0.6 of the diagonal of"
+    " the head's box.",
+    ("headsize", "head_length"),
+    nullable=True,
+    low=0.0,
+)
 RASTER = Column(
     "raster",
     "text",

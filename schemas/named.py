@@ -36,6 +36,9 @@ class Named(TypedDict, total=False):
     background_iou: float | None
     boundary_ratio: float | None
     keypoint_sigmas: Any
+    pck_threshold: float | None
+    head_segment: Iterable[int] | None
+    mirrored_keypoints: Mapping[int, int] | None
     pixel_spacing: float | Iterable[float] | None
     surface_tolerance: float | None
     ignore_index: int | None

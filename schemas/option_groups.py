@@ -62,6 +62,7 @@ GROUPS: tuple[Group, ...] = (
     Group(
         "Geometry", ("box_format", "angle_format", "convert_to", "keypoint_sigmas"), ("detection",)
     ),
+    Group("Geometry", ("pck_threshold", "head_segment", "mirrored_keypoints"), ("detection",)),
     Group("Geometry", ("iou_type",), ("detection", "panoptic")),
     Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),

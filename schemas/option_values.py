@@ -31,6 +31,7 @@ _TUPLES = {
     "rouge_types": str,
     "bleu_weights": float,
     "pixel_spacing": float,
+    "head_segment": int,
 }
 _AS_GIVEN = (
     "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas", "thresholds"

@@ -158,6 +158,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             "0.05",
         ),
     ] = None
+    pck_threshold: Annotated[
+        float | None,
+        _meta("Share of people's boxes (0.2), or heads (0.5), a found keypoint may be off.", "0.1"),
+    ] = None
+    head_segment: Annotated[
+        tuple[int, ...] | None,
+        _meta("Two keypoints, counted from 1, whose distance is the head's size in PCKh.", "9,10"),
+    ] = None
+    mirrored_keypoints: Annotated[
+        dict[int, int] | None,
+        _meta("Left keypoints and their right ones, counted from 1; known of 17 and 14.", "2=3"),
+    ] = None
     pixel_spacing: Annotated[
         tuple[float, ...] | None,
         _meta("Height and width of a pixel, or one number for both; 1.", "0.8"),

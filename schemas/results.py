@@ -121,6 +121,8 @@ ERRORS: Schema = {
     "annotation_id": None,
     "annotation_label": None,
     "mended": pl.Boolean,
+    "keypoint": pl.Int64,
+    "swapped_annotation_id": None,
     **dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64),
     **dict.fromkeys(
         (f"annotation_{side}" for side in ("xmin", "ymin", "xmax", "ymax")), pl.Float64
@@ -131,6 +133,8 @@ ERRORS: Schema = {
 ``label_value`` is the prediction's, or that of what was missed; ``annotation_id`` and
 ``annotation_label`` tell the ground truth that it is held against, ``mended`` whether the
 prediction would be the one to hit it. Boxes are those of the tables, or those around their shapes.
+Rows of keypoints (jitter, inversion, swap, miss) have the point's number from 1 and how near it
+lies (``iou``); ``swapped_annotation_id`` is the person that it lies on instead.
 """
 
 _BOXES: Schema = {name: ERRORS[name] for name in list(ERRORS)[-8:]}

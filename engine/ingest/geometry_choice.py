@@ -14,7 +14,7 @@ import polars as pl
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
-from evalengine.schemas.geometry_columns import ANGLE, KEYPOINTS, NUM_KEYPOINTS
+from evalengine.schemas.geometry_columns import ANGLE, HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
@@ -22,6 +22,8 @@ from .boxes import CORNER_NAMES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
 from .names import Naming
 from .problems import Note, Problem
+
+_OF_POINTS = (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name)
 
 
 def leave_unread(
@@ -96,7 +98,7 @@ def _of_points(sides: Mapping[str, Naming], options: Options) -> bool:
                     f" {option('iou_type', KEYPOINTS.name)} to compare them.",
                 )
             )
-        _drop(naming, GEOMETRY_NAMES if wanted else (KEYPOINTS.name, NUM_KEYPOINTS.name))
+        _drop(naming, GEOMETRY_NAMES if wanted else _OF_POINTS)
     return wanted
 
 

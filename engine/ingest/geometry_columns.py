@@ -201,12 +201,14 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     keypoint_checks.check(check)
     oriented_boxes.check(check)
     names = shaped(check.frame)
+    corners = [name for name in CORNER_NAMES if name in check.frame.columns]
+    if corners and KEYPOINTS.name in check.frame.columns:
+        names.append(KEYPOINTS.name)
     if not names:
         return
     bare = pl.all_horizontal(pl.col(name).is_null() for name in names)
-    corners = [name for name in CORNER_NAMES if name in check.frame.columns]
     if corners:
-        # A row that has a polygon or mask needs no box, but half a box is none.
+        # A row that has a polygon, mask or keypoints needs no box, but half a box is none.
         blank = [pl.col(name).is_null() for name in corners]
         told = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
         for name in BOX_NAMES:

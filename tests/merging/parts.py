@@ -241,6 +241,7 @@ def keypoints(seed: int) -> Case:
 
     truths = side(30).with_columns(
         area=pl.Series(rng.integers(1, 400, 30).astype(np.float64)),
+        head_size=pl.Series(rng.integers(0, 9, 30).astype(np.float64)),
         iscrowd=pl.Series(rng.integers(0, 8, 30) == 0),
     )
     guesses = side(20).with_columns(score=pl.Series(rng.integers(0, 5, 20) / 4))

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.boxes import CORNER_NAMES
 from ...kernels.detection_errors import (
     BACKGROUND,
     BOTH,
@@ -38,10 +37,10 @@ from ...tally.ranked import Ranked, Variants
 from ...tally.ranked_view import Beside, Interpolation
 from ..workers import Workers
 from .dialects import DetectionRules
-from .encode import Batch, Side
+from .encode import Batch
+from .error_rows import IDS, error_rows, in_order
 from .matching import Matched
 from .near import Near
-from .outcomes import annotation_ids
 from .overlaps import Pairs, find_pairs, regular_ground_truths
 from .settings import Settings
 
@@ -340,62 +339,21 @@ def _rows(
 ) -> pl.DataFrame:
     """The ``errors`` frame at one threshold."""
     wrong = np.flatnonzero(found.kind != NONE)
-    best = found.best[wrong]
-    known = best >= 0
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
     own = overlaps.truth == found.best[prediction]
     at = np.full(ranked.score.size, np.nan)
     at[prediction[own]] = overlaps.iou[own]
-    value = at[wrong]
     missed = np.flatnonzero(found.missed)
-    truth = np.r_[np.maximum(best, 0), missed].astype(np.int64)
-    there = np.r_[known, np.ones(missed.size, bool)]
-    table = batch.labels.frame
-    label = np.r_[pairs.p_label[wrong], pairs.g_label[missed]]
-    blank = np.full(missed.size, np.nan)
-    none = pl.Series(~there)
-    gt_row = ranked.gt_row[truth] if ranked.gt_row.size else np.zeros(truth.size, np.int64)
-    gt_label = pairs.g_label[truth] if ranked.gt_row.size else np.zeros(truth.size, np.int32)
-    rows = pl.Series(np.r_[ranked.row[wrong], np.zeros(missed.size, np.int64)])
-    lost = pl.Series(np.r_[np.zeros(wrong.size, bool), np.ones(missed.size, bool)])
-    return pl.DataFrame(
-        {
-            "datum_id": batch.datums.id.gather(np.r_[ranked.datum[wrong], ranked.gt_datum[missed]]),
-            "label_key": table["label_key"].gather(label),
-            "label_value": table["label_value"].gather(label),
-            "iou_threshold": np.full(label.size, round(iou, 10)),
-            "error": np.r_[_NAMES[found.kind[wrong]], np.full(missed.size, MISS)],
-            "score": pl.Series(np.r_[ranked.score[wrong], blank]).fill_nan(None),
-            "iou": pl.Series(np.r_[value, blank]).fill_nan(None),
-            "prediction_row": rows.set(lost, None),
-            "annotation_id": annotation_ids(batch).gather(pl.Series(gt_row).set(none, None)),
-            "annotation_label": table["label_value"].gather(pl.Series(gt_label).set(none, None)),
-            "mended": pl.Series(np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)]),
-            **corners_of("", batch.predictions, ranked.row[wrong], np.r_[: wrong.size], label.size),
-            **corners_of(
-                "annotation_", batch.ground_truths, gt_row[there], np.flatnonzero(there), label.size
-            ),
-        }
-    )
-
-
-def corners_of(before: str, side: Side, rows: Array, places: Array, n: int) -> dict[str, pl.Series]:
-    """Corners of some rows of a table at some of ``n`` places, null at all others."""
-    corners = np.full((n, 4), np.nan)
-    corners[places] = side.boxes(rows)
-    return {
-        before + name: pl.Series(column, nan_to_null=True)
-        for name, column in zip(CORNER_NAMES, corners.T, strict=True)
-    }
-
-
-def in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows as the ``errors`` frame has them; of equal ones the order stays."""
-    return frame.sort(
-        ["iou_threshold", "datum_id", "score", "label_key", "label_value"],
-        descending=[False, False, True, False, False],
-        nulls_last=True,
-        maintain_order=True,
+    nobody = np.full(missed.size, -1)
+    return error_rows(
+        batch,
+        ranked,
+        predictions=np.r_[wrong, nobody],
+        truths=np.r_[found.best[wrong], missed],
+        error=np.r_[_NAMES[found.kind[wrong]], np.full(missed.size, MISS)],
+        iou=np.r_[at[wrong], np.full(missed.size, np.nan)],
+        threshold=iou,
+        mended=np.r_[found.target[wrong] >= 0, np.zeros(missed.size, bool)],
     )
 
 
@@ -473,7 +431,7 @@ def merge_rows(
     moved = [
         frame.with_columns(
             pl.col("prediction_row") + ours,
-            *([pl.col("annotation_id") + theirs] if named_by_row else []),
+            *(pl.col(name) + theirs for name in IDS if named_by_row and name in frame.columns),
         )
         for frame, (ours, theirs) in zip(frames, before, strict=True)
         if frame is not None
@@ -488,5 +446,5 @@ def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
         return empty_frame("errors", label=label, datum=datum)
     return found.frame.cast(
         frame_schema("errors", label=label, datum=datum)  # type: ignore[arg-type]
-        | {"annotation_id": found.frame.schema["annotation_id"]}
+        | {name: found.frame.schema[name] for name in IDS}
     )

@@ -11,16 +11,37 @@ from ...ingest.frames import Frames
 from ...ingest.geometry_columns import GEOMETRY_NAMES
 from ...ingest.problems import Note
 from ...metrics.registry import Metric
+from ...schemas.errors import InputError
+from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS
 from ...schemas.options import Options
 from ...schemas.wording import option
+from .geometry import POINTS
+from .point_marks import NEEDS, PCKH
 from .settings import Settings
 
 
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """All of them: the contract requires whatever they need."""
-    return metrics, []
+    """All of them but those of single keypoints, where there are none, or heads have no size.
+
+    Raises:
+        InputError: no other was asked for.
+    """
+    heads = settings.head_segment is not None or HEAD_SIZE.name in frames.ground_truths.columns
+    gone = NEEDS if settings.geometry != POINTS else frozenset() if heads else {PCKH}
+    left = [one for one in metrics if gone & {*one.needs}]
+    if not left:
+        return metrics, []
+    names = ", ".join(one.name for one in left)
+    why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
+    if settings.geometry == POINTS:
+        why = "heads have no size: give the ground truths a column head_size, or write"
+        why += f" {option('head_segment', [9, 10])} with your two points"
+    if asked_for and len(left) == len(metrics):
+        raise InputError(f"{names}: {why}.")
+    kept = tuple(one for one in metrics if one not in left)
+    return kept, [Note("without_keypoints", f"{names} left out: {why}.")] if asked_for else []
 
 
 def needs_all_rows(

@@ -19,7 +19,9 @@ from ...ingest.problems import Note, note_of
 from ...kernels.jit import frozen
 from ...kernels.keypoints import People, Points, Rows, exponents, extents, means, reaching
 from ...kernels.pairs import rows_by_datum
-from ...schemas.geometry_columns import KEYPOINTS, NUM_KEYPOINTS, OF_BOX
+from ...schemas.errors import InputError
+from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
+from ...schemas.wording import option
 from ...tally.datums import Labels
 from ..workers import Workers
 from .layers import Meeting, Shapes, joined
@@ -29,6 +31,10 @@ Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 14
 """Pairs whose exponents are held at once."""
+_MIRRORED = {
+    17: tuple((left, left + 1) for left in range(2, 17, 2)),  # COCO's
+    14: tuple((left, left + 1) for left in range(1, 12, 2)),  # CrowdPose's
+}
 _SIDES = ("predictions", "ground_truths")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
@@ -41,11 +47,15 @@ class KeypointLayer(msgspec.Struct, frozen=True):
             points of predictions.
         points: their places.
         people: what else is known of ground truths; None of predictions.
+        head: float64 [n], sizes of the heads of ground truths, NaN where it is unknown, or None.
+        mirror: int64, by place of a point's variance, the point on the other side, or itself.
     """
 
     area: Array
     points: Points
     people: People | None = None
+    head: Array | None = None
+    mirror: Array = np.zeros(0, np.int64)
 
     def candidates(
         self, other: KeypointLayer, meeting: Meeting, threads: Workers
@@ -133,9 +143,16 @@ def as_keypoints(
         told = tables[1][NUM_KEYPOINTS.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
     area = _areas(frames, own, origins[1])
     variances = settings.sigmas.variances(labels, n_points)
-    made = shapes_of(ours, theirs, own, area, told, codes[1], n_points, variances)
-    _note_unlabelled(frames, made[1].set_aside)
-    return made
+    found, made = shapes_of(ours, theirs, own, area, told, codes[1], n_points, variances)
+    _note_unlabelled(frames, made.set_aside)
+    layer = made.layers[0]
+    assert isinstance(layer, KeypointLayer)
+    layer = msgspec.structs.replace(
+        layer,
+        head=_heads(frames.ground_truths, theirs, settings),
+        mirror=mirrors(n_points, variances[0], settings),
+    )
+    return found, msgspec.structs.replace(made, layers=(layer,))
 
 
 def shapes_of(
@@ -255,3 +272,44 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
         said = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."
         frames.notes.append(Note("areas_of_people", said))
     return frozen(area, np.float64)
+
+
+def _heads(people: pl.DataFrame, points: Points, settings: Settings) -> Array | None:
+    """Sizes of heads, float64 [m], NaN where they are not known; None where they are of nobody."""
+    if settings.head_segment is None:
+        if HEAD_SIZE.name not in people.columns:
+            return None
+        return people[HEAD_SIZE.name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    one, other = (3 * (number - 1) for number in settings.head_segment)
+    out = np.full(people.height, np.nan)
+    rows = np.flatnonzero(np.diff(points.start) > max(one, other))
+    there = (points.values[points.start[rows] + at + 2] > 0 for at in (one, other))
+    rows = rows[np.logical_and(*there)]
+    x, y = (
+        points.values[points.start[rows] + one + axis]
+        - points.values[points.start[rows] + other + axis]
+        for axis in (0, 1)
+    )
+    out[rows] = np.sqrt(x * x + y * y)
+    return out
+
+
+def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
+    """The point on the other side of every point, or itself, int64 by place of its variance.
+
+    Raises:
+        InputError: points that no label has.
+    """
+    out: Array = np.zeros(int(n_points.sum()), np.int64)
+    given = settings.mirrored
+    wrong = [pair for pair in given or () if max(pair) > n_points.max(initial=0) > 0]
+    if wrong:
+        said = option("mirrored_keypoints", "=".join(map(str, wrong[0])))
+        raise InputError(f"{said}: rows have {n_points.max()} keypoints, counted from 1.")
+    for size, at in zip(n_points.tolist(), variance_at.tolist(), strict=True):
+        own = np.arange(size)
+        for left, right in _MIRRORED.get(size, ()) if given is None else given:
+            if max(left, right) <= size:
+                own[left - 1], own[right - 1] = right - 1, left - 1
+        out[at : at + size] = own
+    return out

@@ -20,7 +20,7 @@ from ...schemas.label_errors import DUPLICATE, LOCATION, MISSING, OTHER_LABEL, T
 from ...schemas.results import empty_frame, frame_schema
 from ..workers import Workers
 from .encode import Batch
-from .errors import corners_of
+from .error_rows import corners_of
 from .matching import Matched
 from .near import overlap
 from .outcomes import annotation_ids

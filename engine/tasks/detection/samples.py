@@ -56,7 +56,15 @@ def samples() -> Iterator[Sample]:
     person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]
     people = truth.with_columns(keypoints=pl.Series([person, None]), area=pl.lit(9.0))
     seen = predicted.with_columns(keypoints=pl.Series([person, person]))
-    yield seen, people, {"iou_type": "keypoints", "keypoint_sigmas": 0.1}
+    yield (
+        seen,
+        people.with_columns(head_size=4.0),
+        {
+            "iou_type": "keypoints",
+            "keypoint_sigmas": 0.1,
+            "metrics": ["mAP", "PCKh", "KeypointErrors"],
+        },
+    )
 
 
 def warm_large() -> None:

@@ -16,6 +16,7 @@ from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import DetectionDefaults, DetectionRules
+from .point_marks import SHARES
 from .sigmas import Sigmas, read_sigmas
 
 Range = tuple[str | None, float, float]
@@ -87,6 +88,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     invalid_polygons: str = "refuse"
     boundary_ratio: float | None = None
     sigmas: Sigmas = Sigmas()
+    pck_threshold: float | None = None
+    head_segment: tuple[int, ...] | None = None
+    mirrored: tuple[tuple[int, int], ...] | None = None
     background_iou: float = 0.1
     angle: float = 1.0
     alike: str = "exact"
@@ -102,6 +106,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def has_overall_range(self) -> bool:
         """Whether the first area range is of all sizes, as outputs without ranges need it."""
         return self.areas[0][0] in (None, "all")
+
+    def share_of(self, need: str) -> float:
+        """Share of a person's size within which a keypoint is found."""
+        return SHARES[need] if self.pck_threshold is None else self.pck_threshold
 
     @property
     def cap(self) -> int | None:
@@ -205,6 +213,26 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
     }
 
 
+def _of_points(options: Options) -> dict[str, Any]:
+    """What the options say of single keypoints.
+
+    Raises:
+        OptionError: a share that is not above 0, or what are no two points.
+    """
+    share, segment = options.pck_threshold, options.head_segment
+    if share is not None and not 0 < share < math.inf:
+        raise OptionError(f"{option('pck_threshold', share)}: write a share above 0.")
+    given = options.mirrored_keypoints
+    mirrored = None if given is None else tuple(given.items())
+    for pair, said in (
+        *([] if segment is None else [(segment, option("head_segment", [*segment]))]),
+        *((pair, option("mirrored_keypoints", dict([pair]))) for pair in mirrored or ()),
+    ):
+        if len(pair) != 2 or min(pair) < 1 or pair[0] == pair[1]:
+            raise OptionError(f"{said}: write two keypoints, counted from 1.")
+    return {"pck_threshold": share, "head_segment": segment, "mirrored": mirrored}
+
+
 def resolve(options: Options, dialect: Dialect) -> Settings:
     """Fill in the defaults and check what was given.
 
@@ -257,6 +285,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if limit is not None and not math.isfinite(limit):
         raise OptionError(f"recall_score_threshold={limit}: write a finite number.")
     return Settings(
+        **_of_points(options),
         rules=dialect.rules,
         background_iou=background,
         aims=aims_of(options),

@@ -24,6 +24,7 @@ from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
+from .error_rows import in_order
 from .errors import Errors, in_the_input, merge_errors, merge_rows
 from .errors import find as find_errors
 from .examples import Examples, merge_examples
@@ -33,6 +34,8 @@ from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides,
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
+from .point_counts import PointCounts, count_points, merge_points, pairing
+from .point_marks import NEEDS as OF_POINTS
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -65,6 +68,7 @@ class Tallies(msgspec.Struct, frozen=True):
             first of them; None where they count from the first row of the whole input already.
         rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
         seconds: wall time by step.
+        points: what is known of single keypoints, or None.
         beside: frames there are whatever the metrics: none.
         weighted: whether counts are sums of weights: they are not.
     """
@@ -80,6 +84,7 @@ class Tallies(msgspec.Struct, frozen=True):
     heights: tuple[int, int] | None
     rows_as_ids: bool
     seconds: dict[str, float]
+    points: PointCounts | None = None
     beside: tuple[str, ...] = ()
     weighted: bool = False
 
@@ -99,6 +104,7 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
         "spot_ious": settings.spot_ious,
     }
     wanted = {iou for need, ious in sources.items() if need in needs for iou in ious}
+    wanted |= {*pairing(settings, needs)}
     return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
 
 
@@ -178,10 +184,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     batch = encode_batch(frames, settings, threads)
     lap("encode")
     overlapping = needs & _OVERLAPPING
-    if overlapping and not settings.has_overall_range:
+    if (overlapping or needs & OF_POINTS) and not settings.has_overall_range:
         raise OptionError(
             f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
-            " matrix and outcomes are over all sizes; add a range called 'all', such as"
+            " matrix, outcomes and PCK are over all sizes; add a range called 'all', such as"
             " 'all': (0, 1e10)."
         )
     matched, near = met(batch, settings, needs, threads, lap)
@@ -190,7 +196,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         words = "row", "rows", "below the threshold of their label left out"
         frames.notes.append(note_of("below", matched.below, words, before="predictions: "))
         frames.notes += notes_of(settings.thresholds, batch.labels)
-    crossed = examples = outcomes = errors = label_errors = None
+    crossed = examples = outcomes = errors = label_errors = points = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
         lowest = _lowest(settings, needs)
@@ -227,6 +233,14 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
                 batch, matched, pairs, settings.spot_ious, settings.outcome_scores
             )
         lap("overlaps")
+    if needs & OF_POINTS:
+        points, rows = count_points(batch, matched, settings, needs, frames.notes)
+        rows = in_the_input(rows, batch.predictions.rows)
+        if rows is not None:
+            errors = errors or Errors((), (), None)
+            every = [frame for frame in (errors.frame, rows) if frame is not None]
+            errors = msgspec.structs.replace(errors, frame=in_order(pl.concat(every)))
+        lap("keypoints")
     sides_of = batch.predictions, batch.ground_truths
     return Tallies(
         batch.datums,
@@ -240,6 +254,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         batch.heights,
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
+        points,
     )
 
 
@@ -277,7 +292,7 @@ def met(
         grid,
         settings.cap,
         threads,
-        taker=bool(needs & _OVERLAPPING),
+        taker=bool(needs & (_OVERLAPPING | OF_POINTS)),
         took=took,
         pairs=BY_BOXES if near is None else _of_labels(near, sides),
         lenient=lenient,
@@ -366,6 +381,10 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         heights,
         named_by_row if by_row else parts[0].rows_as_ids,
         merged_seconds(parts),
+        merge_points(
+            [part.points for part in parts],
+            lambda every: merge_ranked(every, of_datum, of_label, len(labels)),
+        ),
     )
 
 

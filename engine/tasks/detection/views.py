@@ -12,12 +12,13 @@ from ...schemas.results import empty_frame
 from ...tally.draws import Draws
 from ...tally.ranked_draws import RankedDraws
 from ...tally.ranked_groups import GroupedView, RankedGroups
-from ...tally.ranked_view import Interpolation, RankedView
+from ...tally.ranked_view import Beside, Interpolation, RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
 from .errors import beside, errors_frame
 from .examples import examples_frame
 from .label_errors import label_errors_frame
+from .point_marks import POINTS
 from .settings import Settings
 from .tallies import Tallies
 
@@ -56,7 +57,8 @@ def view(
         interpolation=how,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
         crossed=tallies.crossed,
-        tallies=beside(tallies.errors, rules, how),
+        tallies=beside(tallies.errors, rules, how)
+        | ({} if tallies.points is None else {POINTS: Beside(tallies.points.ranked, how)}),
         group=group,
         n_groups=n_groups,
         weights=weights,

@@ -1,0 +1,213 @@
+"""Single keypoints: which were found near enough (PCK, PCKh), and what went wrong with the others.
+
+The tally is one of people alone. In an area range's place stands a mark of a point, such as ``near
+by box 3``: people whose third point has it are those that count there, so that points of every
+group and draw are counted as ground truths are.
+
+Source: MPII's and mmpose's PCK; M. R. Ronchi and P. Perona (ICCV 2017) and its code coco-analyze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.problems import Note, note_of
+from ...kernels.jit import frozen
+from ...kernels.keypoint_errors import Found, Laid, judged_points, mark_near
+from ...tally.ranked import BITS, Ranked, Variants
+from .encode import Batch
+from .error_rows import error_rows
+from .keypoints import KeypointLayer
+from .matching import Matched
+from .overlaps import label_of, regular_ground_truths
+from .point_marks import KINDS, OF_KINDS, PCK, PCKH, SHOWN, found, marks_of, named
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+ANY = float(np.nextafter(0.0, 1.0))
+"""OKS from which people are paired for PCK: any."""
+_WHOSE = {PCK: "box, for PCK", PCKH: "head, for PCKh"}
+
+
+def pairing(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
+    """OKS thresholds at which people are paired with what found them."""
+    by_kind = (settings.background_iou,) if KINDS in needs else ()
+    return (*((ANY,) if {PCK, PCKH} & needs else ()), *by_kind)
+
+
+class PointCounts(msgspec.Struct, frozen=True):
+    """What is known of single keypoints.
+
+    Attributes:
+        marks: names of the marks of every point.
+        ranked: the tally, of marks of the first point, then the second, ...
+    """
+
+    marks: tuple[str, ...]
+    ranked: Ranked
+
+
+def count_points(
+    batch: Batch,
+    matched: Matched,
+    settings: Settings,
+    needs: frozenset[str],
+    notes: list[Note],
+) -> tuple[PointCounts, pl.DataFrame | None]:
+    """Mark the points of all people that count.
+
+    Args:
+        batch: encoded tables, of keypoints.
+        matched: the match, with takers, at :func:`pairing`'s thresholds among others.
+        settings: the run's settings.
+        needs: some of :data:`.point_marks.NEEDS`.
+        notes: of people of unknown size are added here.
+
+    Returns:
+        what is known of them; rows of the ``errors`` frame, one for each point that went wrong,
+        where they are needed.
+    """
+    ours, theirs = _layers(batch)
+    assert theirs.people is not None
+    ranked, people = matched.ranked, theirs.people
+    laid = Laid(
+        frozen(ranked.gt_row, np.int64),
+        frozen(ranked.gt_datum, np.int32),
+        frozen(label_of(ranked.gt_start), np.int32),
+    )
+    regular = regular_ground_truths(matched)
+    marks = marks_of(needs)
+    n_points = int(people.n_points.max(initial=1))
+    bits = np.zeros((-(-n_points * len(marks) // BITS), regular.size), np.uint64)
+    points, truth = ours.points, theirs.points
+    for need, size in (
+        (PCK, np.fmax(people.boxes[:, 2], people.boxes[:, 3])),
+        (PCKH, theirs.head),
+    ):
+        if need in needs:
+            assert size is not None
+            unsized = regular & ~(size[laid.row] > 0)
+            if unsized.any():
+                words = ("person", "people", f"of unknown size ({_WHOSE[need]}) left out")
+                notes.append(
+                    note_of("unsized", int(unsized.sum()), words, before="ground truths: ")
+                )
+            given = _found(matched, ANY)[0]
+            first = marks.index(found(need)[0])
+            mark_near(
+                given, regular, laid, points, truth, frozen(size, np.float64),
+                settings.share_of(need), first, len(marks), bits,
+            )  # fmt: skip
+    frame = None
+    if KINDS in needs:
+        given, taker = _found(matched, settings.background_iou)
+        made = judged_points(given, laid, points, truth, people, theirs.mirror)
+        pair, point, kind = made[:3]
+        place = given.place[pair]
+        at = point * len(marks) + marks.index(OF_KINDS[0]) + kind
+        np.bitwise_or.at(bits, (at // BITS, place), np.uint64(1) << (at % BITS).astype(np.uint64))
+        if SHOWN in needs:
+            frame = _rows(batch, matched, given.place, taker, made, settings.background_iou)
+    none = np.zeros(ranked.n_labels + 1, np.int64)
+    tally = Ranked(
+        variants=_variants(n_points, marks),
+        start=none,
+        score=np.zeros(0),
+        datum=np.zeros(0, np.int32),
+        row=np.zeros(0, np.int64),
+        rank=np.zeros(0, np.int32),
+        hit=np.zeros((bits.shape[0], 0), np.uint64),
+        ignored=np.zeros((bits.shape[0], 0), np.uint64),
+        skipped=np.zeros(0, bool),
+        tie=np.zeros(0),
+        gt_start=ranked.gt_start,
+        gt_datum=ranked.gt_datum,
+        gt_row=ranked.gt_row,
+        gt_counted=bits,
+        cap=None,
+        single=ranked.single,
+    )
+    return PointCounts(marks, tally), frame
+
+
+def _layers(batch: Batch) -> tuple[KeypointLayer, KeypointLayer]:
+    ours, theirs = (side.shapes for side in (batch.predictions, batch.ground_truths))
+    assert ours is not None
+    assert theirs is not None
+    mine, other = ours.layers[0], theirs.layers[0]
+    assert isinstance(mine, KeypointLayer)
+    assert isinstance(other, KeypointLayer)
+    return mine, other
+
+
+def _variants(n_points: int, marks: tuple[str, ...]) -> Variants:
+    return Variants((0.0,), tuple((name, -np.inf, np.inf) for name in named(n_points, marks)))
+
+
+def _found(matched: Matched, threshold: float) -> tuple[Found, Array]:
+    """People that were found from that OKS on, and the ranked prediction of each."""
+    ranked = matched.ranked
+    taker = matched.taker[ranked.variants.thresholds.index(threshold)]
+    place = np.flatnonzero(taker >= 0)
+    return Found(frozen(ranked.row[taker[place]], np.int64), frozen(place, np.int64)), taker[place]
+
+
+def _rows(
+    batch: Batch,
+    matched: Matched,
+    place: Array,
+    taker: Array,
+    made: tuple[Array, ...],
+    threshold: float,
+) -> pl.DataFrame:
+    """Rows of the ``errors`` frame of points that are not good."""
+    pair, point, kind, other, similarity = made
+    wrong = np.flatnonzero(kind > 0)
+    wrong = wrong[np.lexsort((point[wrong], taker[pair[wrong]]))]
+    at, swapped = pair[wrong], kind[wrong] == OF_KINDS.index("swap")
+    return error_rows(
+        batch,
+        matched.ranked,
+        predictions=taker[at],
+        truths=place[at],
+        error=np.array(OF_KINDS)[kind[wrong]],
+        iou=similarity[wrong],
+        threshold=threshold,
+        keypoint=point[wrong] + 1,
+        swapped=np.where(swapped, other[wrong], -1),
+    )
+
+
+def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts | None:
+    """What is known of the points of all parts.
+
+    Args:
+        parts: of disjoint sets of datums; None of all where no points were asked for.
+        merge: merges the tallies of all parts, given at the same variants.
+    """
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    marks = there[0].marks
+    most = max(len(part.ranked.variants.areas) for part in there)
+    variants = _variants(most // len(marks), marks)
+    words = -(-most // BITS)
+    padded = [
+        msgspec.structs.replace(
+            part.ranked,
+            variants=variants,
+            **{
+                name: np.pad(bits, ((0, words - bits.shape[0]), (0, 0)))
+                for name in ("hit", "ignored", "gt_counted")
+                for bits in (getattr(part.ranked, name),)
+            },
+        )
+        for part in there
+    ]
+    return PointCounts(marks, merge(padded))
