@@ -40,7 +40,7 @@ every_task = pytest.mark.parametrize("name", CASES)
 few = settings(max_examples=1)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
-COUNTS = ("Counts", "TIDECounts")
+COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
 
