@@ -162,7 +162,6 @@ METRICS = (
         frame="metrics",
         needs=(PCKH,),
         params=("pck_threshold", "head_segment"),
-        reads=("head_size",),
         averages=("macro", "micro"),
         definition="The same of the size of the person's head, within 0.5 of it: of column"
         " head_size, or the distance of the two keypoints of head_segment.",
