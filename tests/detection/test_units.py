@@ -126,3 +126,16 @@ def test_boxes_without_area_are_no_shares() -> None:
     ours, theirs = boxes(7)
     assert ee.score(*tables(np.zeros_like(ours), theirs)).warnings == ()
     assert ee.score(*tables(np.full_like(ours, 3.0), theirs)).warnings == ()
+
+
+def test_few_boxes_of_labels_counted_from_another_number() -> None:
+    """Six boxes of two classes, each with the other's number: beyond doubt where all have it."""
+    ours, theirs = boxes(6, datums=2)
+    found, truth = tables(ours[:6], theirs[:6])
+    truth = truth.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
+    same = found.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
+    assert ee.score(same, truth).warnings == ()
+    (said,) = ee.score(same.with_columns(pl.col("label_value") - 1), truth).warnings
+    assert "The numbers of the predictions are 1 too low" in said
+    mixed = same.with_columns(label_value=pl.Series([1, 1, 2, 2, 1, 2]))
+    assert ee.score(mixed, truth).warnings == ()

@@ -190,10 +190,20 @@ def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None
         mine.append(ours.labels[i][best[on]])
         other.append(theirs.labels[i][on])
     pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
-    if pairs.height < _LEAST:
+    counted = pairs.group_by("mine", "other").len()
+    if pairs.height < _LEAST and not (pairs.height >= _FEWEST and _exchanged(counted)):
         return None
     met = "boxes of the two sides lie on each other, but"
-    return renamed(pairs.group_by("mine", "other").len(), labels.frame["label_value"], met)
+    return renamed(counted, labels.frame["label_value"], met)
+
+
+def _exchanged(pairs: pl.DataFrame) -> bool:
+    """Whether two labels or more all have another one of the other side each, and always that."""
+    apart = pairs.filter(pl.col("mine") != pl.col("other")).height
+    return (
+        apart >= 2
+        and apart == pairs.height == pairs["mine"].n_unique() == pairs["other"].n_unique()
+    )
 
 
 class _Sample(NamedTuple):
