@@ -351,7 +351,7 @@ def _mended(
     if forms == ("number",) or "(" in forms[-1]:
         by_chance = _by_chance(looked["new"], sides[many]["new"])
         if by_chance is not None and not _beyond(pairs.height, looked.height, by_chance):
-            same = pairs.height == sides[0].height == sides[1].height >= _LEAST
+            same = pairs.height == sides[0].height == sides[1].height > 1
             if not same:
                 return None
             doubt = ", if equal numbers are the same datum: such numbers may meet by chance"

@@ -139,3 +139,6 @@ def test_few_boxes_of_labels_counted_from_another_number() -> None:
     assert "The numbers of the predictions are 1 too low" in said
     mixed = same.with_columns(label_value=pl.Series([1, 1, 2, 2, 1, 2]))
     assert ee.score(mixed, truth).warnings == ()
+    moved = found.with_columns(label_value=pl.lit("a"), datum_id=pl.col("datum_id") + 1)
+    (said,) = ee.score(moved, truth.with_columns(label_value=pl.lit("a"))).warnings
+    assert "once the ids of the predictions are changed by -1" in said

@@ -170,9 +170,10 @@ def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None
         at = order[np.minimum(at, known.size - 1)]
         places = np.where(known[at] == known + step, at, -1)
         ours, theirs = _sample(predictions, truths, places)
-        if min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes))) < _LEAST:
+        fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
+        if fewest < _FEWEST:
             continue
-        if _fit(ours.boxes, theirs.boxes) >= _GOOD:
+        if _fit(ours.boxes, theirs.boxes) >= (_GOOD if fewest >= _LEAST else _WELL):
             return _warning(
                 f"they meet once the ids of the predictions are changed by {step:+d}, so one side"
                 f" counts them from another number; write {option('id_format', [f'{step:+d}'])}"
