@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
+    from .finding_calibration import find_calibration
     from .finding_label_errors import find_label_errors
     from .finding_limits import find_limits
     from .finding_thresholds import find_thresholds
@@ -61,6 +62,7 @@ _HOMES = {
     "check": "api",
     "compare": "api",
     "explain": "api",
+    "find_calibration": "finding_calibration",
     "find_errors": "api",
     "find_label_errors": "finding_label_errors",
     "find_limits": "finding_limits",
@@ -119,6 +121,7 @@ __all__ = [
     "convert_trec",
     "expand_hierarchy",
     "explain",
+    "find_calibration",
     "find_errors",
     "find_label_errors",
     "find_limits",

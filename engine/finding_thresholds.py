@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-import msgspec
 import numpy as np
 import polars as pl
 
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
-from .held_runs import card_of, is_scored, keyed, refuse_tables, tallied_of
+from .held_runs import intervals_of, tallied_through
 from .metrics.aims import Aims, aims_of
 from .metrics.thresholds import RULES, Reached, Rule
-from .plan import planner
-from .plan.planner import Plan
 from .plan.summary import Tallied
 from .progress import heard, silent
-from .schemas.errors import OptionError, ResultError
-from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from .schemas.errors import OptionError
+from .schemas.intervals import FEW_CLUSTERS, Wanted
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import option
-from .scorecard.card import Scorecard
 from .statistics.threshold_search import RATES, Found, Searched, search
 from .tally.datums import Labels, keys_as_labels
 
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-DRAWS = 200
 _COUNTS = ("tp", "fp", "fn", "tn")
 _AIMS = ("target_precision", "target_recall", "target_fpr", "false_positive_cost", "miss_cost")
 _SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
@@ -84,46 +79,22 @@ def find_thresholds(
         >>> ee.find_thresholds("runs/monday", metrics="ThresholdAtMaxF")  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
-    tell = progress if callable(progress) else silent
-    asked = _asked(chosen)
-    if is_scored(run):
-        refuse_tables(ground_truths=ground_truths, datums=datums, labels=labels)
-        card = card_of(run, None, chosen, None, None, None)
-        tallied = _as_asked(keyed(tallied_of("the run", card), asked.cluster), card, chosen)
-        tell("choosing thresholds")
-        return _found(tallied, tallied.plan.options.replace(metrics=chosen.metrics), asked)
-    made: list[FoundThresholds] = []
-    plain = chosen.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(_AIMS))
-
-    def look(plan: Plan, tallies: Any, threads: Any) -> None:
-        tell("choosing thresholds")
-        made.append(_found(Tallied(plan, tallies, threads), chosen, asked))
-
-    tell("scoring")
-    card = scoring.run(
+    asked = intervals_of(chosen)
+    made, notes = tallied_through(
         run,
         ground_truths,
-        plain.replace(metrics=chosen.metrics or (RULES[0].metric,)),
-        datums=datums,
-        labels=labels,
-        storage_options=storage_options,
-        looked=look,
+        chosen,
+        asked,
+        metrics=chosen.metrics or (RULES[0].metric,),
+        settable=_SETTABLE,
+        unread=_AIMS,
+        then=lambda tallied, options: _found(tallied, options, asked),
+        step="choosing thresholds",
+        tables={"datums": datums, "labels": labels, "storage_options": storage_options},
+        tell=progress if callable(progress) else silent,
     )
-    found = made[0]
-    found.said = (*card.notes, *found.said)
-    return found
-
-
-def _asked(options: Options) -> Wanted:
-    options = options if options.drawn else options.replace(intervals=LEVEL)
-    asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
-    assert asked is not None
-    if asked.method not in (None, "percentile"):
-        raise OptionError(
-            f"{option('method', asked.method)}: intervals of thresholds are made by percentiles;"
-            " leave it out."
-        )
-    return asked
+    made.said = (*notes, *made.said)
+    return made
 
 
 def _rules(task: str, options: Options) -> list[Rule]:
@@ -146,29 +117,13 @@ def _rules(task: str, options: Options) -> list[Rule]:
     return [rules[name] for name in named]
 
 
-def _as_asked(tallied: Tallied, card: Scorecard, options: Options) -> Tallied:
-    """A scored run, with the settings that are asked for now."""
-    given = {name: getattr(options, name) for name in _SETTABLE}
-    changed = card.options.replace(
-        **{name: value for name, value in given.items() if value is not None}
-    )
-    plan = planner.make_plan(changed, card.task)
-    return msgspec.structs.replace(tallied, plan=plan)
-
-
 def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
     """What there is to find in a run, datums with keys; options name the rules and their aims."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
     aims = aims_of(options, getattr(plan.settings, "beta", None))
     assert plan.does.curve is not None
-    try:
-        levels = search(plan, tallies, tallied.threads, rules, aims, asked)
-    except KeyError as error:
-        raise ResultError(
-            f"{error.args[0]} in this run: score the tables with"
-            f" {option('pr_curve_iou_threshold', plan.settings.pr_curve_iou_threshold)}."
-        ) from None
+    levels = search(plan, tallies, tallied.threads, rules, aims, asked)
     names = tallies.labels, keys_as_labels(tallies.labels)
     frames = [
         _rows(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,12 +15,18 @@ from .executors import Threads
 from .plan import planner
 from .plan.summary import Tallied
 from .schemas.errors import InputError, OptionError, ResultError
+from .schemas.intervals import LEVEL, Wanted, wanted
 from .schemas.options import Options
 from .schemas.wording import option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
 from .tally import stored
 from .tasks.encoding import draw_keys
+
+R = TypeVar("R")
+
+DRAWS = 200
+"""Draws behind intervals of what is found, unless others are asked for."""
 
 
 def is_saved(run: Any) -> bool:
@@ -133,3 +139,89 @@ def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
     with_keys = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, cluster))
     tallies = msgspec.structs.replace(tallied.tallies, datums=with_keys)
     return msgspec.structs.replace(tallied, tallies=tallies)
+
+
+def intervals_of(options: Options) -> Wanted:
+    """Level, draws and seed of the intervals of found numbers, each of which has its own kind.
+
+    Raises:
+        OptionError: a kind of interval.
+    """
+    options = options if options.drawn else options.replace(intervals=LEVEL)
+    asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
+    assert asked is not None
+    if asked.method is not None:
+        raise OptionError(
+            f"{option('method', asked.method)}: found numbers have intervals of one kind; leave it"
+            " out."
+        )
+    return asked
+
+
+def tallied_through(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    asked: Wanted,
+    *,
+    metrics: tuple[str, ...],
+    settable: Collection[str],
+    then: Callable[[Tallied, Options], R],
+    step: str,
+    tables: Mapping[str, Any],
+    tell: Callable[[str], None],
+    unread: Collection[str] = (),
+) -> tuple[R, tuple[str, ...]]:
+    """What is found in the tallies of a run, scored, saved or as tables, in files too.
+
+    Args:
+        run: as users give it.
+        ground_truths: of tables.
+        options: as given.
+        asked: intervals, which datums have keys for.
+        metrics: what tables are scored with.
+        settable: options that may be other than those of a scored run.
+        then: finds it, from tallies whose datums have keys, and options.
+        step: what it does, for progress.
+        tables: further arguments of tables, by name.
+        tell: told each step.
+        unread: options that scoring does not read.
+
+    Returns:
+        what was found; notes of scoring.
+
+    Raises:
+        ResultError: a saved run without what this needs.
+    """
+    found: list[R] = []
+
+    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+        tell(step)
+        try:
+            found.append(then(Tallied(plan, tallies, threads), changed))
+        except KeyError as error:
+            at = plan.settings.pr_curve_iou_threshold
+            raise ResultError(
+                f"{error.args[0]} in this run: score the tables with"
+                f" {option('pr_curve_iou_threshold', at)}."
+            ) from None
+
+    if not is_scored(run):
+        changed = options
+        plain = options.replace(
+            intervals=asked.level, draws=asked.draws, metrics=metrics, **dict.fromkeys(unread)
+        )
+        tell("scoring")
+        card = scoring.run(run, ground_truths, plain, looked=look, **tables)
+        return found[0], card.notes
+    refuse_tables(ground_truths=ground_truths, datums=tables["datums"], labels=tables["labels"])
+    card = card_of(run, None, options, None, None, None)
+    tallied = keyed(tallied_of("the run", card), asked.cluster)
+    given = {name: getattr(options, name) for name in settable}
+    changed = card.options.replace(
+        **{name: value for name, value in given.items() if value is not None}
+    )
+    plan = planner.make_plan(changed, card.task)
+    changed = changed.replace(metrics=options.metrics)
+    look(plan, tallied.tallies, tallied.threads)
+    return found[0], ()

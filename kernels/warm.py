@@ -15,6 +15,7 @@ from .drawn_ranking import Drawing, drawn_precisions, drawn_wins
 from .drawn_sums import drawn_counts, drawn_sums
 from .few_scores import count_few
 from .hash_codes import hash_codes
+from .isotonic import pooled_blocks
 from .label_matching import match_labels
 from .majority import majority_order
 from .pairs import candidates, rows_by_datum, truths_by_datum
@@ -85,3 +86,8 @@ def boxes() -> None:
 def walks() -> None:
     """Words that many longest common subsequences could take."""
     walks_too_far(0, 0, (np.array([0, 1]), np.array([0, 2]), np.zeros(2, np.int32)), 1)
+
+
+def fits() -> None:
+    """Fits of scores, which commands of their own ask for."""
+    pooled_blocks(np.ones(2), np.ones(2))

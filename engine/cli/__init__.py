@@ -22,6 +22,7 @@ from .base import (
     tell_notes,
     with_tables,
 )
+from .calibration import calibration
 from .compare import compare
 from .convert import convert
 from .errors import errors
@@ -243,6 +244,7 @@ cli.add_command(label_errors)
 cli.add_command(limits)
 cli.add_command(slices)
 cli.add_command(thresholds)
+cli.add_command(calibration)
 cli.add_command(convert)
 cli.add_command(report)
 cli.add_command(plot)

@@ -20,6 +20,11 @@ def interval(low: float | None, high: float | None) -> str:
     return UNDEFINED if low is None else f"[{number(low)}, {number(high)}]"
 
 
+def label_of(row: dict[str, Any]) -> str:
+    """The label of a row, or that it is of all of a key."""
+    return plain("(all)" if row["average"] is not None else str(row["label_value"]))
+
+
 def text_of(heading: str, header: Sequence[str], rows: Rows, notes: Sequence[str]) -> str:
     """For the prompt and the shell; the first column stands left, the others right."""
     lines = [heading]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from ..ingest.problems import count_of
 from ..schemas.asked import in_name
-from .found_rows import html_of, interval, markdown_of, show_found, text_of
-from .summary import UNDEFINED, number, plain
+from .found_rows import html_of, interval, label_of, markdown_of, show_found, text_of
+from .summary import UNDEFINED, number
 
 if TYPE_CHECKING:
     from ..analysis.threshold_table import FoundThresholds
@@ -33,7 +33,7 @@ def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             *([row["metric"]] if several else []),
-            _label(row),
+            label_of(row),
             UNDEFINED if row["threshold"] is None else number(row["threshold"]),
             interval(row["lower"], row["upper"]),
             *(UNDEFINED if row[name] is None else f"{row[name]:,g}" for name in names),
@@ -42,10 +42,6 @@ def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
         for row in found.frame.iter_rows(named=True)
     ]
     return header, rows
-
-
-def _label(row: dict[str, Any]) -> str:
-    return plain("(all)" if row["average"] is not None else str(row["label_value"]))
 
 
 def as_text(found: FoundThresholds, notes: Sequence[str] | None = None) -> str:

@@ -102,7 +102,7 @@ def search(
             if drawn is not None:
                 points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
                 ends = {
-                    name: _interval(drawn[level][:, r, i], point, asked)
+                    name: interval(drawn[level][:, r, i], point, asked)
                     for i, (name, point) in enumerate(points.items())
                 }
             found.append(Found(one.threshold, one.unscored, here, held[level][r], ends))
@@ -163,18 +163,24 @@ def _drawn(
     return out
 
 
-def _interval(drawn: Array, point: Array, asked: Wanted) -> Array:
-    """Ends of the interval by percentiles, float64 [2, s].
+def interval(
+    drawn: Array,
+    point: Array,
+    asked: Wanted,
+    method: str = "percentile",
+    range: tuple[float, float] = (-np.inf, np.inf),
+) -> Array:
+    """Ends of the interval, float64 [2, s].
 
     NaN where there is no number, or where too few draws have one, as of every other number.
     """
     many = (~np.isnan(drawn)).sum(axis=0)
     none = np.full(point.size, np.nan)
-    found = METHODS["percentile"].make(
+    found = METHODS[method].make(
         Sample(
             point=point,
             level=asked.level,
-            range=(-np.inf, np.inf),
+            range=range,
             drawn=drawn,
             left_out=np.zeros((0, point.size)),
             trials=none,

@@ -19,6 +19,7 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import in_buckets, next_seed, written
 from polars.testing import assert_frame_equal
+from unsliced_cases import plain
 
 import evalengine as ee
 from evalengine.tally.datums import half_of
@@ -94,23 +95,6 @@ TRIED: dict[str, Callable[[list[Point]], Point | None]] = {
     "ThresholdAtCost": _cheapest,
     "ThresholdAtEqualError": lambda points: best(points, _equal),
 }
-
-
-def plain(name: str, seed: int) -> Case:
-    """A case with the options that change what hits.
-
-    Datums without truth are left out: their scores are false positives to the curve alone.
-    """
-    case = CASES[name][1](seed)
-    if name == "classification":
-        known = [one for one in ("datum_id", "label_key") if one in case.sides[1].columns]
-        scored = case.sides[0].join(case.sides[1].select(known), on=known, how="semi")
-        case = Case((scored, case.sides[1]), case.options, case.datum, case.tables)
-    sides = tuple(side.drop("weight", strict=False) for side in case.sides)
-    kept = {"dialect", "iou_type", "keypoint_sigmas", "max_detections", "multilabel", "area_ranges"}
-    return Case(
-        sides, {k: v for k, v in case.options.items() if k in kept}, case.datum, case.tables
-    )
 
 
 def scores_of(case: Case) -> list[float]:
@@ -285,10 +269,13 @@ def test_refusals(tmp_path: Path) -> None:
     of_lists = ee.score(ranked, ranked.drop("score"))
     with pytest.raises(ee.OptionError, match="nothing in retrieval is decided by a threshold"):
         ee.find_thresholds(of_lists)
-    with pytest.raises(ee.OptionError, match="method='bca': intervals of thresholds"):
+    with pytest.raises(ee.OptionError, match=r"method=.bca.: found numbers have intervals"):
         ee.find_thresholds(table, method="bca", intervals=0.95)
     with pytest.raises(ee.OptionError, match="where nothing costs anything"):
         ee.find_thresholds(table, false_positive_cost=0, miss_cost=0)
+    unscored = ee.score(pl.DataFrame({"actual": ["a", "b"], "predicted": ["a", "a"]}))
+    with pytest.raises(ee.ResultError, match="the run keeps no scores: score it with metrics="):
+        ee.find_thresholds(unscored)
     found = ee.find_thresholds(table)
     with pytest.raises(ee.OptionError, match="several rules chose thresholds"):
         found.save(tmp_path / "t.json")

@@ -32,3 +32,4 @@ def warm_large() -> None:
 
     warm.scores()
     warm.parts()
+    warm.fits()

@@ -72,5 +72,6 @@ def warm_large() -> None:
     from ...kernels import warm, warm_masks
 
     warm.parts()
+    warm.fits()
     warm.boxes()
     warm_masks.warm_masks()

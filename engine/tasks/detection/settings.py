@@ -69,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
         aims: what chosen thresholds are held to.
+        n_bins: equal bins of scores from 0 to 1, of calibration.
         thresholds: scores from which predictions of labels count.
     """
 
@@ -95,6 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     angle: float = 1.0
     alike: str = "exact"
     aims: Aims = Aims()
+    n_bins: int = 15
     thresholds: LabelThresholds = ()
 
     @property
@@ -281,6 +283,9 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(
             f"{option('background_iou', background)}: write an IoU above 0 and below 1."
         )
+    bins = 15 if options.n_bins is None else options.n_bins
+    if bins < 1:
+        raise OptionError(f"{option('n_bins', bins)}: write 1 or more.")
     limit = options.recall_score_threshold
     if limit is not None and not math.isfinite(limit):
         raise OptionError(f"recall_score_threshold={limit}: write a finite number.")
@@ -289,6 +294,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         rules=dialect.rules,
         background_iou=background,
         aims=aims_of(options),
+        n_bins=bins,
         thresholds=options.thresholds or (),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults),

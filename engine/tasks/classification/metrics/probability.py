@@ -153,6 +153,7 @@ METRICS = (
         "Naeini et al. 2015; torchmetrics calibration_error(norm='l1')",
         _expected_error,
         params=("n_bins",),
+        interval="recentred",
     ),
     _metric(
         "MCE",
@@ -160,6 +161,7 @@ METRICS = (
         "Naeini et al. 2015; torchmetrics calibration_error(norm='max')",
         _largest_error,
         params=("n_bins",),
+        interval="recentred",
     ),
     _metric(
         "Reliability",

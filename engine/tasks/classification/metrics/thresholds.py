@@ -11,6 +11,8 @@ from ....metrics.label_averages import UNREACHED, by_key, label_cells, metric, s
 from ....metrics.registry import Metric
 from ....metrics.thresholds import RULES, Curve, Rule, reached, walk
 from ....schemas.asked import in_name
+from ....schemas.errors import ResultError
+from ....schemas.wording import option
 from ....tally.cells import Cells, parameters
 from ....tally.scored_view import ScoredView
 
@@ -29,6 +31,8 @@ _LACKING = {"positives": _NO_TRUTH, "negatives": _NO_NEGATIVE}
 
 def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> Curve:
     """The points of every (group, label), or of all labels of a key as one."""
+    if not view.has_scores:
+        raise ResultError(f"the run keeps no scores: score it with {option('metrics', 'ROCAUC')}.")
     of = view.pooled if pooled else view
 
     def shown() -> Array:

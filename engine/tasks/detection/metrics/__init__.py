@@ -1,4 +1,4 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("averages", "counts", "errors", "frames", "keypoints", "thresholds")
+MODULES = ("averages", "counts", "errors", "frames", "keypoints", "thresholds", "calibration")
 """Those that hold ``METRICS``, in their order."""

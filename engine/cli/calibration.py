@@ -1,0 +1,64 @@
+"""The command that tells whether scores mean what they say."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .base import WithOptions, arguments, progress_line, with_tables
+
+
+@click.command(cls=WithOptions)
+@click.argument("run", type=click.Path())
+@click.argument("ground_truths", required=False, type=click.Path())
+@click.option("--bins", is_flag=True, help="The reliability curve: every bin of every label.")
+@click.option("--fit", is_flag=True, help="The isotonic fit: every block of every label.")
+@click.option(
+    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
+    default="table", help="How to print it.",
+)  # fmt: skip
+@with_tables
+def calibration(
+    run: str,
+    ground_truths: str | None,
+    bins: bool,
+    fit: bool,
+    form: str,
+    datums: str | None,
+    labels: str | None,
+    storage: tuple[str, ...],
+    **fields: Any,
+) -> None:
+    """Tell whether scores mean what they say, and what a fit would make of them.
+
+    RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
+    that holds both sides. A score is held against the share of rows with it that are right; a
+    temperature and an isotonic fit are told with the error before and after, also on data that they
+    were not fitted to. Nothing is applied to the run.
+
+    \b
+    Example:
+      evalengine calibration preds.parquet gts.parquet --n-bins 10
+      evalengine calibration runs/monday --bins --format csv
+    """
+    if bins and fit:
+        raise click.UsageError("--bins and --fit are two tables: give one.")
+    given = arguments(storage, datums, labels, fields)
+    with progress_line() as progress:
+        from ..finding_calibration import find_calibration
+
+        found = find_calibration(run, ground_truths, progress=progress, **given)
+    from ..report.found_calibration import show
+    from ..report.show import show_frame
+    from ..schemas.wording import in_shell
+
+    notes = [in_shell(note) for note in found.said]
+    if bins or fit:
+        show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
+    else:
+        show(found, form, sys.stdout, notes)
+    if form not in ("table", "markdown") or bins or fit:
+        for note in notes:
+            click.echo(f"note: {note}", err=True)

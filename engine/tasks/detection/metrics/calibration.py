@@ -1,0 +1,131 @@
+"""Calibration of detections: whether a score of 0.8 is right four times in five."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.calibration import Bins, bins_of, told_by
+from ....metrics.registry import Metric
+from ....tally.cells import Cells, parameters
+from ....tally.ranked_view import RankedView
+from .averages import present, present_keys
+from .thresholds import curve_of
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_NO_ROW = "no prediction that counts"
+_BEYOND = "scores lie outside [0, 1]"
+_KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object Detection (D-ECE)"
+
+
+def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins]]:
+    """Axis, what makes rows and bins: of every label, and of all labels of a key."""
+    n_bins = settings.n_bins
+    return [
+        (axis, keep, bins_of(told_by(curve_of(view, settings, pooled=pooled)), n_bins))
+        for axis, keep, pooled in (
+            ("label", present(view), False),
+            ("key", present_keys(view), True),
+        )
+    ]
+
+
+def _columns(settings: Settings, axis: str) -> dict[str, Any]:
+    return {
+        "average": None if axis == "label" else "micro",
+        "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
+        "area": settings.areas[0][0],
+        "max_detections": settings.cap,
+    }
+
+
+def _error(view: RankedView, settings: Settings, of: str) -> list[Cells]:
+    return [
+        Cells(
+            axes=("group", axis),
+            shape=keep.shape,
+            keep=keep,
+            columns={
+                "value": getattr(bins, of).reshape(keep.shape),
+                "support": bins.n.sum(axis=1).reshape(keep.shape),
+                "parameters": parameters(n_bins=settings.n_bins),
+                **_columns(settings, axis),
+            },
+            reason=np.where(bins.n.sum(axis=1) > 0, _BEYOND, _NO_ROW).reshape(keep.shape),
+        )
+        for axis, keep, bins in _levels(view, settings)
+    ]
+
+
+def _reliability(view: RankedView, settings: Settings) -> list[Cells]:
+    cells = []
+    for axis, keep, bins in _levels(view, settings):
+        shape = (*keep.shape, settings.n_bins)
+        n = bins.n.reshape(shape)
+        total = n.sum(axis=-1, keepdims=True)
+        share = np.divide(n, total, out=np.full(shape, np.nan), where=total > 0)
+        named = {"confidence": bins.score, "precision": bins.right, "share": share}
+        cells += [
+            Cells(
+                axes=("group", axis, "score_threshold"),
+                values={"score_threshold": [i / settings.n_bins for i in range(settings.n_bins)]},
+                shape=shape,
+                keep=n > 0,
+                columns={
+                    "value": value.reshape(shape),
+                    "statistic": statistic,
+                    "support": n,
+                    **_columns(settings, axis),
+                },
+                reason=_BEYOND,
+            )
+            for statistic, value in named.items()
+        ]
+    return cells
+
+
+_metric = partial(
+    Metric,
+    task="detection",
+    frame="metrics",
+    needs=("pr_curve_iou_threshold",),
+    params=("pr_curve_iou_threshold", "n_bins"),
+    averages=("micro",),
+)
+
+
+METRICS = (
+    _metric(
+        name="ECE",
+        aliases=("D-ECE", "DECE"),
+        better="lower",
+        interval="recentred",
+        definition="Expected calibration error of detections by score: mean over n_bins equal bins"
+        " of |precision - mean score|, weighed by the predictions in each; per label, and micro"
+        " over all predictions of a key.",
+        source=_KUEPPERS,
+        compute=partial(_error, of="expected"),
+    ),
+    _metric(
+        name="MCE",
+        better="lower",
+        interval="recentred",
+        definition="Maximum calibration error: the largest |precision - mean score| of any bin.",
+        source="Naeini et al. 2015, of detections as D-ECE",
+        compute=partial(_error, of="largest"),
+    ),
+    _metric(
+        name="Reliability",
+        better="neither",
+        definition="The bins behind ECE: mean score (confidence), precision and share of the"
+        " predictions of each, which starts at score_threshold.",
+        source=_KUEPPERS,
+        compute=_reliability,
+    ),
+)

@@ -1,0 +1,23 @@
+"""Random tables of the merging tests, with the options alone that change what is right."""
+
+from __future__ import annotations
+
+from merging.parts import Case
+from merging.test_parts import CASES
+
+
+def plain(name: str, seed: int) -> Case:
+    """A case with the options that change what hits.
+
+    Datums without truth are left out: their scores are false positives to the curve alone.
+    """
+    case = CASES[name][1](seed)
+    if name == "classification":
+        known = [one for one in ("datum_id", "label_key") if one in case.sides[1].columns]
+        scored = case.sides[0].join(case.sides[1].select(known), on=known, how="semi")
+        case = Case((scored, case.sides[1]), case.options, case.datum, case.tables)
+    sides = tuple(side.drop("weight", strict=False) for side in case.sides)
+    kept = {"dialect", "iou_type", "keypoint_sigmas", "max_detections", "multilabel", "area_ranges"}
+    return Case(
+        sides, {k: v for k, v in case.options.items() if k in kept}, case.datum, case.tables
+    )
