@@ -17,6 +17,9 @@ from evalengine import metrics
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
 MOST_COPIES = 16
+POINTS = ("ThresholdAtPrecision", "ThresholdAtRecall", "ThresholdAtCost", "ThresholdAtEqualError",
+          "MCE", "Reliability")  # fmt: skip
+"""Made of points of boxes in every draw, as ThresholdAtMaxF and ECE are, which stand for them."""
 _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
 
 
@@ -32,6 +35,8 @@ def drawn(name: str, seed: int) -> Case:
     task = CASES[name][0]
     if asked is not None:
         kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
+        if task == "detection":
+            kept = [one for one in kept if one not in POINTS]
         case = replace(case, options={**case.options, "metrics": kept})
     if task != "detection":
         return case

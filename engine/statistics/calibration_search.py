@@ -101,6 +101,14 @@ def calibrate(
     return made[0], made[1]
 
 
+def _by_temperature(of: Told, score: Array) -> Array:
+    return heated(score, fitted_temperature(of))
+
+
+def _by_isotonic(of: Told, score: Array) -> Array:
+    return fitted_isotonic(of).of(score)
+
+
 def _fit(
     told: Told, halves: Told, segment: int, n_bins: int
 ) -> tuple[float, Isotonic | None, list[float], list[float]]:
@@ -118,10 +126,7 @@ def _fit(
     if not all(half.score.size for half in both):
         return temperature, isotonic, here, none
     held = []
-    for fit in (
-        lambda of, score: heated(score, fitted_temperature(of)),
-        lambda of, score: fitted_isotonic(of).of(score),
-    ):
+    for fit in (_by_temperature, _by_isotonic):
         parts = [fit(both[1 - h], both[h].score) for h in range(2)]
         together = Told(
             np.array([0, sum(part.size for part in parts)]),
