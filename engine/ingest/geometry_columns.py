@@ -50,6 +50,8 @@ def wanted_fields(options: Options) -> frozenset[str]:
     """Fields of COCO's rows that hold what is compared, beside boxes."""
     if options.iou_type == KEYPOINTS.name:
         return frozenset({KEYPOINTS.name})
+    if options.iou_type in ("obb", "probiou"):
+        return frozenset({"segmentation", "obb"})
     return frozenset() if says_boxes(options) else frozenset({"segmentation"})
 
 

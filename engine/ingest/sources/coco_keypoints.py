@@ -1,4 +1,4 @@
-"""COCO's ``keypoints``: lists of numbers of many rows as one column, without an object a number."""
+"""Lists of numbers of many rows of COCO's as one column, without an object a number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+_NEEDED = {
+    "keypoints": "[x, y, visibility, ...]",
+    "bbox": "[x, y, width, height]",
+    "obb": "[cx, cy, width, height, angle]",
+}
 _LINES = bytes.maketrans(b",", b"\n")
 _LEFT_OUT = b"[] \t\r\n"
 
 
-def lists(texts: Sequence[bytes], name: str, what: str, done: int) -> pl.Series:
+def lists(
+    texts: Sequence[bytes], name: str, what: str, done: int, field: str = "keypoints"
+) -> pl.Series:
     """Lists of numbers as one column, List(Float64); of an empty text and of null, null.
 
     Args:
@@ -25,6 +32,7 @@ def lists(texts: Sequence[bytes], name: str, what: str, done: int) -> pl.Series:
         name: the file, for messages.
         what: what a row is called there.
         done: rows of the file before these.
+        field: the field.
 
     Raises:
         ReadError: something else than numbers, naming the first row.
@@ -52,18 +60,18 @@ def lists(texts: Sequence[bytes], name: str, what: str, done: int) -> pl.Series:
                 schema={"number": pl.Float64},
             )["number"].to_numpy()
         except pl.exceptions.PolarsError:
-            raise _broken(texts, name, what, done) from None
+            raise _broken(texts, name, what, done, field) from None
         nested = joined.count(b"[") != len(full)
         if nested or values.size != lengths.sum() or np.isnan(values).any():
-            raise _broken(texts, name, what, done)
+            raise _broken(texts, name, what, done, field)
     start = np.concatenate([[0], np.cumsum(lengths)])
     mask = pa.array(missing) if missing.any() else None
     column: Any = pa.LargeListArray.from_arrays(pa.array(start), pa.array(values), mask=mask)
-    return pl.Series("keypoints", pl.from_arrow(column))
+    return pl.Series(field, pl.from_arrow(column))
 
 
-def _broken(texts: Sequence[bytes], name: str, what: str, done: int) -> ReadError:
-    """The first row whose keypoints are not numbers."""
+def _broken(texts: Sequence[bytes], name: str, what: str, done: int, field: str) -> ReadError:
+    """The first row whose list is not one of numbers."""
     decoder = msgspec.json.Decoder(list[float] | None)
     for row, text in enumerate(texts):
         try:
@@ -71,7 +79,7 @@ def _broken(texts: Sequence[bytes], name: str, what: str, done: int) -> ReadErro
         except msgspec.DecodeError as error:
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
             return ReadError(
-                f"{name}: {what} {done + row:,} (counted from 0), field 'keypoints': {reason}."
-                " Needed is one list [x, y, visibility, ...]."
+                f"{name}: {what} {done + row:,} (counted from 0), field {field!r}: {reason}."
+                f" Needed is one list {_NEEDED[field]}."
             )
-    return ReadError(f"{name}: the keypoints of its {what}s cannot be read.")
+    return ReadError(f"{name}: field {field!r} of its {what}s cannot be read.")

@@ -18,7 +18,7 @@ _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
 
 def array_kind(first: Mapping[str, Any]) -> str:
     """What an array is by its first object: coco_results, coco_annotations or records."""
-    geometry = {"bbox", "segmentation", "keypoints"} & set(first)
+    geometry = {"bbox", "segmentation", "keypoints", "obb"} & set(first)
     if not ({"image_id", "category_id"} <= set(first) and geometry):
         return "records"
     annotated = "iscrowd" in first or ("area" in first and "score" not in first)

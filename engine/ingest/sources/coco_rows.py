@@ -35,7 +35,7 @@ _LARGEST = 2**53  # to which floats hold integers exactly
 
 _MAY_LACK = (
     *("score", "iscrowd", "ignore", "area", "annotation_id"),
-    *("segmentation", "keypoints", "num_keypoints"),
+    *("segmentation", "keypoints", "num_keypoints", "obb"),
 )
 _BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax", "box_width", "box_height")
 
@@ -83,7 +83,10 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
         ("keypoints", msgspec.Raw, msgspec.Raw()),
         ("num_keypoints", float | None, None),
     ),
+    "obb": (("obb", msgspec.Raw, msgspec.Raw()), ("bbox", msgspec.Raw, msgspec.Raw())),
 }
+_ANYHOW = frozenset({"obb"})
+"""Fields that may stand in another of the file's own: oriented boxes of five numbers in bbox."""
 
 
 @cache
@@ -180,7 +183,8 @@ def _rows(
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
     """Rows as canonical columns, and what had to be filled in."""
     there = tuple(field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode()))
-    strict, loose = _rows_with(what, tuple(field for field in there if field in wanted))
+    read = tuple(field for field in _FIELDS if field in wanted and field in {*there, *_ANYHOW})
+    strict, loose = _rows_with(what, read)
     try:
         pieces = _columns(buffer, strict, name, what, loose=False)
     except (ReadError, OverflowError):
@@ -209,13 +213,15 @@ def _columns(
         n = len(rows)
         if n == 0:
             continue
-        if loose:
+        turned = "obb" in row.__struct_fields__
+        if loose and not turned:
             _without_empty_boxes(rows, name, what, done)
+        boxes = _turned(rows, name, what, done) if turned else _boxes(rows)
         columns: dict[str, pl.Series] = {
             "datum_id": _ids(rows, "image_id", name, what, done, loose=loose),
             "label_value": _ids(rows, "category_id", name, what, done, loose=loose),
             "score": _numbers(rows, "score"),
-            **_boxes(rows),
+            **boxes,
         }
         if "segmentation" in row.__struct_fields__:
             texts = [bytes(one.segmentation) or None for one in rows]
@@ -244,11 +250,38 @@ def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -
     for i, row in enumerate(rows):
         if row.bbox is not None and len(row.bbox) != 4:
             if row.bbox:
+                way = f" Five are an oriented one: write {option('iou_type', 'obb')}."
                 raise ReadError(
                     f"{name}: {what} {done + i:,} (counted from 0), field 'bbox': a box needs 4"
-                    " numbers."
+                    f" numbers.{way if len(row.bbox) == 5 else ''}"
                 )
             row.bbox = None
+
+
+def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, pl.Series]:
+    """Oriented boxes, and corners and extents of upright ones; null where a row has none.
+
+    An oriented box stands in a field of its own, or in five numbers in place of the four.
+
+    Raises:
+        ReadError: boxes of another length.
+    """
+    box, own = (
+        lists([bytes(getattr(row, field)) for row in rows], name, what, done, field)
+        for field in ("bbox", "obb")
+    )
+    size = box.list.len().fill_null(0)
+    wrong = ~size.is_in([0, 4, 5])
+    if wrong.any():
+        at = int(wrong.arg_true()[0])
+        raise ReadError(
+            f"{name}: {what} {done + at:,} (counted from 0), field 'bbox': a box needs 4 numbers,"
+            f" an oriented one 5, not {size[at]}."
+        )
+    x, y, w, h = (box.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
+    columns = dict(zip(_BOX_COLUMNS, (x, y, x + w, y + h, w, h), strict=True))
+    both = own.is_not_null() & (own.list.len() > 0)
+    return columns | {"obb": own.zip_with(both, box.set(size != 5, None))}
 
 
 def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
@@ -369,8 +402,11 @@ def _tidy(
         if name in frame.columns:
             frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
     lacking = frame["area"].null_count() if "area" in frame.columns else 0
-    if lacking and "box_width" in frame.columns:
-        area = pl.col("box_width") * pl.col("box_height")
+    if lacking and {"box_width", "obb"} & {*frame.columns}:
+        area = pl.coalesce(
+            [pl.col("box_width") * pl.col("box_height")] * ("box_width" in frame.columns)
+            + [pl.col("obb").list.get(2) * pl.col("obb").list.get(3)] * ("obb" in frame.columns)
+        )
         share = OF_BOX if "keypoints" in frame.columns else 1.0
         frame = frame.with_columns(pl.col("area").fill_null(area * share))
         part = "" if share == 1.0 else f"{share:g} times "
@@ -393,14 +429,17 @@ def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[st
     if frame.is_empty():
         return
     bare = frame["xmin"].is_null()
-    for field in ("segmentation", "keypoints"):
+    for field in _FIELDS:
         if field in frame.columns:
             bare &= frame[field].is_null()
     if bare.any():
-        unread = "keypoints" in there and "keypoints" not in frame.columns
-        way = "Give them one, or remove them."
-        if unread:
-            way = f"To compare their keypoints, write {option('iou_type', 'keypoints')}."
+        unread = {"keypoints": "keypoints", "obb": "oriented boxes"}
+        ways = [
+            f"To compare their {words}, write {option('iou_type', field)}."
+            for field, words in unread.items()
+            if field in there and field not in frame.columns
+        ]
+        way = " ".join(ways) or "Give them one, or remove them."
         raise InputError(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
             f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}"

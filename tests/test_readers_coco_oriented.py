@@ -1,0 +1,83 @@
+"""Oriented boxes in COCO's JSON: a field ``obb``, or five numbers in ``bbox``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+Rows = list[dict[str, Any]]
+OPTIONS: dict[str, Any] = {"iou_type": "obb", "angle_format": "degrees-counterclockwise"}
+
+
+def rows(n: int, scored: bool) -> Rows:
+    rng = np.random.default_rng(n)
+    made = []
+    for i in range(n):
+        centre, size = rng.uniform(20, 60, 2), rng.uniform(10, 40, 2)
+        more = {"score": float(rng.random())} if scored else {"id": i + 1, "iscrowd": 0}
+        box = [*centre.tolist(), *size.tolist(), float(rng.uniform(-90, 90))]
+        ids = {"image_id": int(rng.integers(1, 4)), "category_id": int(rng.integers(1, 3))}
+        made.append({**ids, **more, "obb": box})
+    return made
+
+
+def written(folder: Path, found: Rows, truths: Rows) -> tuple[Path, Path]:
+    images, categories = [{"id": i} for i in range(1, 4)], [{"id": 1}, {"id": 2}]
+    told = {"images": images, "categories": categories, "annotations": truths}
+    paths = folder / "found.json", folder / "truths.json"
+    for path, thing in zip(paths, (found, told), strict=True):
+        path.write_text(json.dumps(thing))
+    return paths
+
+
+def in_bbox(given: Rows) -> Rows:
+    return [{**{k: v for k, v in row.items() if k != "obb"}, "bbox": row["obb"]} for row in given]
+
+
+@pytest.mark.parametrize("where", ["obb", "bbox", "beside an upright box"])
+def test_numbers_are_those_of_tables(where: str, tmp_path: Path) -> None:
+    found, truths = rows(30, scored=True), rows(20, scored=False)
+    tables = [pl.DataFrame(side) for side in (found, truths)]
+    if where == "bbox":
+        found, truths = in_bbox(found), in_bbox(truths)
+    elif where != "obb":
+        found = [{**row, "bbox": [0, 0, 900, 900]} for row in found]
+    told = ee.score(*tables, **OPTIONS).metrics
+    read = ee.score(*written(tmp_path, found, truths), **OPTIONS).metrics
+    values = ["metric", "label_value", "iou_threshold", "value"]
+    assert read.select(values).equals(told.select(values))
+    assert told["value"].sum() > 0.2
+
+
+def test_upright_ones_of_one_side_meet_oriented_ones(tmp_path: Path) -> None:
+    truth = [{"image_id": 1, "category_id": 1, "id": 1, "bbox": [0, 0, 20, 10]}]
+    found = [{"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [10, 5, 10, 20, 90]}]
+    card = ee.score(*written(tmp_path, found, truth), **OPTIONS, metrics=["Outcomes"])
+    assert card.outcomes["iou"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({}, {"iou_type": "obb"}, "nothing says how their angle is measured"),
+        ({}, {}, "To compare their oriented boxes, write iou_type='obb'"),
+        ({"bbox": [1, 2, 3, 4, 5]}, {}, "Five are an oriented one: write iou_type='obb'"),
+        ({"bbox": [1, 2, 3]}, OPTIONS, "an oriented one 5, not 3"),
+        ({"obb": [1, 2, 3]}, OPTIONS, "without exactly five numbers"),
+        ({"obb": [1, 2, "3", 4, 5]}, OPTIONS, r"field 'obb': Expected 'float'.*\[cx, cy, width"),
+    ],
+)
+def test_what_is_told(
+    change: dict[str, Any], options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    found, truths = rows(3, scored=True), rows(3, scored=False)
+    found[0] |= change
+    with pytest.raises(ValueError, match=said):
+        ee.score(*written(tmp_path, found, truths), **options)
