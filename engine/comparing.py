@@ -371,6 +371,11 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
         first = next(iter(runs.values()))
         plan = planner.make_plan(options, first.plan.task)
         asked = [metric.name for metric in plan.metrics]
+        for run in runs.values():  # what it was asked for, and its tables do not carry
+            planned = planner.make_plan(run.plan.options, run.plan.task).metrics
+            carried = {metric.name for metric in run.plan.metrics}
+            unfit = {metric.name for metric in planned} - carried
+            asked = [name for name in asked if name not in unfit or name in shared]
         lacking = [name for name in asked if name not in shared]
         if lacking:
             raise OptionError(
