@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .collector import Collector
     from .compat.labels import precision_recall_fscore
     from .compat.texts import bleu, rouge
+    from .diagnosing import diagnose
     from .finding_calibration import find_calibration
     from .finding_label_errors import find_label_errors
     from .finding_limits import find_limits
@@ -61,6 +62,7 @@ _HOMES = {
     "score": "api",
     "check": "api",
     "compare": "api",
+    "diagnose": "diagnosing",
     "explain": "api",
     "find_calibration": "finding_calibration",
     "find_errors": "api",
@@ -119,6 +121,7 @@ __all__ = [
     "convert",
     "convert_coco",
     "convert_trec",
+    "diagnose",
     "expand_hierarchy",
     "explain",
     "find_calibration",

@@ -25,6 +25,7 @@ from .base import (
 from .calibration import calibration
 from .compare import compare
 from .convert import convert
+from .diagnose import diagnose
 from .errors import errors
 from .explain import explain
 from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
@@ -239,6 +240,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
 
 cli.add_command(run)
 cli.add_command(compare)
+cli.add_command(diagnose)
 cli.add_command(errors)
 cli.add_command(label_errors)
 cli.add_command(limits)

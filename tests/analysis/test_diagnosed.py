@@ -1,0 +1,71 @@
+"""Planted faults are named; the benchmark of that name has them all."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import evalengine as ee
+from evalengine.cli import cli
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+SOME = {
+    ("detection", "two names change places"),
+    ("detection", "one camera blurred"),
+    ("detection", "scores of one label turned round"),
+    ("detection", "truth drawn twice"),
+    ("detection", "faint: one truth in ten missing in one city"),
+    ("classification", "one annotator guesses"),
+    ("classification", "one row in ten twice"),
+    ("retrieval", "all scores turned round"),
+    ("text", "one city's answers cut off"),
+    ("segmentation", "two labels change places"),
+}
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    monkeypatch.delitem(sys.modules, "planted_faults", raising=False)
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("planted_faults")
+
+
+def test_planted_faults_are_named_first(planted, monkeypatch):
+    assert len(planted.FAULTS) >= 40
+    monkeypatch.setattr(
+        planted, "FAULTS", [one for one in planted.FAULTS if (one[0], one[1]) in SOME]
+    )
+    places = {(task, name): at for task, name, at, _, _ in planted.measured()}
+    assert places == dict.fromkeys(SOME, 1)
+
+
+def test_nothing_is_made_up(planted):
+    """Tables without a fault name no label, no slice and no copies."""
+    tables = planted.boxes(1000)
+    found = ee.diagnose(tables["predictions"], tables["ground_truths"], datums=tables["datums"])
+    assert not found["finding"].str.contains("^(label|datums with|[A-Z])").any()
+    assert found.schema == {
+        "finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String
+    }  # fmt: skip
+    assert found["share"].is_sorted(descending=True)
+
+
+def test_where_nothing_stands_out_single_datums_do():
+    table = pl.DataFrame({"text": ["a b", "c d"], "reference": ["a b", "c e"]})
+    found = ee.diagnose(table)
+    assert found["finding"].to_list() == ["datum 1: ROUGE1 0.5, ROUGE2 0, ROUGEL 0.5"]
+    assert found["more"].unique().to_list() == ["errors"]
+
+
+def test_command():
+    tables = [f"examples/classification/{side}.parquet" for side in ("predictions", "groundtruths")]
+    done = CliRunner().invoke(cli, ["diagnose", *tables, "--by", "source", "--top", "1"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[1].startswith("label 'technical' is taken for 'billing'")
+    rows = CliRunner().invoke(cli, ["diagnose", *tables, "--format", "csv"])
+    assert rows.output.startswith("finding,share,n,more")
