@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES
 
 import evalengine as ee
 from evalengine import metrics
+from evalengine.plan import planner
 
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
@@ -24,7 +26,7 @@ _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
 
 
 def drawn(name: str, seed: int) -> Case:
-    """Tables of a task, and metrics that fill the frame ``metrics``.
+    """Tables of a task, and metrics that fill the frame ``metrics`` and that the tables carry.
 
     Boxes of one datum have scores of their own: those of a datum that stands twice rank by datum, a
     weight counts each of them twice where it stands. Without slices in valor-lite, to which labels
@@ -37,6 +39,9 @@ def drawn(name: str, seed: int) -> Case:
         kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
         if task == "detection":
             kept = [one for one in kept if one not in POINTS]
+        plan = parts.plan_of(replace(case, options={**case.options, "metrics": kept}), task)
+        carried = planner.fitted(plan, parts.frames_of(case, task)).metrics
+        kept = [one.name for one in carried if one.name in kept]
         case = replace(case, options={**case.options, "metrics": kept})
     if task != "detection":
         return case

@@ -15,7 +15,10 @@ from fresh import python
 from evalengine.kernels import folder
 from evalengine.kernels.folder import cache_folder, distrusted
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here"),
+    pytest.mark.slow,
+]
 
 CODE = """
 import json, sys
@@ -65,7 +68,6 @@ def warm(filled: Path, tmp_path: Path) -> Path:
     return tmp_path / "warm"
 
 
-@pytest.mark.slow
 def test_a_folder_that_was_warmed_up_and_is_read_only_is_used(warm: Path, tmp_path: Path) -> None:
     for path in [*warm.rglob("*"), warm]:
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -77,7 +79,6 @@ def test_a_folder_that_was_warmed_up_and_is_read_only_is_used(warm: Path, tmp_pa
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777])
-@pytest.mark.slow
 def test_a_folder_that_others_may_write_is_not_used(mode: int, warm: Path, tmp_path: Path) -> None:
     (kernels,) = warm.iterdir()
     kernels.chmod(mode)
@@ -87,7 +88,6 @@ def test_a_folder_that_others_may_write_is_not_used(mode: int, warm: Path, tmp_p
     assert str(tmp_path / "home") in said.replace(f"{warm} (others may write to it)", "")
 
 
-@pytest.mark.slow
 def test_a_file_that_others_may_write_is_not_read(warm: Path, tmp_path: Path) -> None:
     for path in warm.rglob("*.nbi"):
         path.chmod(0o666)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fresh import python
 
+pytestmark = pytest.mark.slow
 CODE = """
 import json, sys
 import numpy as np
