@@ -246,6 +246,8 @@ def _above(folder: str) -> list[str]:
         for _ in range(_UP):
             folder = os.path.dirname(folder)
             found.append(folder)
+    elif os.path.isdir(os.path.join(folder, "labels")):  # of one split
+        found.append(os.path.dirname(folder))
     return found
 
 
