@@ -194,3 +194,12 @@ def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
         ee.score(frame(dict(zip("xyz", SCORES.T, strict=True))), truth)
     with pytest.raises(ee.InputError, match="200 rows of scores and the ground truths 3 values"):
         ee.score(scores, truth[:3])
+
+
+def test_series_whose_names_contradict_their_places_are_told_of() -> None:
+    true, guess = pd.Series(TRUE, name="y_true"), pd.Series(GUESS, name="y_pred")
+    assert ee.score(guess, true).warnings == ()
+    (said,) = ee.score(true, guess).warnings
+    assert "called 'y_true' and the ground truths 'y_pred': are the two sides swapped?" in said
+    assert ee.score(y_true=true, y_pred=guess).warnings == ()
+    assert ee.score(y_true=guess, y_pred=true).warnings == ()  # said by the keywords

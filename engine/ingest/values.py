@@ -77,7 +77,8 @@ def paired_values(
     frame = pl.DataFrame([series.alias(name) for name, series in names.items()])
     said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} values"
     notes = (*notes, *_order(ours, theirs, columns))
-    return {TABLE: Source(frame.lazy(), said, notes=notes)}
+    swapped = _swapped(ours.name, theirs.name, columns)
+    return {TABLE: Source(frame.lazy(), said, notes=notes, warnings=swapped)}
 
 
 TRUE, PREDICTED, SCORED = "y_true", "y_pred", "y_score"
@@ -150,6 +151,23 @@ def _order(
         " are which."
     )
     return (("order_of_values", said, None),)
+
+
+def _swapped(
+    mine: str, other: str, columns: tuple[str, str]
+) -> tuple[tuple[str, str, int | None], ...]:
+    """A warning where each of two series has a name that the other side's column is known by."""
+    names: dict[str, set[str]] = {}
+    for table in _one_tables().values():
+        for one in table.columns:
+            names.setdefault(one.name, set()).update((one.name, *one.aliases))
+    if mine not in names[columns[1]] or other not in names[columns[0]]:
+        return ()
+    said = (
+        f"the predictions are called {mine!r} and the ground truths {other!r}: are the two sides"
+        f" swapped? The predictions come first, or write {TRUE}= and {PREDICTED}=."
+    )
+    return (("values_swapped", said, None),)
 
 
 def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None, pl.Series] | None:
