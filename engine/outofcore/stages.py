@@ -235,6 +235,5 @@ def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
 def is_named(tallies: Any) -> bool:
     """Whether ids, slices or keys of datums are needed once all are numbered."""
     datums = tallies.datums
-    shown = tallies.examples is not None or tallies.outcomes is not None
     described = bool(datums.slices.width) or datums.dataset is not None
-    return shown or described or datums.keys is not None
+    return tallies.has_more or described or datums.keys is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
+from evalengine import metrics
 from evalengine.outofcore import driver, memory_plan
 from evalengine.outofcore.label_groups import label_groups
+from evalengine.plan import planner
 
 few = settings(
     max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -34,6 +38,24 @@ def test_buckets_make_the_whole(
     in_buckets(monkeypatch)
     task, draw = CASES[name]
     same_as_in_memory(draw(seed), task, tmp_path_factory.mktemp("run"), files=seed % 3 + 1)
+
+
+@pytest.mark.parametrize("metric", metrics.names("detection"))
+def test_a_metric_alone_is_that_of_all_buckets(
+    metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its tally holds beside ranked rows; other metrics and slices keep more."""
+    in_buckets(monkeypatch, WIDE)
+    for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5)):
+        case = CASES[name][1](seed)
+        alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
+        plan = planner.fitted(
+            parts.plan_of(alone, "detection"), parts.frames_of(alone, "detection")
+        )
+        if plan.metrics:
+            same_as_in_memory(alone, "detection", tmp_path)
+            return
+    pytest.fail(f"no case has tables that carry {metric}")
 
 
 def _told(case: Case, task: str, folder: Path) -> bool:

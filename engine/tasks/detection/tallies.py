@@ -88,6 +88,15 @@ class Tallies(msgspec.Struct, frozen=True):
     beside: tuple[str, ...] = ()
     weighted: bool = False
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there is anything of single rows or datums beside ranked outcomes and meetings.
+
+        Runs in bounded memory keep it whole, and the ids of datums that it names with it.
+        """
+        more = self.examples, self.outcomes, self.errors, self.label_errors, self.points
+        return any(one is not None for one in more)
+
 
 def truth(tallies: Tallies) -> Array:
     """See :attr:`evalengine.tasks.task.Task.truth`."""
