@@ -83,6 +83,7 @@ CLASSIFICATION: dict[str, Truth] = {
     "no negative datum of the label": lambda f, r, _: (
         f.positives(r["label_value"]) == len(f.datums | set(f.scores))
     ),
+    "nothing is predicted at the threshold": lambda f, r, rows: chosen(r, rows),
     "no threshold reaches it": lambda f, r, rows: not chosen(r, rows),
 }
 A, B = "a", "b"
@@ -186,6 +187,7 @@ def test_detection(case: str, area: str) -> None:
             continue
         truth = there(row["label_value"], counted)
         answer = there(row["label_value"], answered)
+        scored = not crowd and there(row["label_value"], [label for _, label in predictions])
         holds = {
             "no ground truth that counts": not truth,
             "no label with ground truth that counts": not counted,
@@ -194,6 +196,9 @@ def test_detection(case: str, area: str) -> None:
                 for one in "rcf"
             },
             "no prediction that counts at this threshold": not answer,
+            "no prediction that counts": not scored,
+            "no threshold reaches it": scored,
+            "nothing is predicted at the threshold": scored,
             "neither ground truth nor prediction that counts at this threshold": (
                 not truth and not answer
             ),

@@ -19,6 +19,9 @@ from .label_averages import ratio
 
 Array = np.ndarray[Any, Any]
 
+NOTHING = "nothing is predicted at the threshold"
+"""Why a threshold above every score has no precision."""
+
 
 class Curve(msgspec.Struct, frozen=True):
     """The points of every segment (group, label), and how many there are to find.

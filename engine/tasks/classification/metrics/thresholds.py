@@ -9,7 +9,7 @@ import numpy as np
 
 from ....metrics.label_averages import UNREACHED, by_key, label_cells, metric, scored_rows
 from ....metrics.registry import Metric
-from ....metrics.thresholds import RULES, Curve, Rule, reached, walk
+from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, reached, walk
 from ....schemas.asked import in_name
 from ....schemas.errors import ResultError
 from ....schemas.wording import option
@@ -67,6 +67,8 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     for statistic, value in named.items():
         reason = why.copy()
         reason[chosen] = _NO_RATE.get(statistic, "no weight at the threshold")
+        if rule.nothing and statistic not in _NO_RATE:
+            reason[chosen & (best.tp + best.fp == 0).reshape(view.shape)] = NOTHING
         cells.append(
             label_cells(
                 view,

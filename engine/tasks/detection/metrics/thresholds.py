@@ -9,7 +9,7 @@ import numpy as np
 
 from ....metrics.label_averages import UNREACHED
 from ....metrics.registry import Metric
-from ....metrics.thresholds import RULES, Curve, Rule, reached, walk
+from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, reached, walk
 from ....schemas.asked import in_name
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
@@ -47,6 +47,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
         why[sought == 0] = NO_TRUTH
     why[best.unscored.reshape(keep.shape)] = _NO_SCORE
     why[~np.isnan(best.threshold).reshape(keep.shape)] = NO_TRUTH
+    unsure = np.where((best.tp + best.fp == 0).reshape(keep.shape), NOTHING, why)
     named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
              f"f{in_name(settings.aims.beta)}": at.f}  # fmt: skip
     told = {name: getattr(settings.aims, name) for name in rule.params or ("beta",)}
@@ -64,7 +65,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
                 "max_detections": settings.cap,
                 "parameters": parameters(**told),
             },
-            reason=why,
+            reason=unsure if statistic == "precision" else why,
         )
         for statistic, value in named.items()
     ]
