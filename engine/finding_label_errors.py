@@ -103,6 +103,8 @@ def find_label_errors(
         )
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
+    if card.options.multilabel:
+        notes.append("datums may have several labels: label errors are told where each has one.")
     if rows["found_by"].null_count() < rows.height:
         rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by))
         rows = rows.sort(_COLUMNS[rank_by], "datum_id", "label_key")

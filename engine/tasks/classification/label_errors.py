@@ -65,7 +65,9 @@ def label_errors_frame(tallies: Tallies, settings: Settings, each_view: EachView
     found = [empty]
     for key in range(len(labels.key_names)):
         codes = np.flatnonzero(labels.key == key)
-        if codes.size >= 2 and (tallies.scored.several or codes.size == 2):
+        # One score a datum is that of one of two labels.
+        one = not tallies.scored.several
+        if codes.size >= 2 and not (one and (codes.size > 2 or tallies.scored.only not in codes)):
             found.append(_of_key(tallies, key, codes, empty))
     return pl.concat(found).sort(
         ["label_key", "suspicion", "datum_id"], descending=[False, True, False]
