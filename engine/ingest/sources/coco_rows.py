@@ -31,6 +31,7 @@ Box = tuple[float, float, float, float]
 _NO_BOX = (math.nan,) * 4
 
 
+_LISTED = 4  # pieces as large as this many others, where lists of a piece are read together
 _LARGEST = 2**53  # to which floats hold integers exactly
 
 _MAY_LACK = (
@@ -209,7 +210,8 @@ def _columns(
 ) -> list[pl.DataFrame]:
     pieces: list[pl.DataFrame] = []
     done = 0
-    for rows in decode_rows(buffer, row, name, what):
+    listed = {"keypoints", "obb"} & {*row.__struct_fields__}
+    for rows in decode_rows(buffer, row, name, what, _LISTED if listed else 1):
         n = len(rows)
         if n == 0:
             continue

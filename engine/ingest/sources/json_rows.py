@@ -21,7 +21,9 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding ends with where :func:`malformed` says why."""
 
 
-def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[list[Row]]:
+def decode_rows(
+    buffer: Any, row: type[Row], name: str, what: str, times: int = 1
+) -> Iterator[list[Row]]:
     """The rows of a JSON array of objects, in pieces of some megabytes.
 
     The array is cut where one object ends and the next begins. Should such a place lie inside a
@@ -33,13 +35,14 @@ def decode_rows(buffer: Any, row: type[Row], name: str, what: str) -> Iterator[l
         row: msgspec struct of one row.
         name: file, for messages.
         what: what a row is called there: ``result``, ``annotation``, ...
+        times: how many times larger pieces are than usual.
 
     Raises:
         ReadError: malformed JSON, or a row that does not fit, naming index and field.
     """
     decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
     start, done, end = 0, 0, len(buffer)
-    size = tuning().json_bytes
+    size = tuning().json_bytes * times
     opening = b""
     while True:
         cut = _BETWEEN.search(buffer, start + size) if start + size < end else None
