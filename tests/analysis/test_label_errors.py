@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from known import known_answers
+from merging.parts import Case
+from partitions.cases import in_buckets, same_as_in_memory
 
 import evalengine as ee
 from evalengine.cli import cli
@@ -62,11 +64,16 @@ def test_ranked_by_what_is_asked():
         ee.find_label_errors(*tables, filter_by="argmin")
 
 
-def test_as_under_a_memory_limit():
-    tables = long_tables(known_answers("analysis", "cleanlab")[5])
-    inside = ee.find_label_errors(*tables, filter_by="argmax")
-    outside = ee.find_label_errors(*tables, filter_by="argmax", memory_limit="1GiB")
-    assert inside.rows.equals(outside.rows)
+def test_as_in_buckets(tmp_path, monkeypatch):
+    in_buckets(monkeypatch)
+    tables = [pl.read_parquet(path).drop("annotation_id", strict=False) for path in BOXES]
+    for sides, task in (
+        (tables, "detection"),
+        (long_tables(known_answers("analysis", "cleanlab")[5]), "classification"),
+    ):
+        case = Case(tuple(sides), {"metrics": ["LabelErrors"]})
+        (folder := tmp_path / task).mkdir()
+        assert same_as_in_memory(case, task, folder).label_errors.height
 
 
 def test_one_score_a_datum():

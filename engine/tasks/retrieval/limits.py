@@ -41,7 +41,7 @@ def _unjudged(frames: Frames, settings: Settings) -> Ends:
     return sides[0], sides[1]
 
 
-_BY_ORDER = ("nDCG", "DCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "F", "RBP")
+_BY_ORDER = ("nDCG", "DCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "F1", "RBP")
 _BY_RELEVANT = ("P", "MRR", "Success", "DCG", "RBP")
 
 LIMITS = (
