@@ -121,7 +121,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         for key, value in raw.items()
         if key != "variables"
     }
-    options = _with_words(_options(texts), path)
+    options = _with_words(_options(texts, path), path)
     bare = {key: value for key, value in texts.items() if key != "options"}
     try:
         job = msgspec.convert(bare, Job, strict=True)
@@ -255,9 +255,14 @@ def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None
     return lambda text: expanded(text, typed, known)
 
 
-def _options(texts: Mapping[str, Any]) -> Options:
-    """The options of a file: those of [options], and those at its top."""
+def _options(texts: Mapping[str, Any], path: Path) -> Options:
+    """The options of a file: those of [options], and those at its top.
+
+    A file of thresholds is found beside it, and counts by what it says.
+    """
     inner = dict(texts.get("options", {}))
+    if isinstance(file := inner.get("thresholds"), str):
+        inner["thresholds"] = str(path.parent / Path(file).expanduser())
     outer = {key: texts[key] for key in SHARED if key in texts}
     for key in outer:
         if key in inner:

@@ -123,6 +123,11 @@ class TestRunId:
         (folder / "map.csv").write_text("label_value,new_label_value\ndog,owl\n")
         assert plan_job(path).run_id != first.run_id
 
+    def test_a_file_of_thresholds_is_beside_the_job(self, write: Write, folder: Path) -> None:
+        path = write(("[outputs]", '[options]\nthresholds = "best.json"\n[outputs]'))
+        (folder / "best.json").write_text('{"a": 0.4}')
+        assert plan_job(path).loaded.options.thresholds == ((None, "a", 0.4),)
+
     def test_a_file_of_stop_words_counts_by_its_words(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nstop_words = "words.txt"\n[outputs]'))
         (folder / "words.txt").write_text("the\na\n")
