@@ -221,8 +221,8 @@ def find_errors(
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
-            them. Rows of errors of a scored run need the metric that makes them (``Errors`` in
-            detection).
+            them. Rows of errors of a scored run are there where it has the metric that makes them
+            (``Errors`` in detection).
         ground_truths: of predictions that are not scored yet.
         top: how many datums, and how many rows.
         sort: order of the rows: ``loss``, by how wrong their datums are, or ``score``, by how sure
@@ -239,8 +239,9 @@ def find_errors(
         where rows are right or wrong.
 
     Raises:
-        ResultError: a run in bounded memory, which keeps nothing of single datums; a scored run
-            without rows of errors.
+        OptionError: the order of rows that a scored run lacks; options beside a scored run that are
+            not its own.
+        ResultError: a run in bounded memory, which keeps nothing of single datums.
 
     Example:
         >>> import evalengine as ee
@@ -308,6 +309,7 @@ def find_slices(
 
     Raises:
         InputError: no column to part the datums by; datums that the table does not know.
+        OptionError: options beside a scored run that it does not read.
         ResultError: a saved run without what this needs, or a run without anything wrong.
 
     Example:

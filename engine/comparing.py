@@ -81,7 +81,9 @@ def compared(
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
         try:
-            cards[name] = card_of(run, ground_truths, options, datums, labels, storage_options)
+            cards[name] = card_of(
+                run, ground_truths, options, datums, labels, storage_options, settable=FIELDS
+            )
         except TruthsMissingError:
             last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
             way = option("ground_truths", *([str(last)] if last is not None else []))

@@ -96,7 +96,7 @@ def diagnose(
     card = card_of(
         predictions, ground_truths, chosen, datums, labels, storage_options, showing=_FRAMES
     )
-    tallied = tallied_of("the run", card)
+    tallied = tallied_of("the run", card, "diagnosing")
     columns = _columns(datums, chosen, storage_options)
     found = [_Finding(said, 1.0, 0, "check") for said in card.warnings]
     found += _confused(card)

@@ -65,7 +65,8 @@ def find_calibration(
         :class:`evalengine.analysis.calibration_table.FoundCalibration`.
 
     Raises:
-        OptionError: metrics, or a task without scores.
+        OptionError: metrics, or a task without scores; options beside a scored run
+            that it does not read.
         ResultError: a saved run without what this needs.
 
     Example:

@@ -15,7 +15,7 @@ from .ingest.names import recognise
 from .ingest.sources.tables import open_source
 from .plan import planner
 from .progress import heard, silent
-from .schemas.errors import OptionError, ResultError, unknown
+from .schemas.errors import OptionError, unknown
 from .schemas.options import Options
 from .schemas.shared_tables import DATUM_TABLE
 from .schemas.wording import option
@@ -51,24 +51,26 @@ def found_errors(
         refuse_tables(ground_truths=ground_truths, labels=labels)
     else:
         tell("scoring")
-    card = card_of(run, ground_truths, options, datums, labels, storage_options, showing=[FRAME])
+    card = card_of(
+        run, ground_truths, options, datums, labels, storage_options, showing=[FRAME],
+        settable=["columns"],
+    )  # fmt: skip
     tell("looking for what is wrong")
-    tallied = tallied_of("the run", card)
+    tallied = tallied_of("the run", card, "finding errors")
     n = len(tallied.tallies.datums)
     whole = worst(tallied, n)
     notes = () if is_scored(run) else card.notes
     filled_by = [one.name for one in planner.filling(card.task, FRAME)]
+    rowless = None
     if not filled_by:
+        rowless = f"in {card.task} datums are wrong as wholes, not row by row"
+    elif FRAME not in card.frames:
+        told = option("metrics", filled_by[:1])
+        rowless = f"the run keeps no rows of errors (score it with {told})"
+    if rowless is not None:
         if sort != "loss":
-            raise OptionError(
-                f"{option('sort', sort)}: in {card.task} datums are wrong as wholes, not row by"
-                " row; leave it out."
-            )
-        return FoundErrors(whole.head(top), None, n, notes=notes)
-    if FRAME not in card.frames:
-        raise ResultError(
-            f"the run keeps no rows of errors: score it with {option('metrics', filled_by[:1])}."
-        )
+            raise OptionError(f"{option('sort', sort)}: {rowless}; leave it out.")
+        return FoundErrors(whole.head(top), None, n, rowless=rowless, notes=notes)
     rows = _sorted(card.frame(FRAME), whole, sort)
     images = partial(_images, datums, ground_truths, options, storage_options)
     return FoundErrors(

@@ -74,7 +74,8 @@ def find_label_errors(
         columns of the ``label_errors`` frame.
 
     Raises:
-        OptionError: no such reason, way or quality.
+        OptionError: no such reason, way or quality; options beside a scored run
+            that it does not read.
         ResultError: a task whose labels are not judged, or a scored run without the metric.
 
     Example:

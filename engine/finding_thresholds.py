@@ -71,7 +71,8 @@ def find_thresholds(
         takes.
 
     Raises:
-        OptionError: metrics that choose no threshold, a task without scores.
+        OptionError: metrics that choose no threshold, a task without scores;
+            options beside a scored run that it does not read.
         ResultError: a saved run without what this needs.
 
     Example:

@@ -16,7 +16,7 @@ from .plan import planner
 from .plan.summary import Tallied
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.intervals import LEVEL, Wanted, wanted
-from .schemas.options import Options
+from .schemas.options import FIELDS, Options
 from .schemas.wording import option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
@@ -27,6 +27,9 @@ R = TypeVar("R")
 
 DRAWS = 200
 """Draws behind intervals of what is found, unless others are asked for."""
+
+READ_BESIDE = ("metrics", "intervals", "draws", "seed", "method", "cluster", "threads")
+"""Options of what is found with intervals that are read beside a scored run, too."""
 
 
 def is_saved(run: Any) -> bool:
@@ -52,6 +55,31 @@ def refuse_tables(**tables: Any) -> None:
             )
 
 
+def refuse_options(card: Scorecard, options: Options, settable: Collection[str]) -> None:
+    """Refuse options beside a run that is scored already, but for those that it was scored with.
+
+    Args:
+        card: the run.
+        options: as given.
+        settable: those that are read beside it.
+
+    Raises:
+        OptionError: names the first that would not be read, and what the run has instead.
+    """
+    plain = Options()
+    for field in FIELDS:
+        given, theirs = getattr(options, field), getattr(card.options, field)
+        if field == "task" and theirs is None:
+            theirs = card.task
+        if field in settable or given in (getattr(plain, field), theirs):
+            continue
+        told = "without it" if theirs in (None, ()) else f"with {option(field, theirs)}"
+        raise OptionError(
+            f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
+            " or give the tables."
+        )
+
+
 def card_of(
     run: Any,
     ground_truths: Any,
@@ -62,15 +90,19 @@ def card_of(
     *,
     showing: Collection[str] = (),
     held: bool = True,
+    settable: Collection[str] = (),
     progress: Any = None,
 ) -> Scorecard:
     """A run's scorecard: as it is, loaded, or scored, with its tally held unless told otherwise,
-    and with some frames."""
-    if isinstance(run, Scorecard):
-        return run
-    if is_saved(run):
-        saved: Scorecard = load(run)
-        return saved
+    and with some frames.
+
+    Raises:
+        OptionError: an option beside a scored run that is not ``settable``.
+    """
+    if is_scored(run):
+        card: Scorecard = run if isinstance(run, Scorecard) else load(run)
+        refuse_options(card, options, settable)
+        return card
     return scoring.run(
         run,
         ground_truths,
@@ -99,28 +131,40 @@ def class_names(*cards: Scorecard) -> dict[str, str]:
     return found
 
 
-def tallied_of(name: str, card: Scorecard) -> Tallied:
+def tallied_of(
+    name: str, card: Scorecard, step: str = "comparing", threads: int | None = None
+) -> Tallied:
     """What a run's numbers were made of.
+
+    Args:
+        name: of the run, in messages.
+        card: the run.
+        step: what needs it, in messages.
+        threads: where the work runs; as the run was scored unless given.
 
     Raises:
         ResultError: it was not kept, or by another version.
     """
     if card.tallied is not None:
         kept: Tallied = card.tallied
-        return kept
+        return kept if threads is None else msgspec.structs.replace(kept, threads=Threads(threads))
+    way = (
+        f"Score it without {option('memory_limit')} and {option('executor')}, or give the tables"
+        " themselves."
+    )
     if card.folder is None:
         raise ResultError(
-            f"{name}: this scorecard does not hold what comparing needs, as none does that was made"
-            " in bounded memory, by workers, or copied. Compare the tables themselves."
+            f"{name}: this scorecard does not hold what {step} needs, as none does that was made"
+            f" in bounded memory, by workers, or copied. {way}"
         )
     path = card.folder / TALLY_FILE
     if not path.is_file():
         raise ResultError(
-            f"{card.folder} keeps nothing to compare: it was made in bounded memory, of too many"
-            " rows, or by an earlier version. Compare the tables themselves."
+            f"{card.folder} does not keep what {step} needs: it was made in bounded memory, by"
+            f" workers, of too many rows, or by an earlier version. {way}"
         )
     plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
-    return Tallied(plan, stored.load(path), Threads(card.options.threads))
+    return Tallied(plan, stored.load(path), Threads(threads or card.options.threads))
 
 
 def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
@@ -215,8 +259,9 @@ def tallied_through(
         card = scoring.run(run, ground_truths, plain, looked=look, **tables)
         return found[0], card.notes
     refuse_tables(ground_truths=ground_truths, datums=tables["datums"], labels=tables["labels"])
-    card = card_of(run, None, options, None, None, None)
-    tallied = keyed(tallied_of("the run", card), asked.cluster)
+    read = (*settable, *READ_BESIDE)
+    card = card_of(run, None, options, None, None, None, settable=read)
+    tallied = keyed(tallied_of("the run", card, step, options.threads), asked.cluster)
     given = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(
         **{name: value for name, value in given.items() if value is not None}

@@ -14,7 +14,7 @@ from .analysis.slice_columns import conditions_of
 from .analysis.slice_table import SCHEMA, FoundSlices
 from .analysis.worst import losses_of
 from .analysis.worst_slices import Slice, errors_of, worst_slices
-from .held_runs import card_of, is_scored, keyed, refuse_tables, tallied_of
+from .held_runs import READ_BESIDE, card_of, is_scored, keyed, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.problems import count_of, listing
 from .ingest.sources.tables import open_source
@@ -65,7 +65,7 @@ def found_slices(
     tell = progress if callable(progress) else silent
     asked = _asked(options)
     card, table = _scored(run, ground_truths, options, datums, labels, storage_options, tell)
-    tallied = tallied_of("the run", card)
+    tallied = tallied_of("the run", card, "finding slices", options.threads)
     if options.metrics is not None:
         tallied = _narrowed(tallied, options.metrics)
     metric = leading(tallied.plan)
@@ -144,7 +144,8 @@ def _scored(
     """The run, and the table of its datums; None where its own slice columns are all there are."""
     if is_scored(run):
         refuse_tables(ground_truths=ground_truths, labels=labels)
-        return card_of(run, None, options, None, None, None), datums
+        read = (*READ_BESIDE, "by", "columns")
+        return card_of(run, None, options, None, None, None, settable=read), datums
     tell("scoring")
     plain = options.replace(draws=None, seed=None, method=None)
     if options.cluster is None:
@@ -203,8 +204,8 @@ def _columns(
         source = open_source(table, storage_options=storage_options)
         told = source.frame if source.datums is None else source.datums.lazy()
         schema = told.collect_schema()
-        naming = recognise(schema, DATUM_TABLE, tallied.plan.options.columns)
-        own_options = tallied.plan.options.columns or ()
+        own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
+        naming = recognise(schema, DATUM_TABLE, own_options or None)
         known = {*naming.exprs, *naming.recognised, *own_options, *read}
         there = [name for name in schema if name not in known or name in options.by]
         free = [name for name in there if not options.by or name in options.by]

@@ -18,7 +18,8 @@ class FoundErrors:
         datums: the worst datums, as :func:`evalengine.analysis.worst.worst` has them:
             ``datum_id, metric, value, why, parameters``.
         rows: what is wrong in them, row by row of the tables: the ``errors`` frame. None in tasks
-            whose datums are judged as wholes.
+            whose datums are judged as wholes, and of a scored run that keeps none.
+        rowless: why there are no rows; None where there are.
         n: datums of the run.
         said: what the reader should know, options marked as in :mod:`..schemas.wording`.
         names: label value, as text -> name of the class, where it has another.
@@ -30,6 +31,7 @@ class FoundErrors:
         rows: pl.DataFrame | None,
         n: int,
         *,
+        rowless: str | None = None,
         images: Callable[[], pl.DataFrame | None] | None = None,
         notes: Sequence[str] = (),
         names: Mapping[str, str] | None = None,
@@ -37,6 +39,7 @@ class FoundErrors:
         self.datums = datums
         self.rows = rows
         self.n = n
+        self.rowless = rowless
         self._images = images
         self.said = tuple(notes)
         self.names = dict(names or {})
@@ -58,13 +61,13 @@ class FoundErrors:
             how many images it has.
 
         Raises:
-            ResultError: the task judges datums as wholes.
+            ResultError: there are no rows; says why.
             InputError: sizes of images that the form asks for are unknown.
         """
         from ..exports.review import write
 
         if self.rows is None:
-            raise ResultError("datums of this task are wrong as wholes: there is nothing to draw.")
+            raise ResultError(f"there is nothing to draw: {self.rowless}.")
         images = None if self._images is None else self._images()
         return write(self.rows, images, form, path)
 

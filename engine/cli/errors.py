@@ -71,7 +71,8 @@ def errors(
     from ..schemas.wording import in_shell
 
     if rows and found.rows is None:
-        raise click.UsageError("this task judges datums as wholes: leave --rows out.")
+        asked = "--rows" if to is None else "--to"
+        raise click.UsageError(in_shell(f"{asked}: {found.rowless}; leave {asked} out."))
     notes = [in_shell(note) for note in found.said]
     if to is not None and out is not None and found.rows is not None:
         images = found.write(to, out)

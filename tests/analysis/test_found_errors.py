@@ -97,14 +97,29 @@ def test_a_run_without_errors_has_none() -> None:
     assert repr(found) == "nothing is wrong in 1 datum"
 
 
-def test_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -> None:
+def test_rows_of_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -> None:
     card.save(tmp_path / "with")
     found = ee.find_errors(tmp_path / "with", top=9)
     assert found.datums.equals(ee.find_errors(card, top=9).datums)
     assert found.rows is not None
     assert found.rows.height == 9
-    with pytest.raises(ee.ResultError, match=r"score it with metrics=\['Errors'\]"):
-        ee.find_errors(ee.score(*BOXES))
+    ee.score(*BOXES).save(tmp_path / "without")
+    plain = ee.find_errors(tmp_path / "without", top=9)
+    assert plain.rows is None
+    assert plain.datums.equals(found.datums)
+    with pytest.raises(ee.OptionError, match=r"score it with metrics=\['Errors'\]"):
+        ee.find_errors(tmp_path / "without", sort="score")
+    with pytest.raises(ee.ResultError, match="nothing to draw: the run keeps no rows"):
+        plain.write("cvat", tmp_path / "a.xml")
+    done = CliRunner().invoke(cli, ["errors", str(tmp_path / "without"), "--top", "1"])
+    assert done.exit_code == 0, done.output
+    assert "frame_0054" in done.stdout
+    for asked in (["--rows"], ["--to", "cvat", "--out", str(tmp_path / "a.xml")]):
+        done = CliRunner().invoke(cli, ["errors", str(tmp_path / "without"), *asked])
+        assert done.exit_code == 2
+        assert f"score it with --metrics Errors); leave {asked[0]} out" in " ".join(
+            done.output.split()
+        )
     with pytest.raises(ee.OptionError, match=r"ground_truths= is given, but the run is scored"):
         ee.find_errors(card, BOXES[1])
 
@@ -132,7 +147,7 @@ def test_what_is_asked_for_is_checked(asked: dict[str, object], said: str) -> No
 
 
 def test_runs_without_a_tally_keep_nothing_of_single_datums(card: ee.Scorecard) -> None:
-    with pytest.raises(ee.ResultError, match="bounded memory"):
+    with pytest.raises(ee.ResultError, match=r"finding errors needs.*without memory_limit="):
         ee.find_errors(copy.copy(card))
 
 

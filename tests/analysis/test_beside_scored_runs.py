@@ -1,0 +1,98 @@
+"""What stands beside a run that is scored already is read, or refused, never passed over."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import evalengine as ee
+from evalengine.cli import cli
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "detection"
+BOXES = [str(EXAMPLES / f"{side}.parquet") for side in ("predictions", "groundtruths")]
+FINDERS: list[Callable[..., Any]] = [
+    ee.find_errors,
+    ee.find_slices,
+    ee.find_label_errors,
+    ee.find_thresholds,
+    ee.find_calibration,
+]
+
+
+DATUMS = EXAMPLES / "datums.parquet"
+
+
+@pytest.fixture(scope="module")
+def card() -> ee.Scorecard:
+    return ee.score(*BOXES, metrics=["mAP", "LabelErrors"], by=["weather"], datums=DATUMS)
+
+
+@pytest.fixture(scope="module")
+def saved(card: ee.Scorecard, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    card.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("find", FINDERS)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"where": "nonsense = 3"}, "where='nonsense = 3' is given, .* scored already, without it"),
+        ({"dialect": "coco"}, "dialect='coco' is given, .* with dialect='standard'"),
+        ({"task": "text"}, "task='text' is given"),
+        ({"memory_limit": "2GB"}, "memory_limit='2GB' is given"),
+    ],
+)
+def test_options_that_would_not_be_read_are_refused(
+    find: Callable[..., Any], asked: dict[str, Any], said: str, saved: Path
+) -> None:
+    with pytest.raises(ee.OptionError, match=said):
+        find(saved, **asked)
+
+
+def test_options_of_the_run_itself_and_those_that_are_read_are_not(saved: Path) -> None:
+    own = {"task": "detection", "by": ["weather"]}
+    assert len(ee.find_errors(saved, **own, top=3)) == 3
+    found = ee.find_slices(saved, **own, metrics=["mAP"], draws=20, seed=3, threads=1, least=5)
+    assert found.metric == "mAP"
+    assert ee.find_thresholds(saved, beta=2, draws=20, threads=1).beta == 2
+
+
+def test_columns_name_those_of_the_datums_beside_a_run(saved: Path) -> None:
+    table = pl.read_parquet(DATUMS).rename({"datum_id": "frame"})
+    asked: dict[str, Any] = {"by": ["weather"], "draws": 20, "least": 5}
+    with pytest.raises(ee.InputError, match="no ids that the run knows"):
+        ee.find_slices(saved, datums=table.head(7), **asked)
+    named = ee.find_slices(saved, datums=table, columns={"frame": "datum_id"}, **asked)
+    assert named.frame.equals(ee.find_slices(saved, **asked).frame)
+
+
+@pytest.mark.parametrize("command", ["errors", "slices", "label-errors", "thresholds", "explain"])
+def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
+    number = ["--number", "mAP"] if command == "explain" else []
+    done = CliRunner().invoke(cli, [command, str(saved), *number, "--where", "nonsense = 3"])
+    assert done.exit_code != 0
+    assert isinstance(done.exception, ee.OptionError)
+
+
+@pytest.mark.parametrize(
+    ("find", "step"),
+    [
+        (ee.find_slices, "finding slices"),
+        (ee.find_thresholds, "choosing thresholds"),
+        (ee.find_calibration, "fitting"),
+    ],
+)
+def test_a_run_that_keeps_too_little_says_for_what(
+    find: Callable[..., Any], step: str, card: ee.Scorecard
+) -> None:
+    said = f"does not hold what {step} needs.*without memory_limit= and executor="
+    with pytest.raises(ee.ResultError, match=said):
+        find(copy.copy(card))
