@@ -23,7 +23,8 @@ from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
-from .statistics.comparing import Compared, compare_runs, same_kind
+from .statistics.compared_datums import same_kind
+from .statistics.comparing import Compared, compare_runs
 from .statistics.comparison import Comparison
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
@@ -130,7 +131,9 @@ def compared(
         )
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
-    warnings += [*_told_of({name: card.warnings for name, card in cards.items()}), *_lacking(cards)]
+    warnings += _told_of({name: card.warnings for name, card in cards.items()})
+    lacking, many = _lacking(cards, tallied, found)
+    (warnings if many else notes).extend(lacking)
     notes += _told_of(
         {
             name: [note for note in card.notes if note not in card.warnings]
@@ -172,21 +175,33 @@ _MOST = 0.5
 """Share that any run may have."""
 
 
-def _lacking(cards: Mapping[str, Scorecard]) -> list[str]:
-    """A warning where many datums have no prediction in a run: all that is there is missed."""
-    lacking = {
-        name: card.run["inputs"].get(PREDICTIONS, {}).get("lacking", 0)
-        for name, card in cards.items()
-    }
+def _lacking(
+    cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied], found: Compared
+) -> tuple[list[str], bool]:
+    """What is said where runs leave out datums, one more than another: all that is in them is
+    missed, or leaves the means of all runs; and whether they are many."""
+    plan = next(iter(runs.values())).plan
+    rule = plan.does.unanswered
+    if rule is not None and found.unanswered:
+        shown = ", ".join(f"{name} {count:,}" for name, count in found.unanswered.items())
+        return [
+            f"compared are the {count_of(found.n, 'datum')} that all runs have predictions of,"
+            f" since means are over these (lacking: {shown}){rule.way}. A run that leaves out what"
+            " is hard is not the better for it."
+        ], max(found.unanswered.values()) >= _MANY * found.n
+    if rule is not None and rule.leaves(plan.settings):
+        return [], False
+    inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
+    lacking = {name: told.get("lacking", 0) for name, told in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
     apart = max(lacking.values()) - min(lacking.values())
     if not n or (apart < _MANY * n and max(lacking.values()) < _MOST * n):
-        return []
+        return [], False
     shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
     return [
         f"many of {count_of(n, 'datum')} have no prediction ({shown}), and all that is in them"
         " counts as missed. Are these predictions whole, and of the same split?"
-    ]
+    ], True
 
 
 def margins(

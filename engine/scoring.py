@@ -165,7 +165,7 @@ def run(
                 done.frames,
                 done.labels,
                 _run(done.plan, told, seconds, paths),
-                _told(done.recognised, done.notes),
+                _told(done.recognised, _unanswered(done.plan, done.notes, done.n_datums)),
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
                 _files(inputs),
@@ -191,7 +191,7 @@ def run(
     estimate = None if held else estimates(plan, tallies, threads.own())
     frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     frame_makers, notes = _estimated(frame_makers, estimate)
-    frames.notes += notes
+    frames.notes[:] = _unanswered(plan, frames.notes + notes, len(tallies.datums))
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     sides = _sources(frames.sources, rows, frames.notes)
     told = {"inputs": sides, "datums": len(tallies.datums),
@@ -273,6 +273,24 @@ def _files(inputs: Inputs) -> dict[str, int]:
 
 
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
+
+
+_MANY = 0.1
+"""Share of datums without predictions from which it is a warning that they leave means."""
+
+
+def _unanswered(plan: planner.Plan, notes: Sequence[Note], datums: int) -> list[Note]:
+    """Notes, in which many datums without predictions are a warning where they leave means."""
+    rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
+    if rule is None or not rule.leaves(plan.settings):
+        return [*notes]
+    said = f" Means are over the rest alone, so that they may be too high{rule.way}."
+    return [
+        msgspec.structs.replace(note, message=note.message + said, warning=True)
+        if note.kind == kind and (note.count or 0) >= _MANY * datums
+        else note
+        for note in notes
+    ]
 
 
 def _sources(

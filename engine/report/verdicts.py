@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NONE = 1e-12
 """Differences up to this are of rounding."""
+_NAMED = 4
+"""Numbers in a sentence, at most."""
 Titled = tuple[str, dict[str, Any]]
 """What a number is called, and its row of the differences."""
 
@@ -136,15 +138,36 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     sure = better(comparison, row)
     if sure:
         return f"{b} is {'better' if sure > 0 else 'worse'} than {a}: {said}"
+    others = _surely_by(comparison, a, b)
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
-        return f"{a} and {b} may differ, but not surely so among {many:,} numbers: {said}"
+        return f"{a} and {b} may differ, but not surely so among {many:,} numbers: {said}{others}"
     seen = row["detectable"]
     power = (
         f" A true difference of {number(seen)} or more would be found in four cases of five."
         if seen
         else ""
     )
-    return f"{a} and {b} cannot be told apart: {said}{power}"
+    return (
+        f"{a} and {b} cannot be told apart{f' by {name}' if others else ''}: {said}{power}{others}"
+    )
+
+
+def _surely_by(comparison: Comparison, a: str, b: str) -> str:
+    """The other aggregates by which two runs surely differ; empty where there are none."""
+    found: dict[str, list[str]] = {"better": [], "worse": []}
+    for name, row in headline(comparison, of_pair(comparison, a, b)):
+        if sure := better(comparison, row):
+            found["better" if sure > 0 else "worse"].append(name)
+    said = [f"{way} by {_listed(_few(names))}" for way, names in found.items() if names]
+    return f" {b} is surely {' and '.join(said)}." if said else ""
+
+
+def _few(names: list[str]) -> list[str]:
+    return (
+        names
+        if len(names) <= _NAMED
+        else [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1:,} more"]
+    )
 
 
 def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:

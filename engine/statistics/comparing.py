@@ -12,10 +12,9 @@ import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
-from ..schemas.errors import InputError
 from ..schemas.intervals import Wanted
-from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
+from .compared_datums import datums_of
 from .intervals import means, quantiles, standard_errors
 from .multiple import adjusted, nothing_found, randomisation_p
 from .paired import Numbers, by_datum, joined, numbers, swapped
@@ -28,7 +27,6 @@ IDENTITY = ("metric", *KEYS)
 """Columns that tell the rows of a metrics frame apart."""
 POWER = 0.8
 _TIE = 1e-12
-_SHOWN = 3
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -39,6 +37,8 @@ class Compared(msgspec.Struct, frozen=True):
         flips: datums whose numbers differ.
         n: datums that were compared.
         left_out: datums that one run alone has.
+        unanswered: of each run the datums without a prediction that leave the means of all runs,
+            since not all runs lack one there; empty where there are none.
         lone: numbers that one run of a pair alone has, by metric and label.
         failed: why some numbers have no test, with how many.
         uncounted: numbers whose values of single datums are too many to hold.
@@ -50,6 +50,7 @@ class Compared(msgspec.Struct, frozen=True):
     flips: pl.DataFrame
     n: int
     left_out: int
+    unanswered: dict[str, int]
     lone: list[str]
     failed: dict[str, int]
     uncounted: int
@@ -80,7 +81,7 @@ def compare_runs(
         InputError: runs over other datums, or other ground truths.
     """
     names = list(runs)
-    datums = _same_datums(runs, common)
+    datums = datums_of(runs, common)
     n = len(datums.ids)
     found = {
         name: numbers(
@@ -131,6 +132,7 @@ def compare_runs(
         flips=pl.concat(flips),
         n=n,
         left_out=datums.left_out,
+        unanswered=datums.unanswered,
         lone=lone,
         failed=failed,
         uncounted=max(left_out for _, left_out in made.values()),
@@ -162,106 +164,6 @@ def _families(table: pl.DataFrame) -> list[Array]:
     sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
     kind = 2 * sliced + labelled
     return [np.flatnonzero(kind == one) for one in np.unique(kind)]
-
-
-# -- the same datums -------------------------------------------------------------------------------
-
-
-def same_kind(runs: Mapping[str, Tallied]) -> None:
-    """Refuse runs whose datum ids cannot be held against each other.
-
-    Raises:
-        InputError: one has none, or they are of other types; rows without ids are not as many.
-    """
-    datums = {name: run.tallies.datums for name, run in runs.items()}
-    unnamed = [name for name, one in datums.items() if one.ids is None]
-    if unnamed and len(unnamed) < len(datums):
-        raise InputError(
-            f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
-        )
-    if len({len(one) for one in datums.values()}) > 1 and unnamed:
-        said = ", ".join(f"{name} {len(one):,}" for name, one in datums.items())
-        raise InputError(
-            "the runs have no datum ids, so that rows are compared in their order, and not as many"
-            f" rows ({said}): give them a datum_id column."
-        )
-    if len({one.id_dtype.is_integer() for one in datums.values()}) > 1:
-        said = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
-        raise InputError(f"datum ids are not of one type: {said}. Cast them to one.")
-
-
-class _Compared(msgspec.Struct, frozen=True):
-    """The datums that are compared.
-
-    Attributes:
-        ids: of all of them, or numbers of rows.
-        codes: of each run int32 [n_datums], place of every datum among them, -1 for others.
-        left_out: datums that some run has, and that are not compared.
-    """
-
-    ids: pl.Series
-    codes: dict[str, Array]
-    left_out: int = 0
-
-    def within(self, name: str) -> Array | None:
-        """bool [n_datums] of a run; None where all are compared."""
-        inside: Array = self.codes[name] >= 0
-        return None if inside.all() else inside
-
-
-def _same_datums(runs: Mapping[str, Tallied], common: bool) -> _Compared:
-    """Which datums are compared.
-
-    A datum that a run lacks and that has no ground truth in the others is one of which that run
-    predicts nothing: it is compared.
-    """
-    datums = [run.tallies.datums for run in runs.values()]
-    every = [one.id for one in datums]
-    if all(ids.equals(every[0]) for ids in every):
-        codes = np.arange(len(every[0]), dtype=np.int32)
-        return _Compared(every[0], dict.fromkeys(runs, codes))
-    every = [ids.cast(every[0].dtype) for ids in every]
-    tables = [
-        pl.DataFrame({"id": ids, "bare": _without_truth(run)})
-        for ids, run in zip(every, runs.values(), strict=True)
-    ]
-    known = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
-    there = known.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
-    if there.len() < known.height:
-        lacks = []
-        for name, ids in zip(runs, every, strict=True):
-            lacking = known.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
-            if len(lacking):
-                first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
-                lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
-        shared = known.filter(pl.col("n") == len(runs))["id"]
-        if not common or not len(shared):
-            way = (
-                f"compare what they have in common with {option('common', True)}, or score"
-                " all of them on the same data"
-                if len(shared)
-                else "they have none in common"
-            )
-            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
-    place = pl.DataFrame(
-        {"id": there, "code": pl.int_range(len(there), dtype=pl.Int32, eager=True)}
-    )
-    codes_of = {
-        name: ids.to_frame("id")
-        .join(place, on="id", how="left", maintain_order="left")["code"]
-        .fill_null(-1)
-        .to_numpy()
-        for name, ids in zip(runs, every, strict=True)
-    }
-    return _Compared(there, codes_of, known.height - len(there))
-
-
-def _without_truth(run: Tallied) -> Array:
-    """Datums without a ground truth, bool [n_datums]; none where the task does not tell."""
-    truth = run.plan.does.truth
-    if truth is None:
-        return np.zeros(len(run.tallies.datums), bool)
-    return np.asarray(truth(run.tallies) == 0)
 
 
 # -- a pair of runs --------------------------------------------------------------------------------

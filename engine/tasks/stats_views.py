@@ -142,3 +142,9 @@ def own_frames(
         cuts: need -> the cut-offs at which it is wanted.
     """
     return per_datum_frame(tallies.stats, tallies.datums, cuts, tallies.order)
+
+
+def counted(tallies: StatsTallies) -> Array:
+    """Which datums enter means, bool [n_datums]."""
+    inside: Array = tallies.stats.counted
+    return inside

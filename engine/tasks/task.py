@@ -137,6 +137,20 @@ class TallyPart(Protocol):
     ) -> tuple[Any, Any]: ...
 
 
+class Unanswered(msgspec.Struct, frozen=True):
+    """Datums with ground truths and without a prediction leave means, where options say no other.
+
+    Attributes:
+        counted: of a tally the datums that enter means, bool [n_datums].
+        leaves: whether such datums leave means, by the run's settings.
+        way: what counts them, as the end of a sentence; empty where nothing does.
+    """
+
+    counted: Callable[[Any], Array]
+    leaves: Callable[[Any], bool] = lambda settings: True
+    way: str = ""
+
+
 class ToldByRows(msgspec.Struct, frozen=True):
     """Tasks whose rows say which metrics they carry: parts tell what they found.
 
@@ -281,6 +295,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         curve: from a view to the points that score thresholds are chosen among; None where
             nothing is scored.
         in_parts: seeing a tally whose parts stay in files.
+        unanswered: means leave out datums without a prediction; None where all there is counts.
         page: what the report draws from beside the run's own frames.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
@@ -313,6 +328,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     truth: Callable[[Any], Array] | None = None
     curve: PointsOf | None = None
     in_parts: InParts | None = None
+    unanswered: Unanswered | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
     scratch_row: int | None = None

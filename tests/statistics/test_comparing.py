@@ -291,3 +291,16 @@ def test_a_run_and_itself(name: str) -> None:
         assert set(rows[column].drop_nulls()) == {value}
     assert set(rows["wins"].drop_nulls()) | set(rows["losses"].drop_nulls()) <= {0}
     assert comparison.flips.height == 0
+
+
+def test_the_verdict_names_other_numbers_that_surely_differ():
+    qrels = {f"q{q}": {"good": 1, "fine": 1} for q in range(12)}
+    b = dict.fromkeys(qrels, {"good": 3.0, "bad": 2.0, "fine": 1.0})
+    runs = [dict.fromkeys(qrels, {"good": 3.0, "fine": 2.0}), {**b, "q0": {"bad": 2.0, "good": 1}}]
+    asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
+    found = ee.compare(*runs, **asked)
+    assert found.verdict.startswith(
+        "a and b cannot be told apart by MRR: MRR 0.9583 against 1.0000"
+    )
+    assert found.verdict.endswith(" b is surely worse by P@2.")
+    assert "surely" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict

@@ -1,10 +1,11 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
+from ...schemas.wording import option
 from ...tally.stats_draws import StatsDraws
 from ..contents import Contents
 from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, merge, own_frames, view
-from ..task import LateNotes, Scaling, Task
+from ..stats_views import cells_per_group, counted, merge, own_frames, view
+from ..task import LateNotes, Scaling, Task, Unanswered
 from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
@@ -37,4 +38,9 @@ TASK = Task(
     scaling=Scaling(scaled_by, with_highest),
     late_notes=LateNotes(("scores_reversed",), lambda _: []),  # of whole runs alone
     in_parts=IN_PARTS,
+    unanswered=Unanswered(
+        counted,
+        leaves=lambda settings: not settings.complete,
+        way=f"; {option('complete', True)} counts each of the others as 0",
+    ),
 )

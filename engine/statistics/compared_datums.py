@@ -1,0 +1,161 @@
+"""Which datums of runs are compared: the same of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..plan.summary import Tallied
+from ..schemas.errors import InputError
+from ..schemas.wording import option
+
+Array = np.ndarray[Any, Any]
+
+_SHOWN = 3
+
+
+def same_kind(runs: Mapping[str, Tallied]) -> None:
+    """Refuse runs whose datum ids cannot be held against each other.
+
+    Raises:
+        InputError: one has none, or they are of other types; rows without ids are not as many.
+    """
+    datums = {name: run.tallies.datums for name, run in runs.items()}
+    unnamed = [name for name, one in datums.items() if one.ids is None]
+    if unnamed and len(unnamed) < len(datums):
+        raise InputError(
+            f"{unnamed[0]} has no datum ids, and other runs have: give all of them the column."
+        )
+    if len({len(one) for one in datums.values()}) > 1 and unnamed:
+        said = ", ".join(f"{name} {len(one):,}" for name, one in datums.items())
+        raise InputError(
+            "the runs have no datum ids, so that rows are compared in their order, and not as many"
+            f" rows ({said}): give them a datum_id column."
+        )
+    if len({one.id_dtype.is_integer() for one in datums.values()}) > 1:
+        said = ", ".join(f"{name} {one.id_dtype}" for name, one in datums.items())
+        raise InputError(f"datum ids are not of one type: {said}. Cast them to one.")
+
+
+class ComparedDatums(msgspec.Struct, frozen=True):
+    """The datums that are compared.
+
+    Attributes:
+        ids: of all of them, or numbers of rows.
+        codes: of each run int32 [n_datums], place of every datum among them, -1 for others.
+        left_out: datums that some run has, and that are not compared.
+        unanswered: of each run the datums without a prediction that are not compared, since means
+            of its task leave them out and another run answers them; empty where there are none.
+    """
+
+    ids: pl.Series
+    codes: dict[str, Array]
+    left_out: int = 0
+    unanswered: dict[str, int] = {}
+
+    def within(self, name: str) -> Array | None:
+        """bool [n_datums] of a run; None where all are compared."""
+        inside: Array = self.codes[name] >= 0
+        return None if inside.all() else inside
+
+
+def datums_of(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
+    """Which datums are compared: those of all runs, and where means leave out datums without a
+    prediction, those that all runs answer.
+
+    Args:
+        runs: name to run.
+        common: whether datums that one run lacks are left out of all.
+
+    Raises:
+        InputError: runs over other datums, or that answer none in common.
+    """
+    return _answered(_of_all(runs, common), runs)
+
+
+def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDatums:
+    """Without the datums that enter the means of some runs alone: a run would win by silence."""
+    rule = next(iter(runs.values())).plan.does.unanswered
+    if rule is None:
+        return datums
+    counted = np.zeros((len(runs), len(datums.ids)), bool)
+    for row, (name, run) in zip(counted, runs.items(), strict=True):
+        code = datums.codes[name]
+        row[code[code >= 0]] = rule.counted(run.tallies)[code >= 0]
+    some: Array = counted.any(axis=0)
+    every: Array = counted.all(axis=0)
+    apart: Array = some & ~every
+    if not apart.any():
+        return datums
+    lacking = {name: int((apart & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
+    if not every.any():
+        said = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
+        raise InputError(
+            f"no datum has a prediction in all runs: of {int(some.sum()):,} lack {said}. Means are"
+            f" over datums with predictions{rule.way}."
+        )
+    place = np.where(apart, -1, np.cumsum(~apart) - 1).astype(np.int32)
+    codes = {
+        name: np.where(code >= 0, place[code], -1).astype(np.int32)
+        for name, code in datums.codes.items()
+    }
+    return ComparedDatums(datums.ids.filter(pl.Series(~apart)), codes, datums.left_out, lacking)
+
+
+def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
+    """Which datums are compared.
+
+    A datum that a run lacks and that has no ground truth in the others is one of which that run
+    predicts nothing: it is compared.
+    """
+    datums = [run.tallies.datums for run in runs.values()]
+    every = [one.id for one in datums]
+    if all(ids.equals(every[0]) for ids in every):
+        codes = np.arange(len(every[0]), dtype=np.int32)
+        return ComparedDatums(every[0], dict.fromkeys(runs, codes))
+    every = [ids.cast(every[0].dtype) for ids in every]
+    tables = [
+        pl.DataFrame({"id": ids, "bare": _without_truth(run)})
+        for ids, run in zip(every, runs.values(), strict=True)
+    ]
+    known = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
+    there = known.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
+    if there.len() < known.height:
+        lacks = []
+        for name, ids in zip(runs, every, strict=True):
+            lacking = known.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
+            if len(lacking):
+                first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
+                lacks.append(f"{name} lacks {len(lacking):,} datums of the others, first {first}")
+        shared = known.filter(pl.col("n") == len(runs))["id"]
+        if not common or not len(shared):
+            way = (
+                f"compare what they have in common with {option('common', True)}, or score"
+                " all of them on the same data"
+                if len(shared)
+                else "they have none in common"
+            )
+            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
+    place = pl.DataFrame(
+        {"id": there, "code": pl.int_range(len(there), dtype=pl.Int32, eager=True)}
+    )
+    codes_of = {
+        name: ids.to_frame("id")
+        .join(place, on="id", how="left", maintain_order="left")["code"]
+        .fill_null(-1)
+        .to_numpy()
+        for name, ids in zip(runs, every, strict=True)
+    }
+    return ComparedDatums(there, codes_of, known.height - len(there))
+
+
+def _without_truth(run: Tallied) -> Array:
+    """Datums without a ground truth, bool [n_datums]; none where the task does not tell."""
+    truth = run.plan.does.truth
+    if truth is None:
+        return np.zeros(len(run.tallies.datums), bool)
+    return np.asarray(truth(run.tallies) == 0)

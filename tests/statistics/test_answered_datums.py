@@ -1,0 +1,73 @@
+"""Runs that leave out datums which means leave out, too, do not win by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+
+LACKING = ("q0", "q1", "q2")
+QRELS = {f"q{q}": {"good": 1} for q in range(12)}
+WHOLE = {f"q{q}": {"bad": 2.0, "good": 1.0 if q < 5 else 3.0} for q in range(12)}
+GAPPED = {query: found for query, found in WHOLE.items() if query not in LACKING}
+
+
+def compared(*runs: Any, **options: Any) -> ee.Comparison:
+    given = {"ground_truths": QRELS, "metrics": ["MRR"], "draws": 50, "names": ["a", "b"]}
+    return ee.compare(*runs, **{**given, **options})
+
+
+@pytest.mark.parametrize("test", ["randomisation", "t"])
+def test_queries_that_one_run_lacks_leave_both(test: str) -> None:
+    found = compared(WHOLE, GAPPED, test=test)
+    row = found.differences.row(0, named=True)
+    both = ee.score(GAPPED, QRELS, metrics=["MRR"]).value("MRR")
+    assert (row["a"], row["b"], found.n) == (both, both, 9)
+    assert (row["wins"], row["ties"], row["losses"], found.flips.height) == (0, 9, 0, 0)
+    (said,) = [note for note in found.warnings if note.startswith("compared are")]
+    assert "the 9 datums that all runs have predictions of" in said
+    assert "(lacking: a 0, b 3); complete=True counts each of the others as 0" in said
+    assert not [note for note in found.notes if "counts as missed" in note]
+
+
+def test_with_complete_they_count_as_nothing() -> None:
+    found = compared(WHOLE, GAPPED, complete=True)
+    row = found.differences.row(0, named=True)
+    for name, run in (("a", WHOLE), ("b", GAPPED)):
+        assert row[name] == ee.score(run, QRELS, metrics=["MRR"], complete=True).value("MRR")
+    assert (row["wins"], row["losses"], found.n) == (0, 3, 12)
+    assert found.warnings[0].startswith("many of 12 datums have no prediction (a of 0, b of 3)")
+
+
+def test_runs_that_lack_the_same_are_not_said_to_count_it() -> None:
+    few = {query: WHOLE[query] for query in ("q9", "q10", "q11")}
+    found = compared(few, few)
+    assert found.differences["a"].to_list() == [1.0]
+    assert not [note for note in found.notes if "counts as" in note and "missed" in note]
+    with pytest.raises(
+        ee.InputError, match=r"no datum has a prediction in all runs: of 6 lack a 3"
+    ):
+        compared(few, {query: WHOLE[query] for query in LACKING})
+
+
+def test_scoring_warns_of_many_that_leave_the_mean() -> None:
+    (said,) = ee.score(GAPPED, QRELS).warnings
+    assert said == (
+        "3 queries without predictions: 'q0', 'q1', 'q2'. Means are over the rest alone, so that"
+        " they may be too high; complete=True counts each of the others as 0."
+    )
+    assert not ee.score(GAPPED, QRELS, complete=True).warnings
+    one = {query: found for query, found in WHOLE.items() if query != "q0"}
+    assert not ee.score(one, QRELS).warnings
+
+
+def test_texts_that_one_run_lacks_leave_both() -> None:
+    truth = {"datum_id": [1, 2, 3, 4], "text": ["a b", "c d", "e f", "g h"]}
+    whole = {"datum_id": [1, 2, 3, 4], "text": ["x", "c d", "e f", "g i"]}
+    gapped = {name: values[1:] for name, values in whole.items()}
+    found = compared(whole, gapped, ground_truths=truth, metrics=["ROUGE1"])
+    assert (found.differences["a"] == found.differences["b"]).all()
+    assert (found.n, found.differences.height > 0) == (3, True)
+    assert "Means are over the rest alone, so that they may be too high." in found.warnings[0]
