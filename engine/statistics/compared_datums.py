@@ -86,9 +86,9 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
     for row, (name, run) in zip(counted, runs.items(), strict=True):
         code = datums.codes[name]
         row[code[code >= 0]] = rule.counted(run.tallies)[code >= 0]
-    some: Array = counted.any(axis=0)
-    every: Array = counted.all(axis=0)
-    apart: Array = some & ~every
+    some = np.asarray(counted.any(axis=0))
+    every = np.asarray(counted.all(axis=0))
+    apart = some & ~every
     if not apart.any():
         return datums
     lacking = {name: int((apart & ~row).sum()) for name, row in zip(runs, counted, strict=True)}

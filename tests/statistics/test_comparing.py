@@ -295,8 +295,11 @@ def test_a_run_and_itself(name: str) -> None:
 
 def test_the_verdict_names_other_numbers_that_surely_differ():
     qrels = {f"q{q}": {"good": 1, "fine": 1} for q in range(12)}
-    b = dict.fromkeys(qrels, {"good": 3.0, "bad": 2.0, "fine": 1.0})
-    runs = [dict.fromkeys(qrels, {"good": 3.0, "fine": 2.0}), {**b, "q0": {"bad": 2.0, "good": 1}}]
+    b = {key: {"good": 3.0, "bad": 2.0, "fine": 1.0} for key in qrels}
+    runs = [
+        {key: {"good": 3.0, "fine": 2.0} for key in qrels},
+        {**b, "q0": {"bad": 2.0, "good": 1}},
+    ]
     asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
     found = ee.compare(*runs, **asked)
     assert found.verdict.startswith(
