@@ -36,6 +36,12 @@ settings.load_profile("pinned")
 WARMED = "EVALENGINE_TESTS_WARMED"
 """Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""
 
+KEPT = "EVALENGINE_TESTS_KEPT"
+"""Names an empty folder for what the first session warms up, which later ones find there."""
+
+COMPILED = "compiled.json"
+"""File in it that says how often each kernel was compiled."""
+
 COMPLETE = "complete"
 """File in a folder of kernels that holds all that a warm-up compiles, not those of some run."""
 
@@ -68,9 +74,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     folder = cache_folder()
     if folder is None or (folder / COMPLETE).exists():
         return
-    fresh = Path(tempfile.mkdtemp(prefix="warmed-"))
+    fresh = Path(os.environ.get(KEPT) or tempfile.mkdtemp(prefix="warmed-"))
     compiled = warming.warm(fresh)
     shutil.copytree(fresh, folder.parent, dirs_exist_ok=True)
+    if KEPT in os.environ:
+        (fresh / COMPILED).write_text(json.dumps(compiled), "utf-8")
     (folder / COMPLETE).touch()
     os.environ[CACHE_VARIABLE] = str(folder.parent)
     os.environ[WARMED] = json.dumps([str(fresh), compiled])
@@ -96,6 +104,8 @@ def pytest_runtestloop() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Leave nothing behind."""
+    if KEPT in os.environ:
+        return
     if WARMED in os.environ and not hasattr(session.config, "workerinput"):
         shutil.rmtree(json.loads(os.environ.pop(WARMED))[0])
 
@@ -106,6 +116,9 @@ def warmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int
     if WARMED in os.environ:
         folder, compiled = json.loads(os.environ[WARMED])
         return folder, compiled
+    kept = Path(os.environ.get(KEPT, ""), COMPILED)
+    if kept.exists():
+        return str(kept.parent), json.loads(kept.read_text("utf-8"))
     empty = tmp_path_factory.mktemp("warmed")
     return str(empty), warming.warm(empty)
 

@@ -19,9 +19,15 @@ from evalengine.plan import planner
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
 MOST_COPIES = 16
-POINTS = ("ThresholdAtPrecision", "ThresholdAtRecall", "ThresholdAtCost", "ThresholdAtEqualError",
-          "MCE", "Reliability")  # fmt: skip
-"""Made of points of boxes in every draw, as ThresholdAtMaxF and ECE are, which stand for them."""
+LEFT_OUT = {
+    "detection": ["ThresholdAtPrecision", "ThresholdAtRecall", "ThresholdAtCost",
+                  "ThresholdAtEqualError", "MCE", "Reliability"],
+    "classification": ["ThresholdAtPrecision", "ThresholdAtRecall", "ThresholdAtFPR",
+                       "ThresholdAtCost", "ThresholdAtEqualError", "CohenKappaLinear", "MCE"],
+    "segmentation": ["BoundaryF1", "HausdorffDistance", "ASSD", "NSD"],
+    "text": ["ROUGE2", "ROUGELsum", "chrF"],
+}  # fmt: skip
+"""Metrics that others of the task stand for, which are made in the same way in every draw."""
 _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
 
 
@@ -37,8 +43,7 @@ def drawn(name: str, seed: int) -> Case:
     task = CASES[name][0]
     if asked is not None:
         kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
-        if task == "detection":
-            kept = [one for one in kept if one not in POINTS]
+        kept = [one for one in kept if one not in LEFT_OUT.get(task, ())]
         plan = parts.plan_of(replace(case, options={**case.options, "metrics": kept}), task)
         carried = planner.fitted(plan, parts.frames_of(case, task)).metrics
         kept = [one.name for one in carried if one.name in kept]
