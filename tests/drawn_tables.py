@@ -14,7 +14,6 @@ from merging.test_parts import CASES
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.plan import planner
 
 ESTIMATES = ["lower", "upper", "se", "bias", "draws"]
 CLUSTER = "video"
@@ -44,8 +43,8 @@ def drawn(name: str, seed: int) -> Case:
     if asked is not None:
         kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
         kept = [one for one in kept if one not in LEFT_OUT.get(task, ())]
-        plan = parts.plan_of(replace(case, options={**case.options, "metrics": kept}), task)
-        carried = planner.fitted(plan, parts.frames_of(case, task)).metrics
+        asks = replace(case, options={**case.options, "metrics": kept})
+        carried = parts.fitted(asks, task).metrics
         kept = [one.name for one in carried if one.name in kept]
         case = replace(case, options={**case.options, "metrics": kept})
     if task != "detection":

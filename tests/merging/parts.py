@@ -67,6 +67,11 @@ def frames_of(case: Case, task: str) -> Frames:
     return load_frames(*case.sides, options=make_options(**case.options), task=task, **case.tables)
 
 
+def fitted(case: Case, task: str) -> planner.Plan:
+    """The plan of a run, without what the tables do not carry."""
+    return planner.fitted(plan_of(case, task), frames_of(case, task))
+
+
 def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None = None) -> Any:
     """The tally of some tables.
 
@@ -115,9 +120,8 @@ def check(
         store: what is done to each tally on its way.
     """
     keep = store or (lambda tallies: tallies)
-    plan = plan_of(case, task)
     frames = frames_of(case, task)
-    plan = planner.fitted(plan, frames)
+    plan = planner.fitted(plan_of(case, task), frames)
     whole = shown(plan, planner.run(plan, frames, Threads(1)))
     sides = tuple(side.with_row_index(ROW) for side in case.sides)
     numbered = Case(sides, case.options, case.datum, case.tables)

@@ -46,7 +46,7 @@ def test_files_of_earlier_versions_are_read(name: str, first: bool, tmp_path: Pa
     """Fields had other names in some of them, and there were none for what came later or went."""
     task, draw = CASES[name]
     case = draw(7)
-    tallies = parts.tallied(case, parts.plan_of(case, task))
+    tallies = parts.tallied(case, parts.fitted(case, task))
     rows = tallies.scored
     plain = structs.replace(rows, grid=None, label=rows.label_codes, unit=rows.unit_codes)
     tallies = structs.replace(tallies, scored=plain)
@@ -80,7 +80,7 @@ def _stored(folder: Path) -> Path:
     case = parts.detection(1)
     path = folder / "one.tally"
     stored.save(
-        parts.tallied(case, parts.plan_of(case, "detection")),
+        parts.tallied(case, parts.fitted(case, "detection")),
         path,
         fingerprint="abc",
         about={"rows": 3},

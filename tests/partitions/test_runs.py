@@ -22,7 +22,6 @@ import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver, memory_plan
 from evalengine.outofcore.label_groups import label_groups
-from evalengine.plan import planner
 
 few = settings(
     max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -56,10 +55,7 @@ def test_a_metric_alone_is_that_of_all_buckets(
     for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5)):
         case = CASES[name][1](seed)
         alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
-        plan = planner.fitted(
-            parts.plan_of(alone, "detection"), parts.frames_of(alone, "detection")
-        )
-        if plan.metrics:
+        if parts.fitted(alone, "detection").metrics:
             same_as_in_memory(alone, "detection", tmp_path)
             return
     pytest.fail(f"no case has tables that carry {metric}")
