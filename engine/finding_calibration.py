@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import polars as pl
 
-from . import scoring
+from . import scoring, tasks
 from .analysis.calibration_table import FoundCalibration
 from .held_runs import intervals_of, tallied_through
+from .ingest.values import sides_by_name
 from .metrics.thresholds import RULES
 from .plan.summary import Tallied
 from .progress import heard, silent
@@ -20,6 +21,7 @@ from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import option
 from .statistics.calibration_search import FITS, Calibrated, calibrate
+from .statistics.curve_draws import NO_DRAWS
 from .tally.datums import Labels, keys_as_labels
 
 if TYPE_CHECKING:
@@ -32,9 +34,11 @@ _SETTABLE = ("n_bins", "pr_curve_iou_threshold")
 
 @heard
 def find_calibration(
-    run: Any,
+    run: Any = None,
     ground_truths: Any = None,
     *,
+    y_true: Any = None,
+    y_score: Any = None,
     datums: Any = None,
     labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
@@ -53,6 +57,8 @@ def find_calibration(
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
             them.
         ground_truths: of predictions that are not scored yet.
+        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
+        y_score: the predictions likewise, in place of ``run``.
         datums: table of all datums, of predictions that are not scored yet.
         labels: table or list of declared classes, likewise.
         options: options to start from; those named here win.
@@ -73,6 +79,7 @@ def find_calibration(
         >>> import evalengine as ee
         >>> ee.find_calibration("runs/monday").frame  # doctest: +SKIP
     """
+    run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
     chosen = make_options(options, **named)
     if chosen.metrics is not None:
         raise OptionError(f"{option('metrics', list(chosen.metrics))}: leave it out here.")
@@ -82,7 +89,7 @@ def find_calibration(
         ground_truths,
         chosen,
         asked,
-        metrics=(RULES[0].metric,),
+        metrics=_needed,
         settable=_SETTABLE,
         unread=("n_bins",),
         then=lambda tallied, options: _found(tallied, options, asked),
@@ -94,10 +101,20 @@ def find_calibration(
     return made
 
 
+def _needed(task: str) -> tuple[str, ...]:
+    """Metrics that need what calibration does.
+
+    Raises:
+        OptionError: a task without scores.
+    """
+    if tasks.get(task).curve is None:
+        raise OptionError(f"{option('task', task)}: {task} has no scores to calibrate.")
+    return (RULES[0].metric,)
+
+
 def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
     plan, tallies = tallied.plan, tallied.tallies
-    if plan.does.curve is None:
-        raise OptionError(f"{option('task', plan.task)}: {plan.task} has no scores to calibrate.")
+    _needed(plan.task)
     n_bins = 15 if options.n_bins is None else options.n_bins
     if n_bins < 1:
         raise OptionError(f"{option('n_bins', n_bins)}: write 1 or more.")
@@ -124,10 +141,7 @@ def _notes(tallies: Any, asked: Wanted) -> list[str]:
         " applied to the run."
     ]
     if tallies.datums.keys is None:
-        said.append(
-            "no intervals: scores of a run in bounded memory lie in files, in one order for all"
-            " draws."
-        )
+        said.append(NO_DRAWS)
     return said
 
 

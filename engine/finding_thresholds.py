@@ -11,6 +11,7 @@ import polars as pl
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
 from .held_runs import intervals_of, tallied_through
+from .ingest.values import sides_by_name
 from .metrics.aims import Aims, aims_of
 from .metrics.thresholds import RULES, Reached, Rule
 from .plan.summary import Tallied
@@ -20,6 +21,7 @@ from .schemas.intervals import FEW_CLUSTERS, Wanted
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import option
+from .statistics.curve_draws import NO_DRAWS
 from .statistics.threshold_search import RATES, Found, Searched, search
 from .tally.datums import Labels, keys_as_labels
 
@@ -36,9 +38,11 @@ _SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
 
 @heard
 def find_thresholds(
-    run: Any,
+    run: Any = None,
     ground_truths: Any = None,
     *,
+    y_true: Any = None,
+    y_score: Any = None,
     datums: Any = None,
     labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
@@ -56,6 +60,8 @@ def find_thresholds(
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
             them.
         ground_truths: of predictions that are not scored yet.
+        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
+        y_score: the predictions likewise, in place of ``run``.
         datums: table of all datums, of predictions that are not scored yet.
         labels: table or list of declared classes, likewise.
         options: options to start from; those named here win.
@@ -79,6 +85,7 @@ def find_thresholds(
         >>> import evalengine as ee
         >>> ee.find_thresholds("runs/monday", metrics="ThresholdAtMaxF")  # doctest: +SKIP
     """
+    run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
     chosen = make_options(options, **named)
     asked = intervals_of(chosen)
     made, notes = tallied_through(
@@ -86,7 +93,7 @@ def find_thresholds(
         ground_truths,
         chosen,
         asked,
-        metrics=chosen.metrics or (RULES[0].metric,),
+        metrics=lambda task: chosen.metrics or (_rules(task, chosen)[0].metric,),
         settable=_SETTABLE,
         unread=_AIMS,
         then=lambda tallied, options: _found(tallied, options, asked),
@@ -139,7 +146,7 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
         for i, rule in enumerate(rules)
         for level, labels in zip(levels, names, strict=True)
     ]
-    frame = pl.concat([one for one in frames if one.height] or frames[:1])
+    frame = pl.concat(frames)
     return FoundThresholds(
         frame,
         metrics=[rule.metric for rule in rules],
@@ -158,10 +165,7 @@ def _notes(tallies: Any, asked: Wanted, frame: pl.DataFrame) -> list[str]:
         " datums choose worse, so they err on the low side."
     ]
     if tallies.datums.keys is None:
-        said.append(
-            "no intervals: scores of a run in bounded memory lie in files, in one order for all"
-            " draws."
-        )
+        said.append(NO_DRAWS)
     elif (clusters := np.unique(tallies.datums.keys).size) < FEW_CLUSTERS:
         said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
     broken = frame.filter(~pl.col("kept"))
@@ -218,10 +222,11 @@ def _rows(
     named = labels.frame.select("label_key", "label_value")
     if average is not None:
         named = named.with_columns(pl.lit(None, dtype).alias("label_value"))
+    aimed = parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)})
     frame = pl.DataFrame(
         {
-            "metric": [rule.metric] * none.size,
-            "parameters": parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)}),
+            "metric": pl.Series([rule.metric] * none.size, dtype=pl.String),
+            "parameters": pl.Series([aimed] * none.size, dtype=pl.String),
             "label_key": named["label_key"],
             "label_value": named["label_value"],
             "average": pl.Series([average] * none.size, dtype=pl.String),

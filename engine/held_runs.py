@@ -12,6 +12,7 @@ import polars as pl
 
 from . import scoring
 from .executors import Threads
+from .metrics.thresholds import RULES
 from .plan import planner
 from .plan.summary import Tallied
 from .schemas.errors import InputError, OptionError, ResultError
@@ -21,6 +22,7 @@ from .schemas.wording import option
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import RUN_FILE, TALLY_FILE
 from .tally import stored
+from .tally.ranked import UnmatchedError
 from .tasks.encoding import draw_keys
 
 R = TypeVar("R")
@@ -208,7 +210,7 @@ def tallied_through(
     options: Options,
     asked: Wanted,
     *,
-    metrics: tuple[str, ...],
+    metrics: scoring.Metrics,
     settable: Collection[str],
     then: Callable[[Tallied, Options], R],
     step: str,
@@ -223,7 +225,7 @@ def tallied_through(
         ground_truths: of tables.
         options: as given.
         asked: intervals, which datums have keys for.
-        metrics: what tables are scored with.
+        metrics: what tables are scored with, from their task.
         settable: options that may be other than those of a scored run.
         then: finds it, from tallies whose datums have keys, and options.
         step: what it does, for progress.
@@ -243,7 +245,7 @@ def tallied_through(
         tell(step)
         try:
             found.append(then(Tallied(plan, tallies, threads), changed))
-        except KeyError as error:
+        except UnmatchedError as error:
             at = plan.settings.pr_curve_iou_threshold
             raise ResultError(
                 f"{error.args[0]} in this run: score the tables with"
@@ -252,11 +254,13 @@ def tallied_through(
 
     if not is_scored(run):
         changed = options
+        # A rule's name decides between tasks that the tables fit, as any metric's does.
+        named = options.metrics or (RULES[0].metric,)
         plain = options.replace(
-            intervals=asked.level, draws=asked.draws, metrics=metrics, **dict.fromkeys(unread)
+            intervals=asked.level, draws=asked.draws, metrics=named, **dict.fromkeys(unread)
         )
         tell("scoring")
-        card = scoring.run(run, ground_truths, plain, looked=look, **tables)
+        card = scoring.run(run, ground_truths, plain, looked=look, metrics=metrics, **tables)
         return found[0], card.notes
     refuse_tables(ground_truths=ground_truths, datums=tables["datums"], labels=tables["labels"])
     read = (*settable, *READ_BESIDE)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from . import outofcore as partitions
 
 Progress = Callable[[str], None]
+Metrics = Callable[[str], tuple[str, ...]]
+"""The metrics to score with, from the task."""
 Look = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
 """Is shown the plan and the tallies of a run; may return what makes intervals."""
 
@@ -60,9 +62,18 @@ def open_tables(
     datums: Any,
     labels: Any,
     storage_options: dict[str, str] | None,
+    metrics: Metrics | None = None,
 ) -> tuple[planner.Plan, Inputs]:
-    """The plan and the open tables; a task that is given is planned before any file is read."""
-    plan = planner.make_plan(options, options.task) if options.task is not None else None
+    """The plan and the open tables; a task that is given is planned before any file is read.
+
+    With ``metrics`` they are those that it names.
+    """
+
+    def planned(task: str) -> planner.Plan:
+        wanted = options if metrics is None else options.replace(metrics=metrics(task))
+        return planner.make_plan(wanted, task)
+
+    plan = planned(options.task) if options.task is not None else None
     inputs = open_inputs(
         predictions,
         ground_truths,
@@ -72,7 +83,7 @@ def open_tables(
         storage_options=storage_options,
         room=_room(options),
     )
-    return plan or planner.make_plan(options, infer_task(inputs, options)), inputs
+    return plan or planned(infer_task(inputs, options)), inputs
 
 
 def _room(options: Options) -> Room | None:
@@ -131,6 +142,7 @@ def run(
     paged: bool = False,
     showing: Collection[str] = (),
     looked: Look | None = None,
+    metrics: Metrics | None = None,
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
@@ -138,13 +150,17 @@ def run(
     ``paged`` what the report draws from is counted too, whatever the metrics; the default set
     counts it anyway where rows are held in memory. The frames of ``showing`` are made too, where
     the task has them. With ``looked`` the tallies are handed over while they are there,
-    in files too, and no intervals are made.
+    in files too, and no intervals are made. With ``metrics`` they are those that it names.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress if callable(progress) else silent
     begun = time.perf_counter()
     tell("reading and checking")
-    plan, inputs = open_tables(predictions, ground_truths, chosen, datums, labels, storage_options)
+    plan, inputs = open_tables(
+        predictions, ground_truths, chosen, datums, labels, storage_options, metrics
+    )
+    if metrics is not None:
+        chosen = chosen.replace(metrics=metrics(plan.task))
     estimates = looked or partial(_estimates, options=chosen)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,

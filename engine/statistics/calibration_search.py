@@ -6,7 +6,6 @@ the datums, told apart by a hash of their ids, and its scores looked at on the o
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -24,14 +23,12 @@ from ..metrics.calibration import (
     heated,
     told_by,
 )
+from ..metrics.thresholds import Curve
 from ..plan.planner import Plan
 from ..schemas.intervals import Wanted
-from ..tally.draws import Draws
-from .threshold_search import interval
+from .curve_draws import curves_of, in_every_draw, interval
 
 Array = np.ndarray[Any, Any]
-
-_BLOCK = 16  # draws whose weights are made together
 
 FITS = ("temperature", "isotonic")
 
@@ -71,31 +68,34 @@ def calibrate(
         asked: level, draws and seed.
     """
     does, settings = plan.does, plan.settings
-    assert does.curve is not None
     whole = does.view(tallies, settings, threads=threads)
     group = tallies.datums.halves(asked.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
+    curves = curves_of(plan, whole)
+    sizes = [curve.positives.size for curve in curves]
+    drawn = None
+    if tallies.datums.keys is not None:
+        drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
     made = []
-    for pooled in (False, True):
-        curve = does.curve(whole, settings, pooled=pooled)
-        told = told_by(curve)
+    for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
+        told, of_halves, n = told_by(curve), told_by(half), sizes[level]
         bins = bins_of(told, n_bins)
-        ends = np.full((2, bins.n.shape[0]), np.nan)
-        if tallies.datums.keys is not None:
-            drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, pooled, ends.shape[1])
-            ends = interval(drawn, bins.expected, asked, "recentred", (0.0, 1.0))
-        of_halves = told_by(does.curve(halves, settings, pooled=pooled))
-        fits = [_fit(told, of_halves, s, n_bins) for s in range(ends.shape[1])]
-        temperature, isotonic, fitted, held = zip(*fits, strict=True)
+        ends = np.full((2, n), np.nan)
+        if drawn is not None:
+            ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
+        fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
+        fitted, held = (
+            np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
+        )
         made.append(
             Calibrated(
                 curve.shown(),
                 bins,
                 ends,
-                np.array(temperature),
-                list(isotonic),
-                dict(zip(FITS, np.array(fitted).T, strict=True)),
-                dict(zip(FITS, np.array(held).T, strict=True)),
+                np.array([one[0] for one in fits], np.float64),
+                [one[1] for one in fits],
+                dict(zip(FITS, fitted, strict=True)),
+                dict(zip(FITS, held, strict=True)),
             )
         )
     return made[0], made[1]
@@ -139,27 +139,14 @@ def _fit(
 
 
 def _drawn(
-    plan: Plan,
-    tallies: Any,
-    whole: Any,
-    threads: Threads,
-    n_bins: int,
-    asked: Wanted,
-    pooled: bool,
-    n: int,
-) -> Array:
-    """ECE in every draw, float64 [draws, s]."""
-    out = np.full((asked.draws, n), np.nan)
+    plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
+) -> list[Array]:
+    """ECE in every draw, float64 [draws, s] of each level, which has ``n`` segments."""
+    out = [np.full((asked.draws, one), np.nan) for one in n]
 
-    def block(first: int) -> None:
-        last = min(first + _BLOCK, asked.draws)
-        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
-        for d in range(first, last):
-            assert plan.does.one_draw is not None
-            assert plan.does.curve is not None
-            view = plan.does.one_draw(whole, weights[:, d - first].astype(np.int64))
-            told = told_by(plan.does.curve(view, plan.settings, pooled=pooled))
-            out[d] = bins_of(told, n_bins).expected
+    def see(d: int, curves: tuple[Curve, Curve]) -> None:
+        for own, curve in zip(out, curves, strict=True):
+            own[d] = bins_of(told_by(curve), n_bins).expected
 
-    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+    in_every_draw(plan, tallies, whole, threads, asked, see)
     return out

@@ -8,7 +8,6 @@ on the other half; both halves together make the held-out numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,16 +17,13 @@ from ..executors import Threads
 from ..metrics.aims import Aims
 from ..metrics.thresholds import Chosen, Curve, Reached, Rule, reached, walk
 from ..plan.planner import Plan
-from ..schemas.intervals import LEAST_DRAWS, Wanted
-from ..tally.draws import Draws
-from .intervals import METHODS, Sample
+from ..schemas.intervals import Wanted
+from .curve_draws import curves_of, in_every_draw, interval
 
 Array = np.ndarray[Any, Any]
 
 RATES = ("precision", "recall", "fpr", "f")
 """What is told of a threshold with an interval, beside the threshold itself."""
-
-_BLOCK = 16  # draws whose weights are made together
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -80,15 +76,14 @@ def search(
         of every label; of all labels of a key as one.
     """
     does, settings = plan.does, plan.settings
-    assert does.curve is not None
     whole = does.view(tallies, settings, threads=threads)
     group = tallies.datums.halves(asked.seed)
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
-    curves = [does.curve(whole, settings, pooled=pooled) for pooled in (False, True)]
+    curves = curves_of(plan, whole)
     chosen = [walk(curve, rules, aims)[0] for curve in curves]
     held = [
-        _held_out(does.curve(halves, settings, pooled=pooled), rules, aims, curves[pooled])
-        for pooled in (False, True)
+        _held_out(half, rules, aims, curve)
+        for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
     drawn = None
     if tallies.datums.keys is not None:
@@ -140,53 +135,16 @@ def _drawn(
     chosen: list[list[Chosen]],
 ) -> list[Array]:
     """Threshold and rates in every draw, float64 [draws, rules, 1 + rates, s] of each level."""
-    does, settings = plan.does, plan.settings
     fixed = [[one.threshold for one in level] for level in chosen]
     shape = asked.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
 
-    def block(first: int) -> None:
-        last = min(first + _BLOCK, asked.draws)
-        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
-        for d in range(first, last):
-            assert does.one_draw is not None
-            view = does.one_draw(whole, weights[:, d - first].astype(np.int64))
-            for level, at in enumerate(fixed):
-                assert does.curve is not None
-                curve = does.curve(view, settings, pooled=bool(level))
-                anew, counted = walk(curve, rules, aims, at)
-                for r, (one, (tp, fp)) in enumerate(zip(anew, counted, strict=True)):
-                    rates = reached(tp, fp, curve.positives, curve.negatives, aims)
-                    out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
+    def see(d: int, curves: tuple[Curve, Curve]) -> None:
+        for level, (at, curve) in enumerate(zip(fixed, curves, strict=True)):
+            anew, counted = walk(curve, rules, aims, at)
+            for r, (one, (tp, fp)) in enumerate(zip(anew, counted, strict=True)):
+                rates = reached(tp, fp, curve.positives, curve.negatives, aims)
+                out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
 
-    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+    in_every_draw(plan, tallies, whole, threads, asked, see)
     return out
-
-
-def interval(
-    drawn: Array,
-    point: Array,
-    asked: Wanted,
-    method: str = "percentile",
-    range: tuple[float, float] = (-np.inf, np.inf),
-) -> Array:
-    """Ends of the interval, float64 [2, s].
-
-    NaN where there is no number, or where too few draws have one, as of every other number.
-    """
-    many = (~np.isnan(drawn)).sum(axis=0)
-    none = np.full(point.size, np.nan)
-    found = METHODS[method].make(
-        Sample(
-            point=point,
-            level=asked.level,
-            range=range,
-            drawn=drawn,
-            left_out=np.zeros((0, point.size)),
-            trials=none,
-            variance=none,
-        )
-    )
-    ends = np.stack([found.lower, found.upper])
-    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
-    return ends

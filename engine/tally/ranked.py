@@ -14,6 +14,10 @@ Array = np.ndarray[Any, Any]
 BITS = 64
 
 
+class UnmatchedError(KeyError):
+    """Nothing was matched at an IoU threshold."""
+
+
 class Word(msgspec.Struct, frozen=True):
     """Which variants one 64-bit word holds: ``n_areas`` times ``n_thresholds`` from the first.
 
@@ -63,12 +67,12 @@ class Variants(msgspec.Struct, frozen=True):
         """Index of a threshold by value.
 
         Raises:
-            KeyError: nothing was matched at that threshold.
+            UnmatchedError: nothing was matched at that threshold.
         """
         gaps = np.abs(np.asarray(self.thresholds) - iou)
         nearest = int(np.argmin(gaps))
         if gaps[nearest] > 1e-9:
-            raise KeyError(f"nothing was matched at IoU {iou}")
+            raise UnmatchedError(f"nothing was matched at IoU {iou}")
         return nearest
 
     def bit(self, threshold: int) -> tuple[int, int]:

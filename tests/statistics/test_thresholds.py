@@ -402,3 +402,55 @@ class TestFiles:
         ):
             with pytest.raises(ee.OptionError, match=message):
                 ee.score(*truth, thresholds=given)
+
+
+BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}
+EMPTY = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **BOX, "score": [0.5]})
+
+
+@pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
+def test_tables_with_little_in_them(find: Callable[..., Any]) -> None:
+    """Frames have one schema whatever there is; nothing is made up where there is nothing."""
+    truth = EMPTY.drop("score")
+    full = find(EMPTY, truth, draws=20)
+    for ours, theirs, rows in ((EMPTY[:0], truth[:0], 0), (EMPTY, truth[:0], 1)):
+        found = find(ours, theirs, draws=20)
+        assert found.frame.schema == full.frame.schema
+        assert len(found) == rows * len(full)
+    none = pl.DataFrame({"actual": [], "score": []}, {"actual": pl.Boolean, "score": pl.Float64})
+    assert find(none, draws=20).frame.height == 0
+    alike = find(pl.DataFrame({"actual": [True, False] * 5, "score": 0.5}), draws=20).frame
+    assert {"threshold": 0.5, "ece": 0.0}.items() & alike.row(0, named=True).items()
+    one_class = find(pl.DataFrame({"actual": [True] * 5, "score": 0.5}), draws=20).frame
+    assert one_class.height == alike.height
+
+
+@pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
+def test_sides_by_name(find: Callable[..., Any]) -> None:
+    actual, score = [True, False, True] * 9, [0.9, 0.2, 0.4] * 9
+    named = find(y_true=actual, y_score=score, draws=20)
+    table = pl.DataFrame({"actual": actual, "score": score})
+    for row, other in zip(
+        named.frame.iter_rows(named=True), find(table, draws=20).frame.iter_rows(named=True),
+        strict=True,
+    ):  # fmt: skip
+        assert row | {"label_value": None} == other | {"label_value": None}
+    with pytest.raises(ee.InputError, match="both sides are given once"):
+        find(table, y_true=actual)
+
+
+def test_tables_of_tasks_without_thresholds() -> None:
+    ranked = pl.DataFrame({"query_id": [1], "doc_id": [1], "score": [0.5]})
+    with pytest.raises(ee.OptionError, match="nothing in retrieval is decided by a threshold"):
+        ee.find_thresholds(ranked, ranked.drop("score"))
+    with pytest.raises(ee.OptionError, match="retrieval has no scores to calibrate"):
+        ee.find_calibration(ranked, ranked.drop("score"))
+
+
+def test_other_errors_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: Any) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr("evalengine.finding_thresholds._found", broken)
+    with pytest.raises(KeyError, match="a bug"):
+        ee.find_thresholds(EMPTY, EMPTY.drop("score"), draws=20)

@@ -1,0 +1,91 @@
+"""The curves of a run in every draw of its datums, and intervals of what is read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..executors import Threads
+from ..metrics.thresholds import Curve
+from ..plan.planner import Plan
+from ..schemas.intervals import LEAST_DRAWS, Wanted
+from ..tally.draws import Draws
+from .intervals import METHODS, Sample
+
+Array = np.ndarray[Any, Any]
+
+NO_DRAWS = (
+    "no intervals: scores of a run in bounded memory lie in files, in one order for all draws."
+)
+"""What there is to say of a run whose datums have no keys."""
+
+_BLOCK = 16  # draws whose weights are made together
+
+
+def curves_of(plan: Plan, view: Any) -> tuple[Curve, Curve]:
+    """The curves of a view: of every label, and of all labels of a key as one."""
+    of = plan.does.curve
+    assert of is not None
+    return of(view, plan.settings, pooled=False), of(view, plan.settings, pooled=True)
+
+
+def in_every_draw(
+    plan: Plan,
+    tallies: Any,
+    whole: Any,
+    threads: Threads,
+    asked: Wanted,
+    see: Callable[[int, tuple[Curve, Curve]], None],
+) -> None:
+    """Show the curves of every draw.
+
+    Args:
+        plan: what was tallied.
+        tallies: the task's, datums with keys.
+        whole: the view of all datums.
+        threads: draws are seen side by side.
+        asked: how many draws, and their seed.
+        see: takes the number of a draw, and its curves.
+    """
+    one_draw = plan.does.one_draw
+    assert one_draw is not None
+
+    def block(first: int) -> None:
+        last = min(first + _BLOCK, asked.draws)
+        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
+        for d in range(first, last):
+            see(d, curves_of(plan, one_draw(whole, weights[:, d - first].astype(np.int64))))
+
+    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+
+
+def interval(
+    drawn: Array,
+    point: Array,
+    asked: Wanted,
+    method: str = "percentile",
+    range: tuple[float, float] = (-np.inf, np.inf),
+) -> Array:
+    """Ends of the interval, float64 [2, s].
+
+    NaN where there is no number, or where too few draws have one, as of every other number.
+    """
+    many = (~np.isnan(drawn)).sum(axis=0)
+    none = np.full(point.size, np.nan)
+    found = METHODS[method].make(
+        Sample(
+            point=point,
+            level=asked.level,
+            range=range,
+            drawn=drawn,
+            left_out=np.zeros((0, point.size)),
+            trials=none,
+            variance=none,
+        )
+    )
+    ends = np.stack([found.lower, found.upper])
+    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
+    return ends
