@@ -269,8 +269,12 @@ def _limits(
     for key in KEYS:
         found = found.filter(pl.col(key).eq_missing(pl.lit(row[key], found.schema[key])))
     for one in found.iter_rows(named=True):
-        if one["lowest"] == one["highest"]:
-            yield _line("moves", f"not at all by {one['limit']}")
+        limit, bound = one["limit"], one["bound"]
+        if bound in ("range", "unknown"):
+            yield _line("moves", f"by {limit}, how far is not known")
+        elif one["lowest"] == one["highest"]:
+            more = "" if bound != "at least" else " as far as was tried; other choices may move it"
+            yield _line("moves", f"not at all by {limit}{more}")
         else:
-            ends = f"{shown(one['lowest'])} to {shown(one['highest'])} by {one['limit']}"
-            yield _line("moves", ends + (" (exact)" if one["exact"] else " (not a bound)"))
+            ends = f"{shown(one['lowest'])} to {shown(one['highest'])} by {limit}"
+            yield _line("moves", f"{ends} ({bound})")

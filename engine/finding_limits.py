@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
-from . import scoring
+from . import metrics, scoring
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
 from .plan import planner, summary
@@ -18,6 +19,7 @@ from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.task_names import NAMES
 from .tasks import get
+from .tasks.limits import EXACT, RANGE, UNKNOWN, Given
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -29,6 +31,7 @@ KEYS = (
     "score_threshold", "k", "area", "max_detections", "slice", "slice_value", "parameters",
 )  # fmt: skip
 _CAP = "max_detections"
+_TOLD = ("limit", "lowest", "highest", "bound")
 
 
 def find_limits(
@@ -43,10 +46,10 @@ def find_limits(
 ) -> pl.DataFrame:
     """How far each number could move by what the tables leave open.
 
-    ``ties``: the order of equal scores, in detection of a label and in retrieval of a query, with
-    all that is right last or first. ``cap``, in detection: without the cap on detections.
-    ``unjudged``, in retrieval: every retrieved document without a judgment irrelevant or relevant.
-    Everything is held in memory.
+    ``ties``: the order of equal scores, in detection of a label and in retrieval of a query.
+    ``cap``, in detection: without the cap on detections. ``unjudged``, in retrieval: every
+    retrieved document without a judgment, in queries that have some, is given any of the grades
+    that the judgments have, or none. Everything is held in memory.
 
     Args:
         predictions: as :func:`score` takes them.
@@ -59,11 +62,17 @@ def find_limits(
 
     Returns:
         a row for each number and limit: the columns that tell numbers apart in the ``metrics``
-        frame, ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64) and ``exact``
-        (Boolean): whether no choice leads beyond these two. Where it does not hold they are two
-        choices out of many: in detection where two of the equal scores are of one datum, so that
-        what they hit would change as well, or where some hit at one IoU threshold and others at
-        another; in retrieval for measures that divide by the relevant documents.
+        frame, ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64), and ``bound``
+        (String), which tells what these two are:
+
+        - ``exact``: some choice leads to each, none beyond.
+        - ``at most``: none leads beyond, but perhaps none to the end, as of nDCG with several
+          grades to give.
+        - ``at least``: what was tried; others may lead beyond. In detection where two of the equal
+          scores are of one datum, so that what they hit changes as well, or where some hit at one
+          IoU threshold and others at another.
+        - ``range``: of the metric itself, null where that does not end; nothing more is known.
+        - ``unknown``: not even that, both null.
 
     Raises:
         ResultError: a task without such choices.
@@ -85,27 +94,27 @@ def find_limits(
     plan = planner.fitted(plan, frames)
     tallies = planner.run(plan, _copy(frames), threads)
     known = _numbers(plan, tallies, threads)
+
+    def run(other: Frames, settings: Any) -> Any:
+        return planner.run(msgspec.structs.replace(plan, settings=settings), _copy(other), threads)
+
+    given = Given(
+        frames=frames, settings=plan.settings, tallies=tallies, run=run, workers=threads.own()
+    )
     every = []
     for limit in plan.does.limits:
-        ends = exact = None
-        if limit.of_tally is not None:
-            found = limit.of_tally(tallies, plan.settings)
-            if found is not None:
-                ends = [_numbers(plan, end, threads) for end in found[:2]]
-                exact = found[2]
-        elif limit.of_tables is not None:
-            cases = limit.of_tables(frames, plan.settings)
-            if cases is not None:
-                ends = [_of_case(plan, *case, threads) for case in cases]
-                exact = True
-        if ends is not None:
-            fits = pl.Series([bool(exact) and limit.exact(name) for name in known["metric"]])
-            every.append(_joined(known, *ends).with_columns(limit=pl.lit(limit.name), exact=fits))
+        found = limit.ends(given)
+        if found is not None:
+            ends = [
+                _numbers(msgspec.structs.replace(plan, settings=settings), tallies, threads)
+                for tallies, settings in found.runs
+            ]
+            made = _joined(known, ends, [found.bound(name) for name in known["metric"]], plan.task)
+            every.append(made.with_columns(limit=pl.lit(limit.name)))
     if not every:
-        return known.select(*KEYS, "value").clear().with_columns(
-            limit=pl.lit(""), lowest=0.0, highest=0.0, exact=False
-        )  # fmt: skip
-    return pl.concat(every).select(*KEYS, "value", "limit", "lowest", "highest", "exact")
+        none = _joined(known, [], [EXACT] * known.height, plan.task).clear()
+        every.append(none.with_columns(limit=pl.lit("")))
+    return pl.concat(one.select(*KEYS, "value", *_TOLD) for one in every)
 
 
 def _copy(frames: Frames) -> Frames:
@@ -119,17 +128,28 @@ def _numbers(plan: Plan, tallies: Any, threads: Threads) -> pl.DataFrame:
     return makers["metrics"]()
 
 
-def _of_case(plan: Plan, frames: Frames, settings: Any, threads: Threads) -> pl.DataFrame:
-    other = msgspec.structs.replace(plan, settings=settings)
-    return _numbers(other, planner.run(other, _copy(frames), threads), threads)
-
-
-def _joined(known: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Every number with the least and the greatest of itself and of both ends."""
-    made = known
-    for name, end in (("_one", one), ("_other", other)):
+def _joined(
+    known: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], task: str
+) -> pl.DataFrame:
+    """Every number with the least and the greatest of itself and of all ends."""
+    made, names = known.with_columns(bound=pl.Series(bounds, dtype=pl.String)), ["value"]
+    for n, end in enumerate(ends):
+        names.append(f"_{n}")
         keys = [key for key in KEYS if end[_CAP].equals(known[_CAP]) or key != _CAP]
-        values = end.select(*keys, pl.col("value").alias(name)).unique(keys, maintain_order=True)
+        values = end.select(*keys, pl.col("value").alias(names[-1]))
+        values = values.unique(keys, maintain_order=True)
         made = made.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    every = "value", "_one", "_other"
-    return made.with_columns(lowest=pl.min_horizontal(every), highest=pl.max_horizontal(every))
+    ranges = [metrics.get(task, name).range for name in known["metric"]]
+    found = made.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
+    return found.with_columns(
+        pl.when(bound=RANGE).then(_finite([range[end] for range in ranges]))
+        .when(pl.col("bound") != UNKNOWN).then(pl.col(name)).alias(name)
+        for end, name in enumerate(("lowest", "highest"))
+    )  # fmt: skip
+
+
+def _finite(values: list[float]) -> pl.Series:
+    """The values, null where there is no end."""
+    return pl.Series(
+        [value if math.isfinite(value) else None for value in values], dtype=pl.Float64
+    )

@@ -13,7 +13,10 @@ from .base import WithOptions, arguments, with_tables
 @click.command(cls=WithOptions)
 @click.argument("predictions", type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
-@click.option("every", "--all", is_flag=True, help="Numbers that do not move, too.")
+@click.option(
+    "every", "--all", is_flag=True,
+    help="Every row: of single labels and slices, and what does not move, too.",
+)  # fmt: skip
 @click.option(
     "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
     default="table", help="How to print them.",
@@ -31,9 +34,9 @@ def limits(
 ) -> None:
     """Tell how far each number could move by what the tables leave open.
 
-    That is the order of equal scores, in detection and retrieval; the cap on detections; and in
-    retrieval documents that nobody judged. Where `exact` is true no choice leads beyond lowest and
-    highest.
+    That is the order of equal scores; in detection the cap; in retrieval documents that nobody
+    judged. `bound` tells what lowest and highest are: `exact`, reached and never left; `at most`,
+    never left; `at least`, reached, and other choices may lead beyond. The widest come first.
 
     \b
     Example:
@@ -41,14 +44,16 @@ def limits(
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
     from ..finding_limits import find_limits
+    from ..report.found_limits import as_columns, listed, moving
     from ..report.frames import aligned, markdown_frame
     from ..report.show import show_frame, write_text
 
     found = find_limits(predictions, ground_truths, **arguments(storage, datums, labels, fields))
-    if not every:
-        found = found.remove(found["lowest"].eq_missing(found["highest"]))
     if form in ("table", "markdown"):
+        rows, notes = (found, []) if every else listed(found)
         made = aligned if form == "table" else markdown_frame
-        write_text(made(found) if found.height else "no number could move\n", sys.stdout)
+        text = made(as_columns(rows)) if rows.height else "no number could move\n"
+        text += "".join(f"\nnote: {note}" for note in notes) + ("\n" if notes else "")
+        write_text(text, sys.stdout)
     else:
-        show_frame(found, form, name="limits")
+        show_frame(found if every else moving(found), form, name="limits")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import polars as pl
@@ -36,7 +36,7 @@ def test_orders_of_equal_scores_in_retrieval(seed):
     one, judged = run.filter(query_id="q0"), qrels.filter(query_id="q0")
     tied = one.with_columns(score=pl.lit(1.0))
     found = ee.find_limits(tied, judged, metrics=METRICS).filter(limit="ties")
-    assert found["exact"].all()
+    assert set(found["bound"]) == {"exact"}
     orders = pl.DataFrame({"order": list(permutations(range(5)))}).with_row_index("query_id")
     moved = orders.with_columns(doc_id=pl.lit(one["doc_id"].to_list())).explode("order", "doc_id")
     every = ee.score(
@@ -50,18 +50,73 @@ def test_orders_of_equal_scores_in_retrieval(seed):
         assert (row["lowest"], row["highest"]) == pytest.approx((values.min(), values.max()))
 
 
-def test_unjudged_documents():
-    run, qrels = run_of(5)
-    found = ee.find_limits(run, qrels, metrics=["P@3", "bpref"]).filter(limit="unjudged")
-    filled = run.join(qrels, on=["query_id", "doc_id"], how="left").select(
-        "query_id", "doc_id", pl.col("relevance").fill_null(1)
+UNJUDGED = [
+    "nDCG@1", "nDCG@3", "nDCG", "DCG@3", "MAP@2", "MAP", "P@2", "Recall@2", "F1@3", "MRR",
+    "Success@2", "RPrecision", "RBP", "INSQ", "SDCG@3", "Utility", "SetPrecision",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seed", "grades", "asked"),
+    [
+        (1, [0, 1], {}),
+        (2, [0, 1, 3], {}),
+        (3, [0, 1, 2], {"gains": "exponential", "relevance_levels": [1, 2]}),
+        (4, [0, 2], {"ideal": "retrieved", "dialect": "trec_eval"}),
+        (5, [0, 1, 2], {"gains": {1: 4.0, 2: 0.5}}),
+    ],
+)
+def test_every_way_to_judge_the_unjudged(seed, grades, asked):
+    """Each query with every grade for every unjudged document: none is beyond, ends are reached."""
+    r = np.random.default_rng(seed)
+    run, judged, ways = [], [], []
+    for q in (f"q{n}" for n in range(12)):
+        docs = [(f"d{d}", float(r.integers(0, 4))) for d in range(r.integers(1, 5))]
+        known = {d: int(r.choice(grades)) for d, _ in docs if r.random() < 0.4}
+        known |= {f"lost{n}": int(r.choice(grades)) for n in range(r.integers(1, 4))}
+        run += [(q, *doc) for doc in docs]
+        judged += [(q, *one) for one in known.items()]
+        free = [d for d, _ in docs if d not in known]
+        for n, given in enumerate(product(grades, repeat=len(free))):
+            told = known | dict(zip(free, given, strict=True))
+            ways += [(q, f"{q}-{n}", d, told.get(d), dict(docs).get(d)) for d in told]
+    table = pl.DataFrame(run, schema=["query_id", "doc_id", "score"], orient="row")
+    qrels = pl.DataFrame(judged, schema=["query_id", "doc_id", "relevance"], orient="row")
+    names = table.select("query_id", which="query_id").unique()
+    found = ee.find_limits(table, qrels, datums=names, by=["which"], metrics=UNJUDGED, **asked)
+    found = found.filter(limit="unjudged", slice="which")
+    every = pl.DataFrame(
+        ways, schema=["which", "query_id", "doc_id", "relevance", "score"], orient="row"
     )
-    lost = qrels.join(run, on=["query_id", "doc_id"], how="anti")
-    known = ee.score(run, pl.concat([filled, lost], how="vertical_relaxed"), metrics=["P@3"])
-    row = found.filter(metric="P").row(0, named=True)
-    assert row["highest"] == known.value("P", k=3)
-    assert row["lowest"] == row["value"]
-    assert found["exact"].to_list() == [metric == "P" for metric in found["metric"]]
+    made = ee.score(every.drop("relevance").drop_nulls(), every.drop("score"), metrics=UNJUDGED,
+                    datums=every.select("query_id", "which").unique(), **asked)  # fmt: skip
+    keys = ["which", "metric", "k", "parameters"]
+    ends = made.per_datum.rename({"datum_id": "query_id"}).join(
+        every.select("query_id", "which").unique(), on="query_id"
+    )
+    ends = ends.group_by(keys).agg(least=pl.col("value").min(), most=pl.col("value").max())
+    both = found.rename({"slice_value": "which"}).join(ends, on=keys, nulls_equal=True)
+    assert both.height == found.height
+    beyond = (pl.col("least") < pl.col("lowest") - 1e-9) | (
+        pl.col("most") > pl.col("highest") + 1e-9
+    )
+    assert both.filter(beyond).is_empty()
+    off = (pl.col("least") - pl.col("lowest")).abs() + (pl.col("most") - pl.col("highest")).abs()
+    assert both.filter(pl.col("bound") == "exact", off > 1e-9).is_empty()
+    assert "exact" in set(both["bound"])
+    of_gain = set(both.filter(metric="nDCG")["bound"])
+    usual = "exact" if len(grades) == 2 else "at most"
+    assert of_gain == {"range" if "ideal" in asked else "unknown" if seed == 5 else usual}
+
+
+def test_bounds_of_graded_judgments():
+    """An unjudged document may have the highest grade that was given, not relevance 1 alone."""
+    run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["x", "y", "z"], "score": [3.0, 2.0, 1.0]})
+    qrels = pl.DataFrame({"query_id": ["q"] * 2, "doc_id": ["x", "w"], "relevance": [1, 3]})
+    found = ee.find_limits(run, qrels, metrics=["DCG@3", "bpref"]).filter(limit="unjudged")
+    assert found["highest"].to_list() == pytest.approx([1 + 3 / np.log2(3) + 3 / 2, 1.0])
+    assert found["bound"].to_list() == ["exact", "range"]
+    assert ee.find_limits(run, qrels, metrics=["DCG@3"], judged_only=True).is_empty()
 
 
 def boxes(scores, hits):
@@ -85,16 +140,33 @@ def test_orders_of_equal_scores_in_detection():
         moved = [0.9, *(0.5 - 0.01 * place for place in order), 0.1]
         card = ee.score(*boxes(moved, hits), metrics=["AP"], iou_thresholds=[0.5])
         values.append(card.value("AP"))
-    assert row["exact"]
+    assert row["bound"] == "exact"
     assert (row["lowest"], row["highest"]) == pytest.approx((min(values), max(values)))
     assert row["lowest"] < row["highest"] or len(set(hits[1:5])) == 1
 
 
-def test_equal_scores_within_a_datum_are_no_bound():
-    found, truth = boxes([0.5, 0.5], [True, False])
-    same = found.with_columns(datum_id=pl.lit(0))
-    limits = ee.find_limits(same, truth, metrics=["AP"], iou_thresholds=[0.5])
-    assert not limits["exact"].any()
+def test_equal_scores_within_a_datum():
+    """What they hit hangs on their order: with [10, 110] first one is found, with [0, 60] both."""
+
+    def spans(ends, **more):
+        n = len(ends)
+        left, right = (list(map(float, one)) for one in zip(*ends, strict=True))
+        box = {"xmin": left, "ymin": [0.0] * n, "xmax": right, "ymax": [10.0] * n}
+        return pl.DataFrame({"datum_id": [0] * n, "label_value": ["a"] * n, **box, **more})
+
+    found = spans([(10, 110), (0, 60)], score=[0.5, 0.5])
+    asked = {"metrics": ["AP"], "iou_thresholds": [0.5]}
+    tables = found, spans([(0, 100), (40, 140)])
+    values = {ee.score(one, tables[1], **asked).value("AP") for one in (found, found.reverse())}
+    row = ee.find_limits(*tables, **asked).row(0, named=True)
+    assert (row["lowest"], row["bound"]) == (min(row["value"], *values), "at least")
+    assert row["highest"] == max(values) == 1.0 > row["value"]
+    # One of two fits under the cap, and whether it hits hangs on which.
+    found = spans([(200, 300), (0, 100)], score=[0.5, 0.5])
+    asked |= {"dialect": "coco", "max_detections": [1], "metrics": ["mAPAveragedOverIOUs"]}
+    row = ee.find_limits(found, spans([(0, 100)]), **asked).filter(limit="ties", area="all")
+    assert row.select("lowest", "highest").row(0) == pytest.approx((0.0, 1.0))
+    assert row["bound"].item() == "at least"
 
 
 def test_cap():
@@ -115,7 +187,16 @@ def test_where_nothing_is_left_open():
 
 
 def test_command():
-    asked = ["--dialect", "coco", "--max-detections", "1,2", "--format", "csv"]
-    done = CliRunner().invoke(cli, ["limits", *BOXES, *asked])
+    asked = ["limits", *BOXES, "--dialect", "coco", "--max-detections", "1,2"]
+    done = CliRunner().invoke(cli, [*asked, "--format", "csv"])
     assert done.exit_code == 0, done.output
-    assert {line.split(",")[-4] for line in done.output.splitlines()[1:]} >= {"cap"}
+    assert {line.split(",")[-4] for line in done.output.splitlines()[1:]} == {"cap", "ties"}
+    shown = CliRunner().invoke(cli, asked).output
+    assert "[0.5,0.55" not in shown
+    assert "at least" in shown  # though what was tried does not move it
+    assert "numbers of single labels and slices left out" in shown
+    lists = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
+    shown = CliRunner().invoke(cli, ["limits", *lists, "--metric", "P@5,MAP,bpref"]).output
+    widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[1:5]]
+    assert widths == sorted(widths, reverse=True)
+    assert "unjudged: no bounds are known of 'bpref', but their range" in shown

@@ -2,59 +2,124 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import polars as pl
 
+from ... import metrics
 from ...ingest.frames import Frames
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ..limits import Limit
+from ..limits import AT_MOST, EXACT, RANGE, UNKNOWN, Ends, Given, Limit
+from .encode import encode_batch
 from .settings import Settings
+from .unjudged import SENTINEL, bounds
 
-Ends = tuple[tuple[Frames, Settings], tuple[Frames, Settings]] | None
+_BY_ORDER = frozenset({
+    "nDCG", "DCG", "MAP", "GMAP", "MRR", "P", "Recall", "Success", "RPrecision", "F1", "RBP",
+})  # fmt: skip
+"""Metrics that no relevant document lowers by moving up."""
+_RISING = frozenset({
+    "P", "MRR", "Success", "DCG", "RBP", "SDCG", "INSQ", "SetPrecision", "Utility", "NumRetrieved",
+    "NumRelevantRetrieved",
+})  # fmt: skip
+"""Metrics that no relevant document lowers."""
+_DIVIDED = {
+    "Recall": "recall", "F1": "f1", "MAP": "average_precision", "GMAP": "average_precision",
+    "RPrecision": "r_precision", "nDCG": "ndcg",
+}  # fmt: skip
+"""Metrics that are bounded one query after the other, and their needs."""
 
 
-def _tied(frames: Frames, settings: Settings) -> Ends:
-    run = frames.sides.get(PREDICTIONS)
+def _tied(given: Given) -> Ends | None:
+    run = given.frames.sides.get(PREDICTIONS)
     if run is None or "doc_id" not in run.columns or "score" not in run.columns:
         return None
-    worst, best = (msgspec.structs.replace(settings, ties=end) for end in ("worst", "best"))
-    return (frames, worst), (frames, best)
-
-
-def _unjudged(frames: Frames, settings: Settings) -> Ends:
-    run, qrels = frames.sides.get(PREDICTIONS), frames.sides.get(GROUND_TRUTHS)
-    if run is None or qrels is None or "doc_id" not in run.columns:
+    if not run.select("datum_id", "score").is_duplicated().any():
         return None
+    known = _BY_ORDER - _falling(given.settings)
+    ends = (msgspec.structs.replace(given.settings, ties=end) for end in ("worst", "best"))
+    runs = tuple((given.run(given.frames, settings), given.settings) for settings in ends)
+    return Ends(runs, lambda metric: EXACT if metric in known else _unknown(metric, given.settings))
+
+
+def _falling(settings: Settings) -> set[str]:
+    """Metrics that a document may lower by becoming relevant, or by moving up."""
+    rules, mapped = settings.rules, not isinstance(settings.gains, str)
+    return {
+        *(("MAP", "GMAP") if rules.averaged_over_retrieved else ()),
+        *(("RBP",) if rules.graded_persistence else ()),  # shares of the query's highest relevance
+        *(("DCG", "nDCG") if mapped else ()),
+    }
+
+
+def _unknown(metric: str, settings: Settings) -> str:
+    """Gains of the user's own may lead beyond the range of metrics that take gains."""
+    takes = "gains" in metrics.get("retrieval", metric).params
+    return UNKNOWN if takes and not isinstance(settings.gains, str) else RANGE
+
+
+def _unjudged(given: Given) -> Ends | None:
+    """Every retrieved document without a judgment of one grade among those that there are."""
+    frames, settings = given.frames, given.settings
+    run, qrels = frames.sides.get(PREDICTIONS), frames.sides.get(GROUND_TRUTHS)
+    if run is None or qrels is None or settings.judged_only:
+        return None  # documents without a judgment were left out on purpose
+    if "doc_id" not in run.columns or "doc_id" not in qrels.columns:
+        return None
+    if "relevance" not in qrels.columns:
+        qrels = qrels.with_columns(relevance=1.0)
+    qrels = qrels.with_columns(pl.col("relevance").cast(pl.Float64))
+    grades = qrels["relevance"].filter(qrels["relevance"] > 0).unique()
+    highest = float(grades.max() or 1)  # type: ignore[arg-type]
+
     pair = ["datum_id", "doc_id"]
-    known = qrels.select("datum_id").unique()
     more = run.select(pair).join(qrels.select(pair), on=pair, how="anti")
-    more = more.join(known, on="datum_id", how="semi").unique(maintain_order=True)
-    sides: list[tuple[Frames, Any]] = []
-    for relevance in (0, 1):
-        flat = {"relevance": pl.lit(relevance).cast(qrels.schema.get("relevance", pl.Int64))}
-        rows = qrels if "relevance" in qrels.columns else qrels.with_columns(relevance=pl.lit(1))
-        judged = pl.concat([rows, more.with_columns(**flat)], how="diagonal_relaxed")
-        made = msgspec.structs.replace(frames, sides={**frames.sides, GROUND_TRUTHS: judged})
-        sides.append((made, settings))
-    return sides[0], sides[1]
+    more = more.join(qrels.select("datum_id").unique(), on="datum_id", how="semi")
+    twice = more.height
+    more = more.unique(maintain_order=True)
 
+    def filled(relevance: float) -> Frames:
+        judged = pl.concat([qrels, more.with_columns(relevance=relevance)], how="diagonal_relaxed")
+        sides = {role: frame.clone() for role, frame in frames.sides.items()}
+        return msgspec.structs.replace(
+            frames, sides={**sides, GROUND_TRUTHS: judged}, notes=[*frames.notes]
+        )
 
-_BY_ORDER = ("nDCG", "DCG", "MAP", "MRR", "P", "Recall", "Success", "RPrecision", "F1", "RBP")
-_BY_RELEVANT = ("P", "MRR", "Success", "DCG", "RBP")
+    low = given.tallies
+    high = given.run(filled(highest), settings)
+    known = _RISING - _falling(settings)
+    if settings.ties != "average" and more.height == twice:
+        batch = encode_batch(filled(SENTINEL), settings, frozenset(), given.workers)
+        wanted = _DIVIDED.keys() - _falling(settings)
+        wanted -= {"nDCG"} if settings.ideal == "retrieved" else set()
+        needs = {_DIVIDED[metric] for metric in wanted}
+        columns = {need: of for need, of in low.stats.columns.items() if need in needs}
+        ends = bounds(batch.lists, settings, highest, columns)
+        low, high = (
+            msgspec.structs.replace(
+                tallies, stats=msgspec.structs.replace(stats, columns={**stats.columns, **made})
+            )
+            for tallies, made in zip((low, high), ends, strict=True)
+            for stats in (tallies.stats,)
+        )
+        known |= wanted
+
+    def bound(metric: str) -> str:
+        if metric not in known:
+            return _unknown(metric, settings)
+        return AT_MOST if metric == "nDCG" and len(grades) > 1 else EXACT
+
+    return Ends(((low, settings), (high, settings)), bound)
+
 
 LIMITS = (
     Limit(
         name="ties",
         why="relevant documents last, or first, among equal scores of a query",
-        exact=lambda metric: metric in _BY_ORDER,
-        of_tables=_tied,
+        ends=_tied,
     ),
     Limit(
         name="unjudged",
-        why="every retrieved document without a judgment irrelevant, or relevant",
-        exact=lambda metric: metric in _BY_RELEVANT,
-        of_tables=_unjudged,
+        why="retrieved documents without a judgment, of any grade that the judgments have",
+        ends=_unjudged,
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .parts import CUT, GAINS, metric
 
 METRICS = (
@@ -20,6 +22,7 @@ METRICS = (
         definition="sum of gain / log2(rank + 1), up to k",
         source="Järvelin & Kekäläinen 2002",
         params=("k", "gains", "discount"),
+        range=(0.0, math.inf),
         bare="both",
         aliases=("dcg",),
     ),
