@@ -283,8 +283,9 @@ def find_slices(
     Single datums are judged by a loss of their own, as for :func:`worst datums
     <evalengine.analysis.worst.worst>`; every slice of up to ``levels`` conditions on the columns of
     ``datums`` is searched, exactly, for those with the highest losses for their size. A slice is
-    left out where one of its conditions adds nothing. The first metric of the run is then computed
-    within each slice, with its interval, and in all other datums.
+    left out where one of its conditions adds nothing. The first metric of the run that is one
+    number of all datums, and no count, is then computed within each slice, with its interval, and
+    in all other datums; a slice in which it is better than there is left out, and a note says so.
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes

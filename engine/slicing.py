@@ -68,12 +68,20 @@ def found_slices(
     tallied = tallied_of("the run", card, "finding slices", options.threads)
     if options.metrics is not None:
         tallied = _narrowed(tallied, options.metrics)
-    metric = leading(tallied.plan)
+    metric = leading(tallied)
     run_of = keyed(tallied, asked.cluster)
     tell("reading the datums")
     values, notes = _columns(tallied, table, options, _read(card), storage_options)
     losses = losses_of(tallied)
     error, known = errors_of(losses, metric.range[1])
+    unknown = int((~known).sum())
+    if losses.weight is not None:
+        none = int((losses.weight == 0).sum())
+        known &= losses.weight > 0
+        notes.append(
+            "mean losses, by which slices are searched, are weighted as the metric is; sizes are"
+            f" datums{f', without {none:,} of weight 0' if none else ''}."
+        )
     keys = run_of.tallies.datums.keys
     searched, judged = known, np.ones(error.size, np.bool_)
     if confirm:
@@ -86,7 +94,7 @@ def found_slices(
     n = int(searched.sum())
     if least is None:
         least = max(_FEWEST, -(-n // _SHARE))
-    if unknown := int((~known).sum()):
+    if unknown:
         notes.append(f"{count_of(unknown, 'datum')} without a loss: {losses.metric} is undefined.")
     made = conditions_of(values, least)
     notes += made.notes
@@ -97,7 +105,7 @@ def found_slices(
         )
     tell("searching")
     found, measured = worst_slices(
-        made, error, searched, top=top, levels=levels, least=least, alpha=alpha,
+        made, error, searched, losses.weight, top=top, levels=levels, least=least, alpha=alpha,
         threads=tallied.threads,
     )  # fmt: skip
     held = []
@@ -105,9 +113,16 @@ def found_slices(
         tell(f"slice {i + 1} of {len(found)}")
         held.append(hold(run_of, metric, one.inside, judged, asked))
     better = tallied.plan.dialect.better.get(metric.name, metric.better)
-    frame = _frame(found, held, made.every, metric.name, better, n)
+    frame = _frame(found, held, made.every, metric.name, n)
+    gain = pl.col("difference") if better == "higher" else -pl.col("difference")
+    worse = frame.filter(~(gain > 0).fill_null(value=False))
+    if fewer := frame.height - worse.height:
+        notes.append(
+            f"left out: {count_of(fewer, 'slice')} with a higher mean loss whose {metric.name} is"
+            " better than elsewhere."
+        )
     return FoundSlices(
-        frame,
+        worse,
         metric=metric.name,
         better=better,
         loss=losses.metric,
@@ -315,7 +330,7 @@ def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
 
 
 def _frame(
-    found: list[Slice], held: list[Held], conditions: Any, metric: str, better: str, n: int
+    found: list[Slice], held: list[Held], conditions: Any, metric: str, n: int
 ) -> pl.DataFrame:
     p = np.array([one.p for one in held], np.float64)
     adjusted = np.full(p.size, np.nan)

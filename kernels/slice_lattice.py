@@ -1,9 +1,10 @@
 """Slices by several conditions: which may be bad enough to look at, and what each comes to.
 
 A slice is a set of items (column = value), at most one a column. Of every slice of one level the
-size, the sum and the highest of the errors are known; a slice of the next level joins two that
-differ in their last item. It can be no larger than the smallest of all slices it lies in, and no
-worse than their sums and highest errors allow.
+rows, the size, the sum and the highest of the errors are known; a slice of the next level joins two
+that differ in their last item. It can be no larger than the smallest of all slices it lies in, and
+no worse than their sums and highest errors allow. Its size is the sum of the weights of its rows,
+each of which counts in the sum of errors by its weight.
 
 Source: S. Sagadeeva, M. Boehm, "SliceLine: Fast, Linear-Algebra-based Slice Finding for ML Model
 Debugging" (SIGMOD 2021), sections 3 and 4.
@@ -24,17 +25,19 @@ class Scoring(NamedTuple):
     """What makes a slice bad.
 
     Attributes:
-        n: rows.
+        n: sum of all weights, the number of rows where each weighs 1.
         total: sum of all errors, above 0.
         alpha: weight of the mean error against the size, in (0, 1].
         least: rows that a slice has at least.
+        lightest: size that so many rows have at least, above 0.
         beat: score below which a slice is of no account.
     """
 
-    n: int
+    n: float
     total: float
     alpha: float
     least: int
+    lightest: float
     beat: float
 
 
@@ -44,13 +47,15 @@ class Level(NamedTuple):
     Attributes:
         items: int32 [m, level], of ascending columns.
         key: int64 [m], the items as digits of one number, ascending.
-        size: int64 [m], rows.
-        total: float64 [m], sum of their errors.
-        worst: float64 [m], highest of their errors.
+        rows: int64 [m].
+        size: float64 [m], sum of their weights.
+        total: float64 [m], sum of their errors, each by its weight.
+        worst: float64 [m], highest of their errors, without weights.
     """
 
     items: Array
     key: Array
+    rows: Array
     size: Array
     total: Array
     worst: Array
@@ -63,13 +68,13 @@ def _score(size: float, total: float, scoring: Any) -> float:
 
 
 @inner
-def _highest_score(size: int, total: float, worst: float, scoring: Any) -> float:
-    """The highest score of a slice of at most so many rows, errors in all, and error of a row."""
-    low = float(scoring.least)
-    best = _score(float(size), min(total, size * worst), scoring)
+def _highest_score(size: float, total: float, worst: float, scoring: Any) -> float:
+    """The highest score of a slice of at most that size, errors in all, and error of a row."""
+    low = scoring.lightest
+    best = _score(size, min(total, size * worst), scoring)
     best = max(best, _score(low, min(total, low * worst), scoring))
     if worst > 0.0:
-        turn = min(max(total / worst, low), float(size))
+        turn = min(max(total / worst, low), size)
         best = max(best, _score(turn, min(total, turn * worst), scoring))
     return best
 
@@ -95,7 +100,7 @@ def _join(
 
     ``start`` int64 [last - first + 1] is written where ``children`` is empty, and read else.
     """
-    items, key, size, total, worst = level
+    items, key, rows, size, total, worst = level
     n_items, deep = column.size, items.shape[1]
     counting = children.size == 0
     made = 0
@@ -114,7 +119,8 @@ def _join(
             item = items[q, deep - 1]
             if column[item] == own:
                 continue
-            most, errors, high = (
+            fewest, most, errors, high = (
+                min(rows[p], rows[q]),
                 min(size[p], size[q]),
                 min(total[p], total[q]),
                 min(worst[p], worst[q]),
@@ -130,10 +136,11 @@ def _join(
                 if at < 0:
                     whole = False
                     break
+                fewest = min(fewest, rows[at])
                 most = min(most, size[at])
                 errors = min(errors, total[at])
                 high = min(high, worst[at])
-            if not whole or most < scoring.least or errors <= 0.0:
+            if not whole or fewest < scoring.least or errors <= 0.0:
                 continue
             bound = _highest_score(most, errors, high, scoring)
             if bound + 1e-9 * (1.0 + abs(bound)) < scoring.beat:  # sums are rounded
@@ -166,7 +173,8 @@ def join(
     given = Level(
         frozen(level.items, np.int32),
         frozen(level.key, np.int64),
-        frozen(level.size, np.int64),
+        frozen(level.rows, np.int64),
+        frozen(level.size, np.float64),
         frozen(level.total, np.float64),
         frozen(level.worst, np.float64),
     )
@@ -183,6 +191,7 @@ def join(
 def _measure(
     code: Array,
     error: Array,
+    weight: Array,
     column: Array,
     items: Array,
     start: Array,
@@ -191,11 +200,12 @@ def _measure(
     cells: Any,
     out: Any,
 ) -> None:
-    """Sizes, sums and highest errors of children; see :func:`measure`."""
+    """Rows, sizes, sums and highest errors of children; see :func:`measure`."""
     n, deep = error.size, items.shape[1]
+    weighed = weight.size > 0
     held = np.zeros(deep, np.int64)
-    many, errors, high = cells
-    size, total, worst = out
+    many, heavy, errors, high = cells
+    count, size, total, worst = out
     for p in range(items.shape[0]):
         if start[p] == start[p + 1]:
             continue
@@ -231,47 +241,64 @@ def _measure(
                 item = own[r]
                 if item >= 0:
                     many[item] += 1
-                    errors[item] += error[r]
+                    if weighed:
+                        heavy[item] += weight[r]
+                        errors[item] += weight[r] * error[r]
+                    else:
+                        errors[item] += error[r]
                     high[item] = max(high[item], error[r])
             while at < start[p + 1] and column[children[at]] == c:
                 item = children[at]
-                size[at], total[at], worst[at] = many[item], errors[item], high[item]
+                count[at], size[at] = many[item], heavy[item] if weighed else many[item]
+                total[at], worst[at] = errors[item], high[item]
                 at += 1
             for i in range(held[deep - 1]):
                 item = own[rows[deep - 1, i]]
                 if item >= 0:
                     many[item] = 0
+                    heavy[item] = 0.0
                     errors[item] = 0.0
                     high[item] = 0.0
 
 
 def measure(
-    code: Array, error: Array, column: Array, items: Array, start: Array, children: Array
-) -> tuple[Array, Array, Array]:
-    """Size, sum and highest of the errors of slices, each given by the slice it grows from.
+    code: Array,
+    error: Array,
+    weight: Array,
+    column: Array,
+    items: Array,
+    start: Array,
+    children: Array,
+) -> tuple[Array, Array, Array, Array]:
+    """Rows, size, sum and highest of the errors of slices, each given by the slice it grows from.
 
     Args:
         code: int32 [columns, n], item of each row, -1 for none that counts.
         error: float64 [n], not below 0.
+        weight: float64 [n], above 0; [0] where each row weighs 1.
         column: int32 [items], column of each item.
         items: int32 [m, level], the slices that grow.
         start: int64 [m + 1], offsets of their new slices.
         children: int32 [k], last items of the new slices.
 
     Returns:
-        int64, float64 and float64 [k]; sums are added by ascending row.
+        int64, and thrice float64 [k], as :class:`Level` has them; sums are added by ascending row.
     """
     n_items, n = column.size, error.size
-    out = np.zeros(children.size, np.int64), np.zeros(children.size), np.zeros(children.size)
+    cells, out = (
+        (np.zeros(m, np.int64), np.zeros(m), np.zeros(m), np.zeros(m))
+        for m in (n_items, children.size)
+    )
     _measure(
         frozen(code, np.int32),
         frozen(error, np.float64),
+        frozen(weight, np.float64),
         frozen(column, np.int32),
         frozen(items, np.int32),
         frozen(start, np.int64),
         frozen(children, np.int32),
         np.full((items.shape[1], n + 1), -1, np.int32),  # behind its rows the item they have
-        (np.zeros(n_items, np.int64), np.zeros(n_items), np.zeros(n_items)),
+        cells,
         out,
     )
     return out

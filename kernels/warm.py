@@ -41,9 +41,9 @@ def inputs() -> None:
     drawn_sums(None, np.zeros(4), np.zeros((4, 1)), weights, sums)
     drawn_counts(None, np.zeros(4), None, weights, sums)
     item, ones = value[:2], np.ones(2)
-    level = Level(item[:, None], item, item + 1, ones, ones)
-    grown = join(0, 2, level, item, Scoring(4, 1.0, 1.0, 1, 0.0))
-    measure(np.stack((value, value)), np.zeros(4), item, item[:, None], *grown)
+    level = Level(item[:, None], item, item + 1, ones, ones, ones)
+    grown = join(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))
+    measure(np.stack((value, value)), np.zeros(4), np.ones(4), item, item[:, None], *grown)
 
 
 def scores() -> None:

@@ -1,7 +1,8 @@
 """The worst slices by mean error, of all there are: an exact search.
 
 A slice's score is alpha (mean error of the slice / mean error of all - 1)
-- (1 - alpha) (n / size - 1). Slices that are too small, or that cannot score as high as those found
+- (1 - alpha) (n / size - 1). Where rows have weights, means are weighted, and sizes are sums of
+weights. Slices that are too small, or that cannot score as high as those found
 already, are not looked into, nor is anything within them; nothing else is left out.
 
 Source: S. Sagadeeva, M. Boehm, "SliceLine" (SIGMOD 2021).
@@ -30,13 +31,15 @@ class Found(msgspec.Struct, frozen=True):
 
     Attributes:
         items: of each slice.
-        size: int64 [m], rows.
-        total: float64 [m], sum of their errors.
+        rows: int64 [m].
+        size: float64 [m], sum of their weights.
+        total: float64 [m], sum of their errors, each by its weight.
         score: float64 [m].
         measured: slices that were looked at.
     """
 
     items: list[tuple[int, ...]]
+    rows: Array
     size: Array
     total: Array
     score: Array
@@ -55,21 +58,21 @@ class _Best:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.rows: list[tuple[float, int, tuple[int, ...], int, float]] = []
+        self.rows: list[tuple[float, int, tuple[int, ...], int, float, float]] = []
 
     @property
     def beat(self) -> float:
         """Score from which a slice is of account."""
         return max(0.0, -self.rows[-1][0]) if len(self.rows) == self.most else 0.0
 
-    def take(self, items: Array, size: Array, total: Array, score: Array) -> None:
+    def take(self, level: Level, score: Array) -> None:
         some = np.flatnonzero((score > 0) & (score >= self.beat))
         if some.size > self.most:
             lowest = np.partition(score[some], some.size - self.most)[some.size - self.most]
             some = some[score[some] >= lowest]
         self.rows += [
-            (-float(score[i]), items.shape[1], tuple(items[i].tolist()), int(size[i]),
-             float(total[i]))
+            (-float(score[i]), level.items.shape[1], tuple(level.items[i].tolist()),
+             int(level.rows[i]), float(level.size[i]), float(level.total[i]))
             for i in some
         ]  # fmt: skip
         self.rows = sorted(self.rows)[: self.most]
@@ -84,6 +87,7 @@ def search(
     levels: int,
     least: int,
     alpha: float = ALPHA,
+    weight: Array | None = None,
     threads: Threads | None = None,
 ) -> Found:
     """The slices that score highest, of all with a score above 0.
@@ -96,21 +100,27 @@ def search(
         levels: how many items a slice has at most.
         least: how many rows it has at least, 1 or more.
         alpha: weight of the mean error against the size, in (0, 1].
+        weight: float64 [n], above 0; 1 each unless given.
         threads: where the work runs.
     """
     threads = threads or Threads(1)
     n, n_items = error.size, column.size
-    scoring = Scoring(n, float(error.sum()), alpha, least, 0.0)
+    size, total, lightest = float(n), float(error.sum()), float(least)
+    if weight is not None:
+        size, total = float(weight.sum()), float((weight * error).sum())
+        lightest = float(np.sort(weight)[:least].sum())
+    weight = np.zeros(0) if weight is None else weight
+    scoring = Scoring(size, total, alpha, least, lightest, 0.0)
     best, measured = _Best(most), n_items
     if not n or scoring.total <= 0 or not n_items:
         return _found(best, measured)
     levels = min(levels, code.shape[0], int(62 / np.log2(max(n_items, 2))))
-    level = _singles(code, column, error, least)
-    best.take(level.items, level.size, level.total, scores(level.size, level.total, scoring))
+    level = _singles(code, column, error, weight, least)
+    best.take(level, scores(level.size, level.total, scoring))
     code = np.where(_among(level.items[:, 0], n_items)[code] & (code >= 0), code, -1)
     for deep in range(2, levels + 1):
         with counting("slices", level.key.size, f"of {deep - 1} conditions") as count:
-            level, many = _next(code, column, error, level, scoring, best, threads, count)
+            level, many = _next(code, column, error, weight, level, scoring, best, threads, count)
         measured += many
         if not level.key.size:
             break
@@ -118,10 +128,11 @@ def search(
 
 
 def _found(best: _Best, measured: int) -> Found:
-    score, _, items, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 5
+    score, _, items, rows, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 6
     return Found(
         list(items),
-        np.array(size, np.int64),
+        np.array(rows, np.int64),
+        np.array(size, np.float64),
         np.array(total, np.float64),
         -np.array(score, np.float64),
         measured,
@@ -134,26 +145,28 @@ def _among(some: Array, n: int) -> Array:
     return out
 
 
-def _singles(code: Array, column: Array, error: Array, least: int) -> Level:
+def _singles(code: Array, column: Array, error: Array, weight: Array, least: int) -> Level:
     """Slices of one item that are large enough and have errors."""
     n_items = column.size
-    size, total = np.zeros(n_items, np.int64), np.zeros(n_items)
-    worst = np.zeros(n_items)
+    weight = weight if weight.size else np.ones(error.size)
+    rows = np.zeros(n_items, np.int64)
+    size, total, worst = np.zeros((3, n_items))
     for items in code:
         known = items >= 0
-        size += np.bincount(items[known], minlength=n_items)
-        total += np.bincount(items[known], error[known], minlength=n_items)
+        rows += np.bincount(items[known], minlength=n_items)
+        size += np.bincount(items[known], weight[known], minlength=n_items)
+        total += np.bincount(items[known], (weight * error)[known], minlength=n_items)
         np.maximum.at(worst, items[known], error[known])
-    kept = np.flatnonzero((size >= least) & (total > 0))
-    return Level(
-        kept[:, None].astype(np.int32), kept.astype(np.int64), size[kept], total[kept], worst[kept]
-    )
+    kept = np.flatnonzero((rows >= least) & (total > 0))
+    columns = (values[kept] for values in (rows, size, total, worst))
+    return Level(kept[:, None].astype(np.int32), kept.astype(np.int64), *columns)
 
 
 def _next(
     code: Array,
     column: Array,
     error: Array,
+    weight: Array,
     level: Level,
     scoring: Scoring,
     best: _Best,
@@ -173,11 +186,12 @@ def _next(
             for low in range(first, min(first + each * 8, m), each)
         ]
         now = scoring._replace(beat=best.beat)
-        calls = [partial(_grown, code, column, error, level, now, *piece) for piece in pieces]
+        calls = [
+            partial(_grown, code, column, error, weight, level, now, *piece) for piece in pieces
+        ]
         for part, many in threads.each(calls):
             measured += many
-            score = scores(part.size, part.total, scoring)
-            best.take(part.items, part.size, part.total, score)
+            best.take(part, scores(part.size, part.total, scoring))
             parts.append(part)
         count(pieces[-1][1] - first)
     return _together(parts, level.items.shape[1] + 1), measured
@@ -186,7 +200,7 @@ def _next(
 def _together(parts: list[Level], deep: int) -> Level:
     if not parts:
         none = np.zeros(0, np.int64)
-        return Level(np.zeros((0, deep), np.int32), none, none, np.zeros(0), np.zeros(0))
+        return Level(np.zeros((0, deep), np.int32), none, none, *np.zeros((3, 0)))
     return Level(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -194,6 +208,7 @@ def _grown(
     code: Array,
     column: Array,
     error: Array,
+    weight: Array,
     level: Level,
     scoring: Scoring,
     first: int,
@@ -204,10 +219,10 @@ def _grown(
     """
     start, children = join(first, last, level, column, scoring)
     parents = level.items[first:last]
-    size, total, worst = measure(code, error, column, parents, start, children)
+    rows, size, total, worst = measure(code, error, weight, column, parents, start, children)
     of = np.repeat(np.arange(last - first), np.diff(start))
     items = np.column_stack((parents[of], children)).astype(np.int32)
     key = level.key[first:last][of] * column.size + children
-    large = (size >= scoring.least) & (total > 0)
-    columns = (items, key, size, total, worst)
-    return Level(*(values[large] for values in columns)), size.size
+    large = (rows >= scoring.least) & (total > 0)
+    columns = (items, key, rows, size, total, worst)
+    return Level(*(values[large] for values in columns)), rows.size

@@ -37,7 +37,8 @@ class FoundSlices:
             ``share`` (of all that have one), ``metric, value, lower, upper`` (the run's own number
             of these datums, with its interval), ``elsewhere`` (of all other datums),
             ``difference``, ``p``, ``p_adjusted``, ``loss, loss_elsewhere`` (mean losses of single
-            datums, by which slices were searched) and ``score``.
+            datums, by weight where they have one, by which slices were searched) and ``score``. No
+            slice whose number is better than elsewhere is among them.
         metric: the number.
         better: ``higher`` or ``lower``, whichever is better.
         loss: what judges single datums.

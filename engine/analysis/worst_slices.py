@@ -28,7 +28,7 @@ class Slice(msgspec.Struct, frozen=True):
         items: its conditions.
         inside: bool [n_datums], the datums in it, of all of the run.
         size: datums in it that have a loss.
-        loss: their mean loss.
+        loss: their mean loss, weighted where datums have weights.
         elsewhere: mean loss of all others.
         score: see :mod:`.slice_search`.
     """
@@ -69,6 +69,7 @@ def worst_slices(
     conditions: Conditions,
     error: Array,
     known: Array,
+    weight: Array | None,
     *,
     top: int,
     levels: int,
@@ -85,7 +86,8 @@ def worst_slices(
     Args:
         conditions: what slices are made of.
         error: float64 [n], how wrong each datum is, not below 0.
-        known: bool [n], which datums have a loss.
+        known: bool [n], which datums have a loss, and a weight above 0.
+        weight: float64 [n], how much each datum counts; None for all alike.
         top: slices that are wanted.
         levels: conditions of a slice at most.
         least: datums of a slice at least.
@@ -100,30 +102,31 @@ def worst_slices(
     """
     rows = np.flatnonzero(known)
     code, own = conditions.code[:, rows], error[rows]
+    heavy = np.ones(own.size) if weight is None else weight[rows]
     if not own.sum():
         raise ResultError("no datum has anything wrong, so no slice is worse than another.")
     most = 10 * top
     for again in range(_TRIES):
         found = search(
             code, conditions.column, own, most=most, levels=levels, least=least, alpha=alpha,
-            threads=threads,
+            weight=None if weight is None else heavy, threads=threads,
         )  # fmt: skip
-        kept = _that_matter(found, code, own, conditions, top)
+        kept = _that_matter(found, code, own, heavy, conditions, top)
         if len(kept) >= top or len(found.items) < most or again == _TRIES - 1:
             break
         most *= 4
-    total, n = float(own.sum()), own.size
+    total, n = float((heavy * own).sum()), float(heavy.sum())
     slices = []
     for at in kept:
-        size, inside_total = int(found.size[at]), float(found.total[at])
-        rest = (total - inside_total) / (n - size) if n > size else math.nan
+        rows_in, size, inside_total = found.rows[at], found.size[at], float(found.total[at])
+        rest = (total - inside_total) / (n - size) if own.size > rows_in else math.nan
         slices.append(
             Slice(
                 found.items[at],
                 _inside(conditions.code, found.items[at], conditions),
-                size,
-                inside_total / size,
-                rest,
+                int(rows_in),
+                float(inside_total / size),
+                float(rest),
                 float(found.score[at]),
             )
         )
@@ -138,7 +141,7 @@ def _inside(code: Array, items: tuple[int, ...], conditions: Conditions) -> Arra
 
 
 def _that_matter(
-    found: Found, code: Array, error: Array, conditions: Conditions, top: int
+    found: Found, code: Array, error: Array, weight: Array, conditions: Conditions, top: int
 ) -> list[int]:
     """Places of the slices that stay, up to ``top``, the highest score first."""
     kept: list[int] = []
@@ -147,7 +150,7 @@ def _that_matter(
         inside = _inside(code, items, conditions)
         if any(_alike(inside, other) for other in held):
             continue
-        if all(_matters(item, items, inside, code, error, conditions) for item in items):
+        if all(_matters(item, items, inside, code, error, weight, conditions) for item in items):
             kept.append(at)
             held.append(inside)
             if len(kept) == top:
@@ -166,14 +169,23 @@ def _matters(
     inside: Array,
     code: Array,
     error: Array,
+    weight: Array,
     conditions: Conditions,
 ) -> bool:
     """Whether datums that a slice would have without one of its conditions are less wrong."""
     wider = _inside(code, tuple(one for one in items if one != item), conditions)
-    added = error[wider & ~inside]
-    own = error[inside]
-    if not added.size:
+    added = wider & ~inside
+    if not added.any():
         return False
-    gap = float(own.mean() - added.mean())
-    spread = math.sqrt(own.var() / own.size + added.var() / added.size)
+    (own, own_spread), (other, other_spread) = (
+        _mean(error[rows], weight[rows]) for rows in (inside, added)
+    )
+    gap, spread = own - other, math.sqrt(own_spread + other_spread)
     return gap > _SURE * spread if spread > 0 else gap > 0
+
+
+def _mean(error: Array, weight: Array) -> tuple[float, float]:
+    """The weighted mean, and the square of its standard error."""
+    share = weight / weight.sum()
+    mean = float((share * error).sum())
+    return mean, float((share**2 * (error - mean) ** 2).sum())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..metrics.registry import Metric
-from ..plan.planner import Plan
 from ..plan.summary import Computed, Tallied
 from ..schemas.errors import ResultError
 from ..schemas.intervals import Wanted
+from ..schemas.wording import option
+from ..tally.cells import Cells
 from .drawn import Drawing, column_of, places
 from .intervals import METHODS, Sample
 from .quantiles import normal_cdf
@@ -28,8 +30,8 @@ class Held(msgspec.Struct, frozen=True):
         lower: low end of its interval.
         upper: high end.
         elsewhere: of the number in all other datums.
-        p: that draws of the same datums show no difference, two-sided, by the normal distribution
-            of the difference; NaN where there is none.
+        p: two-sided, of the difference between the two numbers as they are, over the spread that
+            draws of the same datums show, by the normal distribution; NaN where there is none.
     """
 
     value: float
@@ -39,16 +41,40 @@ class Held(msgspec.Struct, frozen=True):
     p: float
 
 
-def leading(plan: Plan) -> Metric:
+def leading(tallied: Tallied) -> Metric:
     """The metric that slices are held by: the first that makes one number of a whole run.
 
+    Counts are passed over, which are worse wherever datums are more.
+
+    Args:
+        tallied: the run, held or loaded.
+
     Raises:
-        ResultError: all metrics of the run are by label, or no numbers.
+        ResultError: all metrics of the run are by label, counts, or not better one way.
     """
-    for metric in plan.metrics:
-        if metric.frame == "metrics" and metric.compute is not None and metric.better != "neither":
+    plan, group = tallied.plan, np.zeros(len(tallied.tallies.datums), np.int32)
+    able = [
+        metric
+        for metric in plan.metrics
+        if metric.frame == "metrics" and metric.compute is not None and not metric.counts
+        and plan.dialect.better.get(metric.name, metric.better) != "neither"
+    ]  # fmt: skip
+    if able:
+        view = plan.does.view(tallied.tallies, plan.settings, group, 1, threads=tallied.threads)
+    for metric in able:
+        assert metric.compute is not None
+        if _of_all(metric.compute(view, plan.settings_of(metric))) is not None:
             return metric
-    raise ResultError("no metric of the run says which of two numbers is better.")
+    named = ", ".join(metric.name for metric in plan.metrics)
+    raise ResultError(
+        f"no metric of the run ({named}) is one number of a whole run that is better one way:"
+        f" name one that is in {option('metrics')}."
+    )
+
+
+def _of_all(cells: Sequence[Cells]) -> int | None:
+    """The place of the first cells that are of all labels together."""
+    return next((i for i, one in enumerate(cells) if "label" not in one.axes), None)
 
 
 def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted) -> Held:
@@ -56,13 +82,13 @@ def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: W
 
     Args:
         tallied: the run, held or loaded, datums with keys.
-        metric: whose first number is meant.
+        metric: whose first number of a whole run is meant; see :func:`leading`.
         inside: bool [n_datums], the slice.
         among: bool [n_datums], the datums that count.
         asked: level, draws, seed and method.
 
     Raises:
-        ResultError: the metric makes no number for whole groups of datums.
+        ResultError: the metric has no draws.
     """
     plan, threads = tallied.plan, tallied.threads
     group = np.where(among, np.where(inside, 0, 1), -1).astype(np.int32)
@@ -70,11 +96,8 @@ def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: W
     settings = plan.settings_of(metric)
     assert metric.compute is not None
     cells = metric.compute(view, settings)
-    first = next((i for i, one in enumerate(cells) if "label" not in one.axes), None)
-    if first is None:
-        raise ResultError(
-            f"{metric.name} is a number of single labels; name a metric of whole runs."
-        )
+    first = _of_all(cells)
+    assert first is not None
     computed: Computed = (metric, settings, cells)
     drawing = Drawing(plan, tallied.tallies, threads)
     (drawn,) = drawing.values(
@@ -104,17 +127,23 @@ def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: W
             variance=none,
         )
     )
-    return Held(value, float(found.lower[0]), float(found.upper[0]), elsewhere, _p(pair))
+    return Held(
+        value, float(found.lower[0]), float(found.upper[0]), elsewhere, _p(pair, value - elsewhere)
+    )
 
 
-def _p(pair: Array) -> float:
-    """Two-sided p of a difference, from its draws."""
+def _p(pair: Array, shown: float) -> float:
+    """Two-sided p of a difference, from its draws.
+
+    They tell its spread alone. Their mean lies off the difference by a bias that the difference
+    itself has once already, since few datums lift interpolated precision and slices are smaller
+    than the rest.
+    """
     difference = pair[:, 0] - pair[:, 1]
     difference = difference[~np.isnan(difference)]
-    if difference.size < 2:
+    if difference.size < 2 or math.isnan(shown):
         return math.nan
     spread = float(difference.std(ddof=1))
-    middle = float(difference.mean())
     if spread == 0.0:
-        return math.nan if middle == 0.0 else 0.0
-    return float(2 * normal_cdf(np.array([-abs(middle) / spread]))[0])
+        return math.nan if shown == 0.0 else 0.0
+    return float(2 * normal_cdf(np.array([-abs(shown) / spread]))[0])

@@ -228,6 +228,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         ties: what orders datums of equal value: for codes int64 [m] columns float64 [m], the first
             deciding first, higher ones worse, NaN the least.
         why: for codes int64 [m] a short sentence each.
+        weight: float64 [n_datums], how much each counts in numbers of many; None for all alike.
     """
 
     metric: str
@@ -238,6 +239,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     nothing: float | None = None
     ties: Callable[[Array], Sequence[Array]]
     why: Callable[[Array], list[str]]
+    weight: Array | None = None
 
 
 class JudgeDatums(Protocol):

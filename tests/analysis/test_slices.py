@@ -6,11 +6,13 @@ import itertools
 import json
 from datetime import datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from known import known_answers
+from scipy.stats import norm
 
 import evalengine as ee
 from evalengine.analysis import slice_search
@@ -18,11 +20,13 @@ from evalengine.analysis.slice_columns import conditions_of
 from evalengine.analysis.slice_search import search
 from evalengine.cli import main
 from evalengine.executors import Threads
+from evalengine.statistics import slice_tests
 
 
-def exhaustive(code, column, error, *, most, levels, least, alpha):
+def exhaustive(code, column, error, *, most, levels, least, alpha, weight):
     """Scores and items of the best slices, every one of them looked at."""
-    n, total = error.size, error.sum()
+    error, n = error * weight, weight.sum()
+    total = error.sum()
     found = []
     for deep in range(1, levels + 1):
         for columns in itertools.combinations(range(code.shape[0]), deep):
@@ -30,8 +34,8 @@ def exhaustive(code, column, error, *, most, levels, least, alpha):
                 inside = np.logical_and.reduce(
                     [code[c] == i for c, i in zip(columns, items, strict=True)]
                 )
-                size, own = inside.sum(), error[inside].sum()
-                if size < least or own <= 0:
+                size, own = weight[inside].sum(), error[inside].sum()
+                if inside.sum() < least or own <= 0:
                     continue
                 score = alpha * (own / size * n / total - 1) - (1 - alpha) * (n / size - 1)
                 if score > 0:
@@ -65,14 +69,18 @@ def test_as_an_exhaustive_search(seed, monkeypatch):
         "levels": int(r.integers(1, 5)),
         "least": int(r.integers(1, 10)),
         "alpha": float(r.choice([0.5, 0.95, 1.0])),
+        "weight": np.ones(n) if seed % 2 else r.choice([1e-3, 0.5, 1.0, 7.0], n),
     }
     if not error.sum():
         return
-    found = search(code, column, error, **asked, threads=Threads(1 + seed % 2))
+    given = {**asked, "weight": None} if seed % 4 == 1 else asked
+    found = search(code, column, error, **given, threads=Threads(1 + seed % 2))
     expected = exhaustive(code, column, error, **asked)
     np.testing.assert_allclose(found.score, [-one[0] for one in expected], rtol=1e-11, atol=1e-12)
     sums = [
-        error[np.logical_and.reduce([code[column[i]] == i for i in items])].sum()
+        (error * asked["weight"])[
+            np.logical_and.reduce([code[column[i]] == i for i in items])
+        ].sum()
         for items in found.items
     ]
     np.testing.assert_allclose(found.total, sums, rtol=1e-12)
@@ -143,6 +151,79 @@ def test_a_planted_slice_is_named_first_and_its_parts_are_not_padded():
     rest = answers.filter(~pl.col("datum_id").is_in(inside.implode()))
     assert first["elsewhere"] == (rest["actual"] == rest["predicted"]).mean()
     assert first["lower"] < first["value"] < first["upper"]
+
+
+def weighted(n=400, seed=0):
+    """Labels that are wrong mostly at x by number, and mostly at y by weight."""
+    r = np.random.default_rng(seed)
+    at, truth = np.where(np.arange(n) % 4 == 0, "x", "y"), r.integers(0, 2, n)
+    wrong = r.random(n) < np.where(at == "x", 0.8, 0.2)
+    return pl.DataFrame(
+        {
+            "datum_id": [f"d{i:03d}" for i in range(n)],
+            "actual": truth,
+            "predicted": np.where(wrong, 1 - truth, truth),
+            "weight": np.where((at == "x") == wrong, 0.01, 10.0),
+            "w": at,
+        }
+    )
+
+
+def test_losses_are_weighted_as_the_metric_is():
+    table = weighted().with_columns(
+        weight=pl.when(pl.col("datum_id") == "d007").then(0.0).otherwise("weight")
+    )
+    found = ee.find_slices(table, metrics=["Accuracy"], draws=20)
+    (row,) = found.frame.iter_rows(named=True)
+    assert row["slice"] == "w = y"
+    assert row["size"] == 299
+    assert row["value"] < row["elsewhere"]
+    assert row["loss"] == pytest.approx(1 - row["value"], rel=1e-12)
+    assert row["loss_elsewhere"] == pytest.approx(1 - row["elsewhere"], rel=1e-12)
+    assert any("weighted as the metric is" in note and "1 of weight 0" in note
+               for note in found.notes)  # fmt: skip
+    plain = ee.find_slices(table.drop("weight"), metrics=["Accuracy"], draws=20)
+    assert plain.frame["slice"].to_list() == ["w = x"]
+
+
+def test_no_slice_is_shown_whose_metric_is_better_than_elsewhere():
+    """Errors of x are unsure and of its rare label; log loss is higher there, accuracy too."""
+    n = 200
+    at = np.where(np.arange(n) % 2 == 0, "x", "y")
+    right = np.where(at == "x", True, np.arange(n) % 4 == 1)
+    score = np.where(at == "x", 0.51, np.where(right, 1.0, 0.49))
+    table = pl.DataFrame({"datum_id": range(n), "actual": 1, "1": score, "0": 1 - score})
+    asked = {
+        "datums": pl.DataFrame({"datum_id": range(n), "w": at}),
+        "draws": 20,
+        "score_columns": ["0", "1"],
+    }
+    sure = ee.find_slices(table, metrics=["LogLoss", "Accuracy"], **asked)
+    assert sure.frame["slice"].to_list() == ["w = x"]
+    found = ee.find_slices(table, metrics=["Accuracy", "LogLoss"], **asked)
+    assert len(found) == 0
+    assert any("1 slice with a higher mean loss whose Accuracy is better" in one
+               for one in found.notes)  # fmt: skip
+
+
+def test_slices_are_held_by_the_first_number_of_a_whole_run():
+    folder = Path(__file__).parents[2] / "examples" / "detection"
+    tables = [str(folder / f"{side}.parquet") for side in ("predictions", "groundtruths")]
+    asked = {"datums": folder / "datums.parquet", "draws": 20, "least": 5, "by": ["weather"]}
+    run = ee.score(*tables, metrics=["AP", "TIDECounts", "mAP"], by=["weather"],
+                   datums=asked["datums"])  # fmt: skip
+    for metrics in (["AP", "mAP"], ["TIDECounts", "mAP"], None):
+        assert ee.find_slices(run, metrics=metrics, draws=20, least=5).metric == "mAP"
+    with pytest.raises(ee.ResultError, match=r"no metric of the run \(AP, TIDECounts\) is one"):
+        ee.find_slices(*tables, metrics=["AP", "TIDECounts"], **asked)
+
+
+def test_p_is_of_the_difference_that_is_shown():
+    pair = np.random.default_rng(0).normal([0.4, 0.6], 0.1, (500, 2))
+    spread = np.std(pair[:, 0] - pair[:, 1], ddof=1)
+    assert slice_tests._p(pair, -0.3) == pytest.approx(2 * norm.cdf(-0.3 / spread), rel=1e-6)
+    assert slice_tests._p(pair, 0.0) == 1
+    assert np.isnan(slice_tests._p(pair, np.nan))
 
 
 def test_every_where_gives_the_slice_it_stands_for():

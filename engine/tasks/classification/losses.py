@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ...dialects import Dialect
@@ -33,6 +34,16 @@ def losses(
     tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
 ) -> Losses | str:
     """See :class:`..task.JudgeDatums`."""
+    found = _found(tallies, settings, metrics)
+    units, n = tallies.units, len(tallies.datums)
+    if isinstance(found, str) or units.weight is None:
+        return found
+    at = units.datum_of()
+    total, many = np.bincount(at, units.weight, minlength=n), np.bincount(at, minlength=n)
+    return msgspec.structs.replace(found, weight=total / np.maximum(many, 1))
+
+
+def _found(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> Losses | str:
     units = tallies.units
     if settings.multilabel or units.truth_start is not None:
         return _of_several(tallies, settings)
