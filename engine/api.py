@@ -354,7 +354,7 @@ def check(
     plan, inputs = scoring.open_tables(
         predictions, ground_truths, chosen, datums, labels, storage_options
     )
-    frames = checked_frames(inputs, plan.task, chosen)
+    frames = checked_frames(inputs, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
@@ -424,8 +424,8 @@ def explain(
     plan, opened = scoring.open_tables(
         predictions, ground_truths, chosen, datums, labels, storage_options
     )
-    memory = partitions.told_of_memory(plan, opened, chosen)
-    frames = checked_frames(opened, plan.task, chosen)
+    memory = partitions.told_of_memory(plan, opened, plan.options)
+    frames = checked_frames(opened, plan.task, plan.options)
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     said = "\n".join([planner.explain(plan), *memory])

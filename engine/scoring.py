@@ -19,9 +19,10 @@ from ._version import __version__
 from .executors import Threads
 from .exports import makers
 from .ingest.frames import Frames, checked_frames
+from .ingest.geometry_choice import POINTS, points_alone
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
-from .ingest.problems import Note
+from .ingest.problems import Note, PointsAlone
 from .ingest.sources.held import Room
 from .plan import planner, summary
 from .plan.paging import page_frames, with_distribution
@@ -29,7 +30,7 @@ from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
-from .schemas.wording import spoken
+from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
 from .scorecard.held import Paged
 
@@ -66,24 +67,46 @@ def open_tables(
 ) -> tuple[planner.Plan, Inputs]:
     """The plan and the open tables; a task that is given is planned before any file is read.
 
-    With ``metrics`` they are those that it names.
+    With ``metrics`` they are those that it names. Where nothing says what is compared and a side
+    has keypoints alone, they are: the plan's options say so.
     """
 
-    def planned(task: str) -> planner.Plan:
+    def planned(task: str, options: Options) -> planner.Plan:
         wanted = options if metrics is None else options.replace(metrics=metrics(task))
         return planner.make_plan(wanted, task)
 
-    plan = planned(options.task) if options.task is not None else None
-    inputs = open_inputs(
+    if options.task is not None:
+        planned(options.task, options)
+    opened = partial(
+        open_inputs,
         predictions,
         ground_truths,
         datums=datums,
         labels=labels,
-        options=options,
         storage_options=storage_options,
         room=_room(options),
     )
-    return plan or planned(infer_task(inputs, options)), inputs
+    try:
+        inputs = opened(options=options)
+        task = options.task or infer_task(inputs, options)
+        alone = options.iou_type is None and points_alone(inputs, task, options)
+    except PointsAlone:
+        if options.iou_type is not None:
+            raise
+        alone = True
+    if alone:
+        options = options.replace(iou_type=POINTS)
+        inputs = opened(options=options)
+        first = inputs.sources[next(iter(inputs.sources))]
+        first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
+        task = options.task or infer_task(inputs, options)
+    return planned(task, options), inputs
+
+
+_POINTS_ALONE = (
+    "keypoints are compared, since one side has nothing else: what"
+    f" {option('iou_type', POINTS)} says."
+)
 
 
 def _room(options: Options) -> Room | None:
@@ -161,6 +184,7 @@ def run(
     )
     if metrics is not None:
         chosen = chosen.replace(metrics=metrics(plan.task))
+    chosen = chosen.replace(iou_type=plan.options.iou_type)
     estimates = looked or partial(_estimates, options=chosen)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,

@@ -69,4 +69,5 @@ CLASSIFICATION_TABLE = Table(
     multilabel_shape="sets",
     wide=("score",),
     values=(("predicted", "actual"), ("score", "actual")),
+    beside=(("actual", "predicted"),),
 )

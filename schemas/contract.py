@@ -92,6 +92,8 @@ class Table(msgspec.Struct, frozen=True):
         multilabel_shape: the shape instead, where the option ``multilabel`` is true.
         values: what plain values of both sides are, row by row: pairs of a column of answers and
             one of truths, of which the first fits whose kinds the values have.
+        beside: pairs of columns of which the first may be called by its kin, where nothing else is
+            it and the second is there.
     """
 
     task: str
@@ -119,6 +121,7 @@ class Table(msgspec.Struct, frozen=True):
     filtered: bool = True
     multilabel_shape: str = ""
     values: tuple[tuple[str, str], ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -69,10 +69,12 @@ def test_names_that_users_have_are_recognised(alias: str, other: str) -> None:
     assert frames.recognised["table"] == {alias: "actual", other: "predicted", "y_score": "score"}
 
 
-def test_a_bare_label_is_offered_and_never_taken() -> None:
-    message = refusal({"label": [0, 1], "prediction": [1, 1]})
+def test_a_bare_label_is_offered_and_taken_beside_a_prediction_alone() -> None:
+    message = refusal({"label": [0, 1], "score": [0.1, 0.9]})
     assert 'If \'label\' is it, write columns={"label": "actual"}' in message
-    frames = load({"label": [0, 1], "prediction": [1, 1]}, columns={"label": "actual"})
+    frames = load({"label": [0, 1], "prediction": [1, 1]})
+    assert table(frames)["actual"].to_list() == [0, 1]
+    frames = load({"label": [0, 1], "score": [0.1, 0.9]}, columns={"label": "actual"})
     assert table(frames)["actual"].to_list() == [0, 1]
 
 

@@ -152,7 +152,8 @@ def test_every_call_takes_values() -> None:
     assert "classification" in ee.explain(GUESS, TRUE)
     compared = ee.compare(GUESS, TRUE, ground_truths=TRUE, metrics=["Accuracy"])
     assert compared.differences["difference"].to_list() == [1 - accuracy_score(TRUE, GUESS)]
-    assert ee.score(np.zeros((3, 2), int), np.zeros((3, 2), int)).task == "segmentation"
+    maps = np.arange(6).reshape(3, 2)
+    assert ee.score(maps, maps).task == "segmentation"
 
 
 def test_scikit_learns_names_say_which_side_is_which() -> None:

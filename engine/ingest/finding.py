@@ -116,6 +116,33 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
     return sorted(scored, key=lambda name: -scored[name])
 
 
+def kin_beside(
+    schema: Mapping[str, pl.DataType], table: Table, said: Mapping[str, str]
+) -> dict[str, str]:
+    """Columns that are called by kin of their names, and are meant by what stands beside them.
+
+    Args:
+        schema: the table's own columns.
+        table: the contract.
+        said: what the user said, own name to canonical name.
+
+    Returns:
+        Own name to canonical name.
+    """
+    columns = {column.name: column for column in table.columns}
+    taken = {}
+    for name, other in table.beside:
+        find = Finder(schema, table.side, said)
+        there, wanted = (
+            find.exact(one) or find.candidates((one, *columns[one].aliases))
+            for one in (other, name)
+        )
+        near = [mine for mine in schema if mine.casefold() in columns[name].kin]
+        if there and not wanted and len(near) == 1 and near[0] not in said:
+            taken[near[0]] = name
+    return taken
+
+
 def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
     """That ``columns=`` has its names the wrong way round, and how to write it; else nothing.
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
+from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
 from evalengine.schemas.geometry_columns import ANGLE, HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS
 from evalengine.schemas.options import Options
@@ -20,10 +21,36 @@ from evalengine.schemas.wording import option
 
 from .boxes import CORNER_NAMES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
-from .names import Naming
+from .names import Naming, recognise
+from .opening import Inputs
 from .problems import Note, Problem
 
+POINTS = KEYPOINTS.name
+"""What ``iou_type`` calls them."""
 _OF_POINTS = (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name)
+
+
+def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
+    """Whether both sides have keypoints, and one of them nothing else that could be compared.
+
+    Args:
+        inputs: opened tables.
+        task: whose contract holds.
+        options: of the run.
+    """
+    held = [tables.contracts(task).get(role) for role in (PREDICTIONS, GROUND_TRUTHS)]
+    sides = []
+    for role, table in zip((PREDICTIONS, GROUND_TRUTHS), held, strict=True):
+        if table is None or table.shape != "boxes" or role not in inputs.schemas:
+            return False
+        schema = inputs.schemas[role]
+        found = recognise(
+            schema, table, options.columns, options.box_format, options.angle_format
+        ).exprs
+        if POINTS not in found:
+            return False
+        sides.append({*CORNER_NAMES, *SHAPED_NAMES} & found.keys())
+    return not all(sides)
 
 
 def leave_unread(

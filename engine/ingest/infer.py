@@ -15,7 +15,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
-from .finding import Finder, turned
+from .finding import Finder, kin_beside, turned
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
@@ -90,11 +90,25 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         raise InputError(
             f"task: the columns fit {names}. Say which: write {option('task', left[0].task)}."
         )
+    if filled == [TABLE] and len(meant := _by_kin(inputs, options)) == 1:
+        return meant[0]
     here = {name for role in roles for name in inputs.schemas[role]}
     every = [table for task in tables.task_names() for table in tables.contracts(task).values()]
     if way := turned(options.columns, here, every):
         raise OptionError(way)
     raise InputError(_none(inputs, filled, options))
+
+
+def _by_kin(inputs: Inputs, options: Options) -> list[str]:
+    """Tasks whose one table has a column that what stands beside it makes known."""
+    schema = inputs.schemas[TABLE]
+    found = []
+    for task in tables.task_names():
+        table = tables.contracts(task).get(TABLE)
+        if table is not None:
+            said = {m: to for m, to in (options.columns or {}).items() if to in table.names}
+            found += [task] if kin_beside(schema, table, said) else []
+    return found
 
 
 def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:

@@ -198,6 +198,10 @@ def _counted(n: int, noun: str | None) -> str:
     return f"{n:,} {noun}es" if noun.endswith("x") else f"{n:,} {noun}s"
 
 
+class PointsAlone(InputError):
+    """Rows that have keypoints and nothing else, read for boxes, polygons or masks."""
+
+
 class ChecksFailed(InputError):
     """All problems of the input together, one line each."""
 

@@ -16,6 +16,7 @@ from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
 from . import dtypes, wide
+from .indicators import indicator, long_truths, may_be_labels, several
 from .lists import open_labels
 from .problems import listing
 from .sources.objects import column_of
@@ -53,18 +54,20 @@ def paired_values(
             classes, told = _of_columns(named, theirs)
             notes = (*notes, *told)
         return _scores(scores, theirs, classes, notes)
+    if (flags := _flags(predictions, truths, options)) is not None:
+        return several(*flags, (predictions, truths), classes, options)
     pair = value_pair(predictions, truths)
     if pair is None:
         return None
     ours, theirs = pair
     theirs = _whole(theirs)
     many = _by_class(ours)
-    if many is not None and theirs.dtype.is_nested() and not _fractions(theirs):
-        raise InputError(
-            f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground"
-            f" truths {_kind(theirs)}. Give one class a datum; if a datum may have several, give"
-            " tables of datum_id, label_value and score, and multilabel=True."
-        )
+    if many is not None and theirs.dtype.is_nested():
+        marked = indicator(theirs) if may_be_labels(options) else None
+        if marked is not None and options.multilabel and marked.shape == many.shape:
+            return _scores(many, pl.Series(np.arange(many.shape[1])), classes, notes, marked)
+        if marked is not None or not _fractions(theirs):
+            raise InputError(_several_classes(many, marked, theirs))
     if many is not None and not theirs.dtype.is_nested():
         return _scores(many, theirs, classes, notes)
     if ours.dtype.is_float() and theirs.n_unique() > 2:
@@ -79,6 +82,34 @@ def paired_values(
     notes = (*notes, *_order(ours, theirs, columns))
     swapped = _swapped(ours.name, theirs.name, columns)
     return {TABLE: Source(frame.lazy(), said, notes=notes, warnings=swapped)}
+
+
+def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:
+    """Both sides as bool [n, classes] where they are arrays of 0 and 1 that may be labels."""
+    if not may_be_labels(options):
+        return None
+    sides = column_of(predictions), column_of(truths)
+    if not all(side is not None and isinstance(side.dtype, pl.Array) for side in sides):
+        return None
+    ours, theirs = (None if side is None else indicator(side) for side in sides)
+    return None if ours is None or theirs is None else (ours, theirs)
+
+
+def _several_classes(many: np.ndarray, marked: np.ndarray | None, theirs: pl.Series) -> str:
+    """Scores by class beside truths that are not one class a datum."""
+    said = (
+        f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground truths"
+        f" {_kind(theirs)}. Give one class a datum"
+    )
+    if marked is not None and bool((marked.sum(axis=1) == 1).all()):
+        said += " (of these, one of which is 1 in each row, .argmax(axis=1))"
+    ways = "give tables of datum_id, label_value and score, and"
+    if marked is not None:
+        ways = "write" if marked.shape == many.shape else ways
+    said += f"; if a datum may have several, {ways} {option('multilabel', True)}."
+    if _fractions(theirs):
+        said += f" If both are embeddings, write {option('task', 'text')}."
+    return said
 
 
 TRUE, PREDICTED, SCORED = "y_true", "y_pred", "y_score"
@@ -252,6 +283,8 @@ def _columns(
     }
     if len(fits) > 1 and classes is not None:
         fits = {task: pair for task, pair in fits.items() if able[task].wide} or fits
+    if len(fits) > 1 and theirs.name == TRUE and theirs.n_unique() < len(theirs):
+        fits = {task: pair for task, pair in fits.items() if _knows(able[task], pair, TRUE)} or fits
     if len(fits) == 1:
         return next(iter(fits.values()))
     told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
@@ -262,6 +295,11 @@ def _columns(
         f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
         " or lists of ids; give all else as tables, whose columns have names."
     )
+
+
+def _knows(table: Table, pair: tuple[str, str], name: str) -> bool:
+    """Whether the column of truths is known by a name, too."""
+    return any(one.name == pair[1] and name in one.aliases for one in table.columns)
 
 
 def _one_tables() -> dict[str, Table]:
@@ -291,9 +329,14 @@ def _fits(column: Column, dtype: pl.DataType) -> bool:
 
 
 def _scores(
-    many: np.ndarray, truths: pl.Series, classes: pl.Series | None, notes: tuple[Any, ...]
+    many: np.ndarray,
+    truths: pl.Series,
+    classes: pl.Series | None,
+    notes: tuple[Any, ...],
+    marked: np.ndarray | None = None,
 ) -> dict[str, Source]:
-    """Scores [n, classes] and true classes as two tables, a row a score and a row a datum."""
+    """Scores [n, classes] and true classes as two tables, a row a score and a row a datum; where
+    they are marked, bool [n, classes], a row a true class."""
     rows, wide = many.shape
     if classes is None:
         classes, sort = _known(truths, wide)
@@ -312,7 +355,10 @@ def _scores(
             "score": np.ascontiguousarray(many).ravel(),
         }
     )
-    true = pl.DataFrame({"datum_id": datums, "label_value": truths})
+    if marked is not None:
+        true = long_truths(marked, classes)
+    else:
+        true = pl.DataFrame({"datum_id": datums, "label_value": truths})
     said = f"scores of {rows:,} datums x {wide:,} classes"
     return {
         PREDICTIONS: Source(scored.lazy(), said, notes=notes),

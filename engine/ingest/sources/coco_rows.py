@@ -21,6 +21,7 @@ from evalengine.schemas.errors import InputError, ReadError
 from evalengine.schemas.geometry_columns import OF_BOX
 from evalengine.schemas.wording import option
 
+from ..problems import PointsAlone
 from .coco_keypoints import lists
 from .coco_masks import with_segmentation
 from .coco_tables import read_categories, read_images, refuse_large, there
@@ -442,7 +443,8 @@ def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[st
             if field in there and field not in frame.columns
         ]
         way = " ".join(ways) or "Give them one, or remove them."
-        raise InputError(
+        points = bool(bare.all()) and {*unread} & {*there} == {"keypoints"} and len(ways) == 1
+        raise (PointsAlone if points else InputError)(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
             f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}"
         )

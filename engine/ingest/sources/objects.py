@@ -154,7 +154,7 @@ def column_of(thing: Any) -> pl.Series | None:
 def _of_array(array: np.ndarray) -> pl.Series | None:
     if array.dtype.names is not None or array.ndim not in (1, 2):
         return None
-    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind == "f":
+    if array.ndim == 2 and array.shape[1] == 1:  # a column, as of a table
         array = array[:, 0]
     return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
 

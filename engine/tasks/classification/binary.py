@@ -44,7 +44,8 @@ def positive_code(
             f" {option('score_columns')} with one column a label, or"
             f" {option('positive_label')} to score one label against the rest."
         )
-    if values.dtype == pl.String:
+    # 1 beside 2 is a number of a class: scikit-learn's scores are of the greater one, its F of 1.
+    if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
         if len(labels) == 2 or hard is None:
             raise InputError(
                 f"table: the labels are {_some(values)}: which of them is the score the score of?"
