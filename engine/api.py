@@ -236,7 +236,7 @@ def find_errors(
 
     Returns:
         :class:`evalengine.analysis.error_table.FoundErrors`: ``datums``, and ``rows`` in tasks
-        where rows are right or wrong.
+        where rows are right or wrong, those that the number of ``datums`` counts.
 
     Raises:
         OptionError: the order of rows that a scored run lacks; options beside a scored run that are

@@ -9,7 +9,7 @@ import polars as pl
 
 from . import scoring
 from .analysis.error_table import FoundErrors
-from .analysis.worst import worst
+from .analysis.worst import losses_of, worst
 from .held_runs import card_of, class_names, is_scored, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
@@ -58,7 +58,8 @@ def found_errors(
     tell("looking for what is wrong")
     tallied = tallied_of("the run", card, "finding errors")
     n = len(tallied.tallies.datums)
-    whole = worst(tallied, n)
+    losses = losses_of(tallied)
+    whole = worst(tallied, n, losses)
     notes = () if is_scored(run) else card.notes
     filled_by = [one.name for one in planner.filling(card.task, FRAME)]
     rowless = None
@@ -71,10 +72,20 @@ def found_errors(
         if sort != "loss":
             raise OptionError(f"{option('sort', sort)}: {rowless}; leave it out.")
         return FoundErrors(whole.head(top), None, n, rowless=rowless, notes=notes)
-    rows = _sorted(card.frame(FRAME), whole, sort)
+    counted = card.frame(FRAME)
+    said: list[str] = []
+    if losses.rows is not None:
+        counted, said = losses.rows(counted)
+    rows = _sorted(counted, whole, sort)
     images = partial(_images, datums, ground_truths, options, storage_options)
     return FoundErrors(
-        whole.head(top), rows.head(top), n, images=images, notes=notes, names=class_names(card)
+        whole.head(top),
+        rows.head(top),
+        n,
+        images=images,
+        notes=notes,
+        of_rows=said,
+        names=class_names(card),
     )
 
 

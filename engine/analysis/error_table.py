@@ -17,10 +17,12 @@ class FoundErrors:
     Attributes:
         datums: the worst datums, as :func:`evalengine.analysis.worst.worst` has them:
             ``datum_id, metric, value, why, parameters``.
-        rows: what is wrong in them, row by row of the tables: the ``errors`` frame. None in tasks
-            whose datums are judged as wholes, and of a scored run that keeps none.
+        rows: what is wrong in them, row by row of the tables: of the ``errors`` frame what the
+            number of ``datums`` counts, at its IoU and score threshold. None in tasks whose
+            datums are judged as wholes, and of a scored run that keeps none.
         rowless: why there are no rows; None where there are.
         n: datums of the run.
+        said_of_rows: which rows are not among them, options marked likewise.
         said: what the reader should know, options marked as in :mod:`..schemas.wording`.
         names: label value, as text -> name of the class, where it has another.
     """
@@ -34,6 +36,7 @@ class FoundErrors:
         rowless: str | None = None,
         images: Callable[[], pl.DataFrame | None] | None = None,
         notes: Sequence[str] = (),
+        of_rows: Sequence[str] = (),
         names: Mapping[str, str] | None = None,
     ) -> None:
         self.datums = datums
@@ -42,12 +45,13 @@ class FoundErrors:
         self.rowless = rowless
         self._images = images
         self.said = tuple(notes)
+        self.said_of_rows = tuple(of_rows)
         self.names = dict(names or {})
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know, a sentence each."""
-        return tuple(map(in_python, self.said))
+        return tuple(map(in_python, (*self.said, *self.said_of_rows)))
 
     def write(self, form: str, path: str | Path) -> int:
         """Write ``rows`` as tasks for a tool in which people look at images.

@@ -35,7 +35,7 @@ def losses_of(tallied: Tallied) -> Losses:
     return found
 
 
-def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
+def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.DataFrame:
     """The worst datums of a run, worst first.
 
     Datums whose value is undefined, and those with nothing wrong, are not among them. Of equal
@@ -45,6 +45,7 @@ def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
         tallied: the run, held or loaded; see :func:`evalengine.held_runs.tallied_of`, which says
             why there is none of runs in bounded memory.
         n: how many at most.
+        losses: what judges the datums, where that is known.
 
     Returns:
         ``datum_id`` in the run's dtype, ``metric`` (String, the same in all rows), ``value``
@@ -54,7 +55,7 @@ def worst(tallied: Tallied, n: int = MOST) -> pl.DataFrame:
     Raises:
         ResultError: nothing judges single datums in this run; says what would.
     """
-    losses = losses_of(tallied)
+    losses = losses_of(tallied) if losses is None else losses
     return _told(losses, tallied, worst_codes(losses, n))
 
 

@@ -73,7 +73,7 @@ def errors(
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
         raise click.UsageError(in_shell(f"{asked}: {found.rowless}; leave {asked} out."))
-    notes = [in_shell(note) for note in found.said]
+    notes = [in_shell(note) for note in (*found.said, *(found.said_of_rows if rows else ()))]
     if to is not None and out is not None and found.rows is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")

@@ -229,6 +229,8 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
             deciding first, higher ones worse, NaN the least.
         why: for codes int64 [m] a short sentence each.
         weight: float64 [n_datums], how much each counts in numbers of many; None for all alike.
+        rows: of a frame of rows of errors those that the number counts, and what is told of the
+            others; None where it counts them all, or none.
     """
 
     metric: str
@@ -240,6 +242,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     ties: Callable[[Array], Sequence[Array]]
     why: Callable[[Array], list[str]]
     weight: Array | None = None
+    rows: Callable[[pl.DataFrame], tuple[pl.DataFrame, list[str]]] | None = None
 
 
 class JudgeDatums(Protocol):

@@ -42,13 +42,53 @@ def test_datums_are_the_worst_and_rows_those_of_the_frame(
     assert found.datums.equals(worst(tallied_of("run", card), 1000))
     assert found.rows is not None
     assert found.n == 60
-    assert found.rows.sort(pl.all()).equals(card.errors.sort(pl.all()))
+    counted = card.errors.filter(pl.col("score") >= 0.36)
+    ours = found.rows.filter(pl.col("score").is_not_null())
+    assert ours.sort(pl.all()).equals(counted.sort(pl.all()))
     place = {datum: i for i, datum in enumerate(found.datums["datum_id"])}
     places = [place.get(datum, len(place)) for datum in found.rows["datum_id"]]
     assert places == sorted(places)  # of datums with nothing wrong at the best score: at the end
     for _, rows in found.rows.group_by("datum_id", maintain_order=True):
         score = rows["score"].fill_null(-np.inf)
         assert score.is_sorted(descending=True)
+
+
+def test_rows_are_those_that_why_counts(found: FoundErrors, card: ee.Scorecard) -> None:
+    """Each false positive has a row, and each missed object but for those that are hit below."""
+    assert found.rows is not None
+    each = found.rows.group_by("datum_id").agg(
+        wrong=pl.col("score").count(),
+        missed=(pl.col("score").is_null() | pl.col("mended")).sum(),
+    )
+    told = found.datums.join(each, on="datum_id", how="left").select(
+        pl.col("why").str.extract(r"(\d+) false").cast(pl.Int64).fill_null(0).alias("false"),
+        pl.col("why").str.extract(r"(\d+) of").cast(pl.Int64).fill_null(0).alias("lost"),
+        pl.col("wrong", "missed").fill_null(0),
+    )
+    assert told["wrong"].to_list() == told["false"].to_list()
+    assert (told["missed"] <= told["lost"]).all()
+    assert told["lost"].sum() - told["missed"].sum() == 7
+    assert "7 missed objects without a row: predictions below 0.36 hit them." in found.notes
+    below = card.errors.filter(pl.col("score") < 0.36)
+    lost = set(below.filter("mended")["annotation_id"])
+    assert lost
+    rows = found.rows.filter(pl.col("annotation_id").is_in(list(lost)) & pl.col("score").is_null())
+    assert set(rows["annotation_id"]) == lost
+    assert set(rows["error"]) == {"Miss"}
+    assert rows["annotation_xmin"].null_count() == 0
+    assert rows["xmin"].null_count() == rows.height
+
+
+def test_rows_are_at_one_iou_that_of_why(found: FoundErrors) -> None:
+    several = ee.find_errors(*BOXES, top=1000, iou_thresholds=[0.5, 0.75])
+    assert several.rows is not None
+    assert several.rows.equals(found.rows)
+    assert "rows are at IoU 0.5: those at 0.75 are left out." in several.notes
+    strict = ee.find_errors(*BOXES, top=1000, pr_curve_iou_threshold=0.75)
+    assert strict.rows is not None
+    assert set(strict.rows["iou_threshold"]) == {0.75}
+    assert any("rows are at IoU 0.75, at which the run was scored, and F1 at 0.5" in note
+               for note in strict.notes)  # fmt: skip
 
 
 def test_sure_predictions_come_first_by_score_and_what_was_missed_last() -> None:
@@ -231,5 +271,5 @@ def test_the_shell_writes_tasks_of_a_saved_run(tmp_path: Path, card: ee.Scorecar
     assert "give both" in done.output
     done = CliRunner().invoke(cli, [*asked, "--out", str(tmp_path / "a.xml"), "--top", "7"])
     assert done.exit_code == 0, done.output
-    assert done.stdout == f"{tmp_path / 'a.xml'}: 7 errors in 2 images\n"
+    assert done.stdout == f"{tmp_path / 'a.xml'}: 7 errors in 3 images\n"
     assert (tmp_path / "a.xml").read_text().count("<box ") == 7

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ...dialects import Dialect
-from ...ingest.problems import count_of
+from ...ingest.boxes import CORNER_NAMES
+from ...ingest.problems import count_of, listing
 from ...metrics import Metric
+from ...schemas.wording import option
 from ...tally.ranked import Ranked
 from ..task import Cuts, Losses
+from .errors import MISS
 from .settings import Settings
 from .tallies import Tallies
 
@@ -68,7 +72,9 @@ def losses(
     nearest = int(np.argmin(np.abs(thresholds - IOU)))
     hit, counts, wanted = _bits(ranked, nearest)
     lowest = score_threshold(ranked, hit, counts, int(wanted.sum()))
-    counts &= ranked.score >= ranked.comparable(lowest)
+    least = ranked.comparable(lowest)
+    low = int((hit & counts & (ranked.score < least)).sum())
+    counts &= ranked.score >= least
     tp = np.bincount(ranked.datum[hit & counts], minlength=n)
     fp = np.bincount(ranked.datum[counts & ~hit], minlength=n)
     there = np.bincount(ranked.gt_datum[wanted], minlength=n)
@@ -82,12 +88,11 @@ def losses(
             for code in codes
         ]
 
+    iou = round(float(thresholds[nearest]), 10)
     return Losses(
         metric="F1",
-        made_with={
-            "iou_threshold": round(float(thresholds[nearest]), 10),
-            "score_threshold": lowest,
-        },
+        made_with={"iou_threshold": iou, "score_threshold": lowest},
+        rows=lambda frame: counted_rows(frame, iou, lowest, float(least), low),
         value=f1,
         higher=True,
         best=1.0,
@@ -106,3 +111,60 @@ def _sentence(missed: int, there: int, false: int) -> str:
     if not there:
         said.append("no object there")
     return ", ".join(said)
+
+
+_OF_PREDICTION = ("score", "iou", "prediction_row", *CORNER_NAMES)
+
+
+def counted_rows(
+    frame: pl.DataFrame, iou: float, lowest: float, least: float, low: int
+) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of errors that F1 of images counts: predictions below its score threshold are none, and
+    ground truths that only they would take are missed.
+
+    Args:
+        frame: the ``errors`` frame; rows of keypoints stay as they are.
+        iou: IoU threshold of F1.
+        lowest: its score threshold.
+        least: the same, as scores of the frame are compared with it.
+        low: predictions below it that hit, whose ground truths have no row in the frame.
+
+    Returns:
+        the rows; what is told of those that are not among them, a sentence each.
+    """
+    points = frame.filter(pl.col("keypoint").is_not_null())
+    boxes = frame.filter(pl.col("keypoint").is_null())
+    if not boxes.height:
+        return frame, []
+    there = boxes["iou_threshold"].unique().sort().to_list()
+    at = min(there, key=lambda one: abs(one - iou))
+    own = boxes.filter(pl.col("iou_threshold") == at)
+    below = own.filter(pl.col("score") < least)
+    # One that would hit, were its place or class right, is the one row of its ground truth.
+    missed = below.filter("mended").with_columns(
+        pl.lit(None, own.schema[name]).alias(name) for name in _OF_PREDICTION
+    )
+    missed = missed.with_columns(
+        label_value=pl.col("annotation_label"), error=pl.lit(MISS), mended=pl.lit(value=False)
+    )
+    counted = own.filter(pl.col("score").is_null() | (pl.col("score") >= least))
+    said = []
+    if below.height:
+        said.append(
+            f"rows are of predictions that F1 counts, with scores from {lowest:.4g}:"
+            f" {count_of(below.height, 'row')} below are left out, and the"
+            f" objects that {missed.height:,} of them came nearest listed as missed."
+        )
+    if len(there) > 1:
+        others = listing([one for one in there if one != at])
+        said.append(f"rows are at IoU {at:g}: those at {others} are left out.")
+    if at != iou:
+        said.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")
+    elif low:
+        said.append(
+            f"{count_of(low, 'missed object')} without a row: predictions below {lowest:.4g} hit"
+            f" {'it' if low == 1 else 'them'}."
+        )
+    if said:
+        said.append(f"the frame errors of a run with {option('metrics', ['Errors'])} has all rows.")
+    return pl.concat([counted, missed, points]), said
