@@ -24,6 +24,7 @@ from .schemas.shared_tables import DATUM_TABLE
 from .schemas.tables import contracts
 from .scorecard.card import Scorecard
 from .slicing import found_slices
+from .tasks.probabilities import NotProbabilities
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -93,9 +94,11 @@ def diagnose(
         >>> ee.diagnose("preds.parquet", "gts.parquet", datums="images.parquet")  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
-    card = card_of(
-        predictions, ground_truths, chosen, datums, labels, storage_options, showing=_FRAMES
-    )
+    given = predictions, ground_truths, chosen, datums, labels, storage_options
+    try:
+        card = card_of(*given, showing=_FRAMES)
+    except NotProbabilities:  # the rest can be told without judging labels
+        card = card_of(*given, showing=_FRAMES[:-1])
     tallied = tallied_of("the run", card, "diagnosing")
     columns = _columns(datums, chosen, storage_options)
     found = [_Finding(said, 1.0, 0, "check") for said in card.warnings]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from .analysis.label_error_table import FoundLabelErrors
-from .held_runs import card_of, is_scored, refuse_tables
+from .held_runs import card_of, class_names, is_scored, refuse_tables
 from .plan import planner
 from .progress import heard
 from .schemas.errors import OptionError, ResultError, unknown
-from .schemas.label_errors import QUALITIES, WAYS
+from .schemas.label_errors import QUALITIES, REASONS, WAYS
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.task_names import NAMES
@@ -35,9 +35,9 @@ def find_label_errors(
     ground_truths: Any = None,
     *,
     top: int | None = None,
-    reasons: tuple[str, ...] | list[str] | None = None,
-    filter_by: str = FILTER_BY,
-    rank_by: str = RANK_BY,
+    reasons: str | Sequence[str] | None = None,
+    filter_by: str | None = None,
+    rank_by: str | None = None,
     datums: Any = None,
     labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
@@ -56,12 +56,13 @@ def find_label_errors(
             saved one that has the metric ``LabelErrors``.
         ground_truths: of predictions that are not scored yet.
         top: how many at most; all unless given.
-        reasons: those to tell: ``other label``, and in detection ``missing``, ``location``,
-            ``duplicate``, ``unfound``, ``tiny``; all unless given.
+        reasons: the one, or those, to tell: ``other label``, and in detection ``missing``,
+            ``location``, ``duplicate``, ``unfound``, ``tiny``; all unless given.
         filter_by: in classification, which way picks datums: prune_by_class, prune_by_noise_rate,
-            both, confident_learning, or argmax for all whose most probable label is another.
+            both, confident_learning, or argmax for all whose most probable label is another;
+            prune_by_noise_rate unless given.
         rank_by: in classification, the quality of labels that orders them: normalized_margin,
-            self_confidence or confidence_weighted_entropy.
+            self_confidence or confidence_weighted_entropy; normalized_margin unless given.
         datums: table of all datums, of predictions that are not scored yet.
         labels: table or list of declared classes, of predictions that are not scored yet.
         options: options to start from; those named here win.
@@ -83,8 +84,12 @@ def find_label_errors(
         >>> ee.find_label_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
     """
     for name, value, known in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
-        if value not in known:
+        if value is not None and value not in known:
             raise OptionError(unknown(name, value, known))
+    reasons = (reasons,) if isinstance(reasons, str) else reasons
+    for reason in reasons or ():
+        if reason not in REASONS:
+            raise OptionError(unknown("reason", reason, REASONS))
     if top is not None and top < 1:
         raise OptionError(f"{option('top', top)}: write 1 or more.")
     if is_scored(run):
@@ -98,20 +103,32 @@ def find_label_errors(
         able = [task for task in NAMES if planner.filling(task, FRAME)]
         raise ResultError(f"labels are judged in {' and '.join(able)}; this run is {card.task}.")
     if FRAME not in card.frames:
+        wanted = option("metrics", [one.name for one in filling])
         raise ResultError(
-            f"the run keeps no label errors: score it with"
-            f" {option('metrics', [one.name for one in filling])}, and with scores."
+            f"the run keeps no label errors: score it with {wanted}."
+            if is_scored(run)
+            else "labels are judged by scores, and these predictions have none: give the column"
+            " 'score', or in classification a score of every label."
         )
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:
         notes.append("datums may have several labels: label errors are told where each has one.")
-    if rows["found_by"].null_count() < rows.height:
-        rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by))
-        rows = rows.sort(_COLUMNS[rank_by], "datum_id", "label_key")
+    several_ways = rows["found_by"].null_count() < rows.height
+    if rows.height and not several_ways:
+        for name, value in (("filter_by", filter_by), ("rank_by", rank_by)):
+            if value is not None:
+                raise OptionError(
+                    f"{option(name, value)}: label errors of {card.task} are found in one way, the"
+                    f" most suspicious first: leave it out, or choose by {option('reasons')}."
+                )
+    if several_ways:
+        rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by or FILTER_BY))
+        rows = rows.sort(_COLUMNS[rank_by or RANK_BY], "datum_id", "label_key")
     if reasons is not None:
         there: list[str] = sorted(rows["reason"].unique())
         rows = rows.filter(pl.col("reason").is_in(list(reasons)))
         if not rows.height and there:
             notes.append(f"no label error of these reasons; there are {', '.join(there)}.")
-    return FoundLabelErrors(rows if top is None else rows.head(top), rows.height, notes)
+    shown = rows if top is None else rows.head(top)
+    return FoundLabelErrors(shown, rows.height, notes, class_names(card))

@@ -5,6 +5,7 @@ from __future__ import annotations
 OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY = (
     "other label", "missing", "location", "duplicate", "unfound", "tiny",
 )  # fmt: skip
+REASONS = (OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY)
 """Why a label is likely wrong; all but the first are of detection alone."""
 
 WAYS = ("prune_by_class", "prune_by_noise_rate", "both", "confident_learning", "argmax")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -16,11 +16,19 @@ class FoundLabelErrors:
         rows: the ``label_errors`` frame, in order, those beyond ``top`` left out.
         n: how many there are in all.
         said: what the reader should know, options marked as in :mod:`..schemas.wording`.
+        names: label value, as text -> name of the class, where it has another.
     """
 
-    def __init__(self, rows: pl.DataFrame, n: int, notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        n: int,
+        notes: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self.rows = rows
         self.n = n
+        self.names = dict(names or {})
         self.said = tuple(notes)
 
     @property

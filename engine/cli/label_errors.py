@@ -18,10 +18,10 @@ from .base import WithOptions, arguments, progress_line, with_tables
               help="How many to show.")  # fmt: skip
 @click.option("reasons", "--reason", multiple=True, metavar="REASON",
               help="Tell errors of this reason alone; repeatable.")  # fmt: skip
-@click.option("--filter-by", type=click.Choice(WAYS), default=WAYS[1], show_default=True,
-              help="In classification, the way that picks datums.")  # fmt: skip
-@click.option("--rank-by", type=click.Choice(QUALITIES), default=QUALITIES[0], show_default=True,
-              help="In classification, the quality of labels that orders them.")  # fmt: skip
+@click.option("--filter-by", type=click.Choice(WAYS),
+              help="In classification, what picks datums [prune_by_noise_rate].")  # fmt: skip
+@click.option("--rank-by", type=click.Choice(QUALITIES),
+              help="In classification, what orders them [normalized_margin].")  # fmt: skip
 @click.option(
     "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
     default="table", help="How to print them.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 import msgspec
@@ -42,11 +42,7 @@ def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
         theirs = [_THEIRS + name for name in CORNER_NAMES]
         boxed = boxed.with_columns(box_column(_THEIRS)).drop(theirs)
         same = [name for name in ("label_key", "iou_threshold") if boxed[name].n_unique() <= 1]
-        return boxed.drop(same).with_columns(
-            pl.col(name).cast(pl.String).replace({v: f"{v} {n}" for v, n in found.names.items()})
-            for name in _LABELS
-            if found.names and name in boxed.columns
-        )
+        return named(boxed.drop(same), _LABELS, found.names)
     if not len(found):
         return found.datums.select("datum_id", "value", "why")
     name = found.datums["metric"][0]
@@ -55,6 +51,16 @@ def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
 
 _THEIRS = "annotation_"
 _LABELS = ("label_value", f"{_THEIRS}label")
+
+
+def named(frame: pl.DataFrame, columns: Sequence[str], names: Mapping[str, str]) -> pl.DataFrame:
+    """Labels with the names of their classes behind them, where they have others."""
+    shown = {value: f"{value} {name}" for value, name in names.items()}
+    return frame.with_columns(
+        pl.col(name).cast(pl.String).replace(shown)
+        for name in columns
+        if names and name in frame.columns
+    )
 
 
 def box_column(before: str) -> pl.Expr:

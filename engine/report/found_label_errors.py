@@ -10,7 +10,7 @@ import polars as pl
 
 from ..ingest.boxes import CORNER_NAMES
 from ..ingest.problems import count_of
-from .found_errors import box_column
+from .found_errors import box_column, named
 from .frames import aligned, html_frame, markdown_frame
 from .show import show_frame, write_text
 from .summary import plain
@@ -35,6 +35,7 @@ def listed(found: FoundLabelErrors) -> pl.DataFrame:
     theirs = [f"annotation_{name}" for name in CORNER_NAMES]
     boxed = found.rows.with_columns(box_column(""), box_column("annotation_"))
     boxed = boxed.drop(*CORNER_NAMES, *theirs, *_QUIET)
+    boxed = named(boxed, ("label_value", "suggested"), found.names)
     return boxed.drop("label_key") if boxed["label_key"].n_unique() <= 1 else boxed
 
 

@@ -93,7 +93,7 @@ def test_one_score_a_datum():
 )
 def test_without_probabilities_of_all_labels(table):
     if "actual" in table.columns:
-        with pytest.raises(ee.ResultError, match="keeps no label errors"):
+        with pytest.raises(ee.ResultError, match="these predictions have none"):
             ee.find_label_errors(table)
     else:
         truth = table.drop("score")
@@ -125,6 +125,12 @@ PLAIN = [(d, "a", 10.0, 10.0, 50.0, 50.0, 0.8) for d in range(4)]
         ),
         ([(9, "a", 0, 0, 40, 40)], [(9, "a", 0, 0, 40, 10, 0.8)], "location", 0.6),
         ([], [(9, "b", 0, 0, 40, 40, 0.7)], "missing", 0.7),
+        (  # beside one that another prediction has found: an IoU of 1 / 4
+            [(9, "a", 0, 0, 40, 40)],
+            [(9, "a", 0, 0, 40, 40, 0.9), (9, "b", 24, 0, 64, 40, 0.8)],
+            "missing",
+            0.6,
+        ),
         ([(9, "a", 0, 0, 40, 40)], [], "unfound", 0.3),
         (
             [(9, "a", 0, 0, 40, 40), (9, "a", 0, 0, 40, 38)],
@@ -150,12 +156,50 @@ def test_reasons(truth, found, reason, suspicion):
     told = rows.filter(reason=reason).row(0, named=True)
     if reason == "missing":
         assert (told["label_value"], told["suggested"], told["annotation_id"]) == (None, "b", None)
-        assert told["prediction_row"] == 4
+        assert told["prediction_row"] == len(predicted) - 1
+        assert told["iou"] == (pytest.approx(0.25) if truth else None)
     else:
         assert told["annotation_id"] == len(truths) - 1
         assert told["annotation_ymax"] == truth[-1][5]
     if reason == "duplicate":
         assert told["ymax"] == 40.0  # of the one that it repeats
+
+
+def test_missing_beside_what_nothing_found():
+    """Where the neighbour is not found either, it lies wrong: one error, not two."""
+    truths = boxes([*PLAIN, (9, "a", 0, 0, 40, 40, 1.0)]).drop("score")
+    rows = ee.find_label_errors(boxes([*PLAIN, (9, "a", 24, 0, 64, 40, 0.8)]), truths).rows
+    assert rows["reason"].to_list() == ["location"]
+
+
+def test_scores_that_are_no_probabilities():
+    percent = pl.read_parquet(BOXES[0]).with_columns(pl.col("score") * 100)
+    truths = pl.read_parquet(BOXES[1])
+    with pytest.raises(ee.InputError, match=r"outside \[0, 1\].*Label errors need probabilities"):
+        ee.find_label_errors(percent, truths)
+    told = ee.diagnose(percent, truths)["finding"].to_list()
+    assert told
+    assert not any("ground truths that may be wrong" in one for one in told)
+
+
+def test_names_of_classes():
+    predicted = boxes([*PLAIN, (9, "b", 0, 0, 40, 40, 0.7)])
+    truths = boxes(PLAIN).drop("score")
+    codes = {"label_value": pl.Series(["a", "b"]), "label_name": pl.Series(["car", "bus"])}
+    found = ee.find_label_errors(predicted, truths, labels=pl.DataFrame(codes))
+    assert "b bus" in repr(found)
+    assert found.rows["suggested"].to_list() == ["b"]
+
+
+def test_options_of_no_use():
+    tables = BOXES
+    with pytest.raises(ee.OptionError, match="'mising' is not a known reason"):
+        ee.find_label_errors(*tables, reasons=["mising"])
+    assert set(ee.find_label_errors(*tables, reasons="missing").rows["reason"]) == {"missing"}
+    with pytest.raises(ee.OptionError, match="of detection are found in one way"):
+        ee.find_label_errors(*tables, filter_by="both")
+    with pytest.raises(ee.OptionError, match="rank_by"):
+        ee.find_label_errors(*tables, rank_by="self_confidence")
 
 
 def test_right_labels_are_not_told():
@@ -167,8 +211,9 @@ def test_right_labels_are_not_told():
     assert not len(ee.find_label_errors(boxes(PLAIN), crowd))
 
 
-def test_masks_and_parts():
+def test_masks_and_parts(tmp_path, monkeypatch):
     """Of shapes it is the shapes that are alike; one run in parts tells what one in memory does."""
+    in_buckets(monkeypatch)
     square = lambda x: [[[x, 0.0, x + 9.0, 0.0, x + 9.0, 9.0, x, 9.0]]]  # noqa: E731
     half = [[[0.0, 0.0, 9.0, 0.0, 0.0, 9.0]]]
     truth = pl.DataFrame(
@@ -185,7 +230,8 @@ def test_masks_and_parts():
     rows = ee.find_label_errors(found, truth).rows
     assert rows.filter(reason="duplicate")["annotation_id"].to_list() == [1]
     assert rows.filter(reason="other label")["suggested"].to_list() == ["b"]
-    assert rows.equals(ee.find_label_errors(found, truth, memory_limit="1GiB").rows)
+    case = Case((found.reverse(), truth.reverse()), {"metrics": ["LabelErrors"]})
+    assert same_as_in_memory(case, "detection", tmp_path).label_errors.height == rows.height
 
 
 def test_saved_runs(tmp_path):
@@ -201,7 +247,7 @@ def test_saved_runs(tmp_path):
 def test_command():
     done = CliRunner().invoke(cli, ["label-errors", *BOXES, "--reason", "missing", "--top", "2"])
     assert done.exit_code == 0
-    assert "13 labels may be wrong, the 2 most suspicious" in done.output
+    assert "17 labels may be wrong, the 2 most suspicious" in done.output
     rows = CliRunner().invoke(cli, ["label-errors", *BOXES, "--format", "json"])
     assert '"reason":"other label"' in rows.output.replace(": ", ":")
     text = repr(ee.find_label_errors(*BOXES, reasons=["tiny"]))

@@ -16,12 +16,12 @@ from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
 from ...tally.precision import comparable
 from ...tally.units import Facts, Scored, Units
+from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
 from ..workers import Workers
 from .apart import notes_of
 from .deciding import best_above, decision_of, tell
 from .encode import Batch, Rows, encode_batch
-from .probabilities import check_probabilities
 from .relabelled import without_repeats
 from .settings import Settings
 from .weightless import notes_of_blocks, weightless_notes
@@ -79,7 +79,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """
     begun = time.perf_counter()
     if "probabilities" in needs:
-        check_probabilities(frames)
+        check_probabilities(frames, "Log loss, Brier score and calibration need")
     batch = encode_batch(
         frames, positive_label=settings.positive_label, multilabel=settings.multilabel
     )

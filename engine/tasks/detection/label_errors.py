@@ -2,8 +2,9 @@
 
 What a sure prediction contradicts is suspicious, the more the surer it is: ``other label`` where it
 lies on a ground truth of another label that none of its own has found as surely, ``location`` where
-it lies beside one that nothing hits, ``missing`` where it lies on nothing. ``unfound`` ground
-truths have nothing near them. ``duplicate`` and ``tiny`` ones are told by the ground truths alone.
+it lies beside one that nothing hits, ``missing`` where it lies on nothing, or beside one that
+another prediction has found. ``unfound`` ground truths have nothing near them. ``duplicate`` and
+``tiny`` ones are told by the ground truths alone.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def find_label_errors(
     hit, ignored = (ranked.hit[word] & one) != 0, (ranked.ignored[word] & one) != 0
     regular = regular_ground_truths(matched)
     told = [
-        *_contradicted(ranked.score.clip(0, 1), pairs, hit, hit | ignored, regular, at),
+        *_contradicted(ranked.score, pairs, hit, hit | ignored, regular, at),
         _repeated(batch, matched, regular, threads),
         _tiny(matched, regular, len(batch.datums)),
     ]
@@ -138,14 +139,21 @@ def _contradicted(
     beside = np.flatnonzero(~on & same & free & ~struck[g])
     off = score[p] * (1 - iou)
     beside = _first(beside, g, off)
-    near, touched = np.zeros(n, np.bool_), np.zeros(score.size, np.bool_)
-    near[g], touched[p] = True, True
-    alone = np.flatnonzero(~touched & ~settled)
+    near = np.zeros(n, np.bool_)
+    near[g] = True
+    # Not told otherwise, on no ground truth, and the nearest, if any, is another prediction's.
+    nearest = _first(np.arange(p.size), p, iou)
+    alone, most = ~settled, np.zeros(score.size)
+    alone[p[nearest[on[nearest] | ~struck[g[nearest]]]]] = False
+    alone[p[beside]] = False
+    most[p[nearest]] = iou[nearest]
+    alone = np.flatnonzero(alone)
+    overlap_of = np.where(most[alone] > 0, most[alone], np.nan)
     unfound = np.flatnonzero(regular & ~near)
     return [
         _told(OTHER_LABEL, sure, g[other], p[other], iou[other], given[g[other]]),
         _told(LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]),
-        _told(MISSING, score[alone], None, alone),
+        _told(MISSING, score[alone] * (1 - most[alone]), None, alone, iou=overlap_of),
         _told(UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
     ]
 

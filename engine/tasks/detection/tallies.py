@@ -20,6 +20,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
 from ..label_limits import limits_of, notes_of
+from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
 from ..workers import Workers
 from .detailed import detailed_examples
@@ -182,7 +183,12 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         settings: the run's options with every default filled in.
         needs: what the metrics need.
         threads: where the work runs.
+
+    Raises:
+        InputError: scores outside [0, 1] where label errors are asked for.
     """
+    if "label errors" in needs:
+        check_probabilities(frames, "Label errors need")
     clock = [time.perf_counter()]
     seconds: dict[str, float] = {}
 

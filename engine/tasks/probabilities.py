@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ...ingest.frames import Frames
-from ...ingest.problems import PartRefused
-from ...ingest.wide import PREFIX
-from ...schemas.contract import PREDICTIONS, ROW, TABLE
-from ...schemas.wording import option
+from ..ingest.frames import Frames
+from ..ingest.problems import PartRefused
+from ..ingest.wide import PREFIX
+from ..schemas.contract import PREDICTIONS, ROW, TABLE
+from ..schemas.wording import option
 
 _SHOWN = 3
 _STEP = (1000, 0)  # after whatever is wrong with slices
@@ -25,6 +25,7 @@ class NotProbabilities(PartRefused):
         count: how many scores.
         found: row, place of the column and score of the first of them, in order.
         counted: which rows are counted.
+        needing: the metrics that need probabilities, and "need".
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class NotProbabilities(PartRefused):
         count: int,
         found: Sequence[tuple[int, int, float]],
         counted: str,
+        needing: str,
     ) -> None:
         self.role, self.titles, self.counted = role, dict(titles), counted
+        self.needing = needing
         self.found = sorted(found)[:_SHOWN]
         named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.found]
         columns = ", ".join(repr(titles[place]) for place in sorted(titles))
@@ -45,8 +48,8 @@ class NotProbabilities(PartRefused):
             self.found[0],
             f"{role}: column{'s' if len(titles) > 1 else ''} {columns}: ",
             ("value", "values"),
-            f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. Log loss, Brier"
-            " score and calibration need probabilities: turn logits into probabilities, or leave"
+            f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. {needing}"
+            " probabilities: turn logits or percentages into probabilities, or leave"
             " these metrics out.",
         )
 
@@ -55,14 +58,15 @@ class NotProbabilities(PartRefused):
         titles = {place: title for part in parts for place, title in part.titles.items()}
         found = [one for part in parts for one in part.found]
         count = sum(part.count for part in parts)
-        return NotProbabilities(self.role, titles, count, found, self.counted)
+        return NotProbabilities(self.role, titles, count, found, self.counted, self.needing)
 
 
-def check_probabilities(frames: Frames) -> None:
+def check_probabilities(frames: Frames, needing: str) -> None:
     """Refuse scores outside [0, 1].
 
     Args:
         frames: checked tables, not encoded yet; scores in a column, or in one for each label.
+        needing: the metrics that need probabilities, and "need", for messages.
 
     Raises:
         NotProbabilities: naming the columns, how many values, and the first of them by row and
@@ -94,7 +98,7 @@ def check_probabilities(frames: Frames) -> None:
         if not 0 <= row[name] <= 1
     ]
     counted = f"rows that {option('where')} keeps" if frames.kept else "rows"
-    raise NotProbabilities(role, titles, n, found, counted)
+    raise NotProbabilities(role, titles, n, found, counted, needing)
 
 
 def _beyond(scores: pl.Series) -> bool:
