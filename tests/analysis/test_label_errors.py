@@ -230,7 +230,8 @@ def test_masks_and_parts(tmp_path, monkeypatch):
     rows = ee.find_label_errors(found, truth).rows
     assert rows.filter(reason="duplicate")["annotation_id"].to_list() == [1]
     assert rows.filter(reason="other label")["suggested"].to_list() == ["b"]
-    case = Case((found.reverse(), truth.reverse()), {"metrics": ["LabelErrors"]})
+    asked = {"metrics": ["LabelErrors"], "convert_to": "polygon"}
+    case = Case((found.reverse(), truth.reverse()), asked)
     assert same_as_in_memory(case, "detection", tmp_path).label_errors.height == rows.height
 
 
