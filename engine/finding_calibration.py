@@ -21,8 +21,8 @@ from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import option
 from .statistics.calibration_search import FITS, Calibrated, calibrate
-from .statistics.curve_draws import NO_DRAWS
-from .tally.datums import Labels, keys_as_labels
+from .statistics.curve_draws import notes_on
+from .tally.datums import Labels, keys_as_labels, named_rows
 
 if TYPE_CHECKING:
     from .schemas.named import Named
@@ -130,32 +130,26 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibratio
         iou_threshold=getattr(plan.settings, "pr_curve_iou_threshold", None),
         n_bins=n_bins,
         n=len(tallies.datums),
-        notes=_notes(tallies, asked),
+        notes=_notes(tallies, asked, cut=levels[0].cut),
     )
 
 
-def _notes(tallies: Any, asked: Wanted) -> list[str]:
+def _notes(tallies: Any, asked: Wanted, *, cut: bool) -> list[str]:
     said = [
         "held-out errors are of fits made on one half of the datums and looked at on the other,"
         f" both ways, halves by a hash of datum ids and {option('seed', asked.seed)}. No fit is"
         " applied to the run."
     ]
-    if tallies.datums.keys is None:
-        said.append(NO_DRAWS)
-    return said
+    return said + notes_on(tallies, cut=cut)
 
 
 def _named(
     labels: Labels, average: str | None, dtype: pl.DataType, at: Array
 ) -> dict[str, pl.Series]:
     """What a row is of: segments, by their number."""
-    value = labels.frame["label_value"]
-    if average is not None:
-        value = pl.Series("label_value", [None] * len(value), dtype=dtype)
+    frame = named_rows(labels, average, dtype)[at]
     return {
-        "label_key": labels.frame["label_key"].gather(at),
-        "label_value": value.gather(at),
-        "average": pl.Series([average] * at.size, dtype=pl.String),
+        **frame.to_dict(),
     }
 
 

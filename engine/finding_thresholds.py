@@ -11,19 +11,20 @@ import polars as pl
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
 from .held_runs import intervals_of, tallied_through
+from .ingest.problems import listing
 from .ingest.values import sides_by_name
 from .metrics.aims import Aims, aims_of
 from .metrics.thresholds import RULES, Reached, Rule
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.errors import OptionError
-from .schemas.intervals import FEW_CLUSTERS, Wanted
+from .schemas.intervals import Wanted
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.wording import option
-from .statistics.curve_draws import NO_DRAWS
+from .statistics.curve_draws import notes_on
 from .statistics.threshold_search import RATES, Found, Searched, search
-from .tally.datums import Labels, keys_as_labels
+from .tally.datums import Labels, keys_as_labels, named_rows
 
 if TYPE_CHECKING:
     from .schemas.named import Named
@@ -154,20 +155,36 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
         level=asked.level,
         iou_threshold=getattr(plan.settings, "pr_curve_iou_threshold", None),
         n=len(tallies.datums),
-        notes=_notes(tallies, asked, frame),
+        notes=_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
     )
 
 
-def _notes(tallies: Any, asked: Wanted, frame: pl.DataFrame) -> list[str]:
+def _place(row: dict[str, Any], *, several: bool) -> str:
+    """What a row is of, the rule named among several."""
+    label = str(row["label_name"] or row["label_value"])
+    label = label if row["average"] is None else "all labels"
+    return f"{row['metric']} of {label}" if several else label
+
+
+def _notes(
+    tallies: Any, asked: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
+) -> list[str]:
     said = [
         "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
         f" other, both ways, halves by a hash of datum ids and {option('seed', asked.seed)}; fewer"
         " datums choose worse, so they err on the low side."
     ]
-    if tallies.datums.keys is None:
-        said.append(NO_DRAWS)
-    elif (clusters := np.unique(tallies.datums.keys).size) < FEW_CLUSTERS:
-        said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+    said += notes_on(tallies, cut=level.cut)
+    if level.exclusive and frame["average"].count():
+        said.append(
+            "labels exclude each other here, and counts are of each label against the rest: of"
+            f" labels that reach their threshold {option('thresholds')} predicts the best alone, so"
+            " that a run which is held to them counts otherwise."
+        )
+    without = frame.filter(pl.col("threshold").is_null())
+    for reason, rows in without.group_by("reason", maintain_order=True):
+        named = [_place(row, several=several) for row in rows.iter_rows(named=True)]
+        said.append(f"no threshold for {listing(named)}: {reason[0]}.")
     broken = frame.filter(~pl.col("kept"))
     if broken.height:
         said.append(
@@ -219,17 +236,12 @@ def _rows(
         why[missing[rule.lacking]] = lacks[rule.lacking]
     why[one.unscored] = "no scored row"
     why[~np.isnan(one.threshold)] = None
-    named = labels.frame.select("label_key", "label_value")
-    if average is not None:
-        named = named.with_columns(pl.lit(None, dtype).alias("label_value"))
     aimed = parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)})
     frame = pl.DataFrame(
         {
             "metric": pl.Series([rule.metric] * none.size, dtype=pl.String),
             "parameters": pl.Series([aimed] * none.size, dtype=pl.String),
-            "label_key": named["label_key"],
-            "label_value": named["label_value"],
-            "average": pl.Series([average] * none.size, dtype=pl.String),
+            **named_rows(labels, average, dtype).to_dict(),
             **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
             "kept": pl.Series(kept, dtype=pl.Boolean),
             "reason": pl.Series(why.tolist(), dtype=pl.String),

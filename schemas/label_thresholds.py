@@ -6,14 +6,30 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import OptionError
 from .wording import option
 
-LabelThresholds = tuple[tuple[str | None, str | None, float], ...]
-"""Label key (None for any), label value as text (None for all without a row of their own), score
-from which a prediction counts."""
+
+class LabelThreshold(NamedTuple):
+    """The score from which predictions of a label count.
+
+    Attributes:
+        key: label key, None for any.
+        value: label value as text, None for all labels without a row of their own.
+        number: the score.
+        name: the label's name where it was chosen, None where it has none: labels that have names
+            in both places are told apart by them, as numbers of classes differ between formats.
+    """
+
+    key: str | None
+    value: str | None
+    number: float
+    name: str | None = None
+
+
+LabelThresholds = tuple[LabelThreshold, ...]
 
 _NAME = "thresholds"
 _WAYS = (
@@ -27,7 +43,8 @@ def read_thresholds(given: Any) -> LabelThresholds:
 
     Args:
         given: a path of JSON, CSV or Parquet; a mapping of labels, or (key, value) pairs, to
-            numbers; a table, records or triples of label_key, label_value and threshold.
+            numbers; a table, records or triples of label_key, label_value and threshold, and
+            label_name beside them where labels have names.
 
     Raises:
         OptionError: another form, a label without a number, one label twice.
@@ -35,7 +52,7 @@ def read_thresholds(given: Any) -> LabelThresholds:
     if isinstance(given, (str, PathLike)):
         given = _file(fspath(given))
     if isinstance(given, Mapping):
-        rows = [(*_label(label), number) for label, number in given.items()]
+        rows = [(*_label(label), number, None) for label, number in given.items()]
     elif isinstance(given, Sequence):
         rows = [_row(one) for one in given]
     else:
@@ -45,15 +62,16 @@ def read_thresholds(given: Any) -> LabelThresholds:
             rows = [_row(one) for one in pl.DataFrame(given).to_dicts()]
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             raise _refused(f"{given!r} is no table") from None
-    found: dict[tuple[str | None, str | None], float] = {}
-    for key, value, number in rows:
+    found: dict[tuple[str | None, str | None], LabelThreshold] = {}
+    for key, value, number, name in rows:
         real = isinstance(number, (int, float)) and not isinstance(number, bool)
         if not real or not math.isfinite(number):
             raise _refused(f"{number!r} of label {value!r} is no finite number")
         place = None if key is None else str(key), None if value is None else label_text(value)
-        if found.setdefault(place, float(number)) != number:
-            raise _refused(f"label {value!r} has two thresholds, {found[place]} and {number}")
-    return tuple((key, value, number) for (key, value), number in found.items())
+        row = LabelThreshold(*place, float(number), None if name is None else str(name))
+        if (other := found.setdefault(place, row)).number != number:
+            raise _refused(f"label {value!r} has two thresholds, {other.number} and {number}")
+    return tuple(found.values())
 
 
 def label_text(value: Any) -> str:
@@ -69,14 +87,14 @@ def _label(label: Any) -> tuple[Any, Any]:
     return (label[0], label[1]) if isinstance(label, tuple) and len(label) == 2 else (None, label)
 
 
-def _row(one: Any) -> tuple[Any, Any, Any]:
+def _row(one: Any) -> tuple[Any, Any, Any, Any]:
     if isinstance(one, Mapping):
         missing = [name for name in ("label_value", "threshold") if name not in one]
         if missing:
             raise _refused(f"column {missing[0]!r} is missing among {', '.join(map(str, one))}")
-        return one.get("label_key"), one["label_value"], one["threshold"]
-    if isinstance(one, Sequence) and not isinstance(one, str) and len(one) == 3:
-        return one[0], one[1], one[2]
+        return one.get("label_key"), one["label_value"], one["threshold"], one.get("label_name")
+    if isinstance(one, Sequence) and not isinstance(one, str) and len(one) in (3, 4):
+        return one[0], one[1], one[2], one[3] if len(one) == 4 else None
     raise _refused(f"{one!r} is no label with a threshold")
 
 

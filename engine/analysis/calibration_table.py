@@ -13,10 +13,10 @@ class FoundCalibration:
     """Calibration of a run by label, and of all labels of a key (``average`` micro).
 
     Attributes:
-        frame: a row a label: ``label_key, label_value, average``, ``n`` (scored rows), ``right``
-            (the share that is right), ``score`` (the mean), ``ece`` with ``lower, upper``, ``mce``,
-            ``temperature`` (null where no finite one is best), ``ece_temperature, ece_isotonic``
-            (on the datums that were fitted) and ``held_out_ece_temperature,
+        frame: a row a label: ``label_key, label_value, label_name, average``, ``n`` (scored rows),
+            ``right`` (the share that is right), ``score`` (the mean), ``ece`` with ``lower,
+            upper``, ``mce``, ``temperature`` (null where no finite one is best), ``ece_temperature,
+            ece_isotonic`` (on the datums that were fitted) and ``held_out_ece_temperature,
             held_out_ece_isotonic`` (on those that were not).
         reliability: a row a label and bin that is not empty: ``low`` (in the bin), ``high`` (in
             the next), ``n``, ``score`` (the mean), ``right`` (the share).

@@ -12,7 +12,7 @@ from ..atomic import whole_file
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import in_python, option
 
-FILE_COLUMNS = ("label_key", "label_value", "threshold")
+FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
 
 
 class FoundThresholds:
@@ -21,13 +21,13 @@ class FoundThresholds:
     Attributes:
         frame: a row a rule and label, and one for all labels of a key (``average`` micro):
             ``metric`` (the rule), ``parameters`` (what it is held to, JSON), ``label_key,
-            label_value, average``, ``threshold`` with ``lower, upper`` (of thresholds chosen anew
-            in draws of the datums), ``tp, fp, fn, tn`` (at or above the threshold; tn null where
-            nothing is negative), ``precision, recall, fpr, f`` with ``_lower`` and ``_upper`` (at
-            this threshold), ``cost``, the same as ``held_out_...`` (chosen on one half of the
-            datums, counted on the other, both ways), ``flattery`` (by how much what the rule
-            serves looks better here than held out), ``kept`` (whether what it is held to is kept
-            there), ``reason`` (why there is no threshold).
+            label_value, label_name, average``, ``threshold`` with ``lower, upper`` (of thresholds
+            chosen anew in draws of the datums), ``tp, fp, fn, tn`` (at or above the threshold; tn
+            null where nothing is negative), ``precision, recall, fpr, f`` with ``_lower`` and
+            ``_upper`` (at this threshold), ``cost``, the same as ``held_out_...`` (chosen on one
+            half of the datums, counted on the other, both ways), ``flattery`` (by how much what the
+            rule serves looks better here than held out), ``kept`` (whether what it is held to is
+            kept there), ``reason`` (why there is no threshold).
         metrics: the rules, in order.
         beta: weight of recall in ``f``.
         level: confidence of the intervals, in (0, 1).
@@ -67,8 +67,8 @@ class FoundThresholds:
             metric: the rule; may be left out where there is one.
 
         Returns:
-            label_key, label_value, threshold; the row of a key without label_value, where there is
-            one, is of its labels that have no row.
+            label_key, label_value, label_name (where labels have names), threshold; the row of a
+            key without label_value, where there is one, is of its labels that have no row.
 
         Raises:
             OptionError: several rules and none named, or one that was not asked for.
@@ -81,9 +81,11 @@ class FoundThresholds:
         named = metric or self.metrics[0]
         if named not in self.metrics:
             raise OptionError(unknown("metric", named, self.metrics))
-        return self.frame.filter(
+        table = self.frame.filter(
             (pl.col("metric") == named) & pl.col("threshold").is_not_null()
         ).select(FILE_COLUMNS)
+        unnamed = table["label_name"].null_count() == table.height
+        return table.drop("label_name") if unnamed else table
 
     def save(self, path: str | Path, metric: str | None = None) -> int:
         """Write the thresholds of one rule to a file, JSON, CSV or Parquet by its name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -146,6 +146,41 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
 
     with shown() as tell:
         yield tell
+
+
+def show_found(
+    found: Any,
+    form: str,
+    show: Callable[..., None],
+    *,
+    noted: Collection[str],
+    said: Sequence[str] | None = None,
+    **how: Any,
+) -> None:
+    """Print what was found, its notes on standard error where a form has no place for them.
+
+    Args:
+        found: what was found.
+        form: how to print it.
+        show: prints it: takes it, the form, a stream and notes.
+        noted: forms that show notes.
+        said: notes, all of what was found unless given.
+        **how: further arguments of ``show``.
+    """
+    from ..schemas.wording import in_shell
+
+    told = found.said if said is None else said
+    show(found, form, sys.stdout, [in_shell(note) for note in told], **how)
+    if form not in noted:
+        tell_said(told)
+
+
+def tell_said(said: Sequence[str]) -> None:
+    """Notes on standard error, options marked as in :mod:`..schemas.wording`."""
+    from ..schemas.wording import in_shell
+
+    for note in said:
+        click.echo(f"note: {in_shell(note)}", err=True)
 
 
 def tell_notes(card: Any) -> None:

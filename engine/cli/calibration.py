@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, tell_said, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -52,13 +51,9 @@ def calibration(
         found = find_calibration(run, ground_truths, progress=progress, **given)
     from ..report.found_calibration import show
     from ..report.show import show_frame
-    from ..schemas.wording import in_shell
 
-    notes = [in_shell(note) for note in found.said]
     if bins or fit:
         show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
+        tell_said(found.said)
     else:
-        show(found, form, sys.stdout, notes)
-    if form not in ("table", "markdown") or bins or fit:
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+        show_found(found, form, show, noted=("table", "markdown"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, tell_said, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -73,12 +72,10 @@ def errors(
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
         raise click.UsageError(in_shell(f"{asked}: {found.rowless}; leave {asked} out."))
-    notes = [in_shell(note) for note in (*found.said, *(found.said_of_rows if rows else ()))]
+    said = (*found.said, *(found.said_of_rows if rows else ()))
     if to is not None and out is not None and found.rows is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")
+        tell_said(said)
     else:
-        show(found, form, sys.stdout, notes, rows=rows)
-    if form != "table" or to is not None:
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+        show_found(found, form, show, noted=("table",), said=said, rows=rows)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from ..schemas.label_errors import QUALITIES, WAYS
-from .base import WithOptions, arguments, progress_line, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, with_tables
 
 
 @click.command("label-errors", cls=WithOptions)
@@ -60,10 +59,5 @@ def label_errors(
             rank_by=rank_by, progress=progress, **given,
         )  # fmt: skip
     from ..report.found_label_errors import show
-    from ..schemas.wording import in_shell
 
-    notes = [in_shell(note) for note in found.said]
-    show(found, form, sys.stdout, notes)
-    if form not in ("table", "markdown"):
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+    show_found(found, form, show, noted=("table",))

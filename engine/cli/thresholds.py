@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -52,12 +51,7 @@ def thresholds(
 
         found = find_thresholds(run, ground_truths, progress=progress, **given)
     from ..report.found_thresholds import show
-    from ..schemas.wording import in_shell
 
-    notes = [in_shell(note) for note in found.said]
-    show(found, form, sys.stdout, notes)
-    if form not in ("table", "markdown"):
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+    show_found(found, form, show, noted=("table", "markdown"))
     if output is not None:
         click.echo(f"{output}: {found.save(output)} thresholds", err=True)

@@ -32,12 +32,17 @@ class Curve(msgspec.Struct, frozen=True):
         negatives: float64 [s], datums that lack the label; None where nothing is negative, as
             boxes that nobody drew cannot be counted.
         shown: tells which segments make rows, bool [s].
+        exclusive: whether one label of a key is predicted of each datum, so that a threshold of one
+            label decides about the others, too.
+        cut: whether what lies below thresholds of the run was left out.
     """
 
     blocks: Callable[[], Iterable[Points]]
     positives: Array
     negatives: Array | None
     shown: Callable[[], Array]
+    exclusive: bool = False
+    cut: bool = False
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -117,7 +122,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _f(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return at.f
+    return np.where(at.tp + at.fn > 0, at.f, np.nan)
 
 
 def _precise(threshold: Array, at: Reached, aims: Aims) -> Array:
@@ -154,6 +159,7 @@ RULES: tuple[Rule, ...] = (
         definition="The score threshold with the largest F-beta, and what it reaches.",
         merit=_f,
         serves="f",
+        lacking="positives",
     ),
     Rule(
         metric="ThresholdAtPrecision",
@@ -162,6 +168,7 @@ RULES: tuple[Rule, ...] = (
         params=("target_precision",),
         serves="recall",
         holds=("precision", "target_precision", True),
+        lacking="positives",
     ),
     Rule(
         metric="ThresholdAtRecall",

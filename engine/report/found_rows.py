@@ -22,7 +22,9 @@ def interval(low: float | None, high: float | None) -> str:
 
 def label_of(row: dict[str, Any]) -> str:
     """The label of a row, or that it is of all of a key."""
-    return plain("(all)" if row["average"] is not None else str(row["label_value"]))
+    value, name = str(row["label_value"]), row.get("label_name")
+    named = value if name in (None, value) else f"{value} {name}"
+    return plain("(all)" if row["average"] is not None else named)
 
 
 def text_of(heading: str, header: Sequence[str], rows: Rows, notes: Sequence[str]) -> str:

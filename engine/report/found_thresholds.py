@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..analysis.threshold_table import FoundThresholds
 
 
+_KEPT = {True: "yes", False: "no", None: UNDEFINED}
+
+
 def heading(found: FoundThresholds) -> str:
     """What was looked at, in a sentence."""
     at = "" if found.iou_threshold is None else f" at IoU {found.iou_threshold:g}"
@@ -27,7 +30,8 @@ def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
     header = ["label", "threshold", f"{100 * found.level:g} % interval", "tp", "fp", "fn",
               "precision", "recall", f, "held out: precision", "recall", f]  # fmt: skip
     several = len(found.metrics) > 1
-    header = ["rule", *header] if several else header
+    held = found.frame["kept"].count() > 0
+    header = [*(["rule"] if several else []), *header, *(["kept"] if held else [])]
     names = ("tp", "fp", "fn")
     rates = ("precision", "recall", "f", "held_out_precision", "held_out_recall", "held_out_f")
     rows = [
@@ -38,6 +42,7 @@ def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
             interval(row["lower"], row["upper"]),
             *(UNDEFINED if row[name] is None else f"{row[name]:,g}" for name in names),
             *(UNDEFINED if row[name] is None else number(row[name]) for name in rates),
+            *([_KEPT[row["kept"]]] if held else []),
         ]
         for row in found.frame.iter_rows(named=True)
     ]

@@ -38,6 +38,7 @@ class Calibrated(msgspec.Struct, frozen=True):
 
     Attributes:
         shown: bool, what makes rows.
+        cut: see :class:`..metrics.thresholds.Curve`.
         bins: of the scores as they are.
         ends: low and high ends of the interval of ECE, [2, s]; NaN without draws.
         temperature: fitted to all datums.
@@ -47,6 +48,7 @@ class Calibrated(msgspec.Struct, frozen=True):
     """
 
     shown: Array
+    cut: bool
     bins: Bins
     ends: Array
     temperature: Array
@@ -90,6 +92,7 @@ def calibrate(
         made.append(
             Calibrated(
                 curve.shown(),
+                curve.cut,
                 bins,
                 ends,
                 np.array([one[0] for one in fits], np.float64),

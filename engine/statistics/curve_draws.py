@@ -11,16 +11,36 @@ import numpy as np
 from ..executors import Threads
 from ..metrics.thresholds import Curve
 from ..plan.planner import Plan
-from ..schemas.intervals import LEAST_DRAWS, Wanted
+from ..schemas.intervals import FEW_CLUSTERS, LEAST_DRAWS, Wanted
+from ..schemas.wording import option
 from ..tally.draws import Draws
 from .intervals import METHODS, Sample
 
 Array = np.ndarray[Any, Any]
 
-NO_DRAWS = (
-    "no intervals: scores of a run in bounded memory lie in files, in one order for all draws."
-)
-"""What there is to say of a run whose datums have no keys."""
+
+def notes_on(tallies: Any, *, cut: bool) -> list[str]:
+    """What there is to say of all that is read off curves.
+
+    Args:
+        tallies: the task's.
+        cut: see :class:`..metrics.thresholds.Curve`.
+    """
+    said = []
+    if cut:
+        said.append(
+            f"the run was scored with {option('thresholds')}: predictions below are left out, and"
+            " nothing lower was looked at."
+        )
+    if (keys := tallies.datums.keys) is None:
+        said.append(
+            "no intervals: scores of a run in bounded memory lie in files, in one order for all"
+            " draws."
+        )
+    elif (clusters := np.unique(keys).size) < FEW_CLUSTERS:
+        said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+    return said
+
 
 _BLOCK = 16  # draws whose weights are made together
 

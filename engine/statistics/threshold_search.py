@@ -51,11 +51,15 @@ class Searched(msgspec.Struct, frozen=True):
     Attributes:
         shown: bool [s], what makes rows.
         positives: float64 [s].
+        exclusive: see :class:`..metrics.thresholds.Curve`.
+        cut: likewise.
         found: of every rule.
     """
 
     shown: Array
     positives: Array
+    exclusive: bool
+    cut: bool
     found: list[Found]
 
 
@@ -101,7 +105,7 @@ def search(
                     for i, (name, point) in enumerate(points.items())
                 }
             found.append(Found(one.threshold, one.unscored, here, held[level][r], ends))
-        made.append(Searched(curve.shown(), curve.positives, found))
+        made.append(Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, found))
     return made[0], made[1]
 
 

@@ -187,6 +187,25 @@ class Labels(msgspec.Struct, frozen=True):
         )
 
 
+def named_rows(labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
+    """What rows of found numbers are of: label_key, label_value, label_name and average.
+
+    Args:
+        labels: of the rows; those of :func:`keys_as_labels` where all labels of a key are one.
+        average: how they are, None where each is by itself; such rows have no value and no name.
+        dtype: of label values.
+    """
+    none = pl.lit(None, pl.String).alias("label_name")
+    value, name = pl.col("label_value"), none
+    if average is not None:
+        value = pl.lit(None, dtype).alias("label_value")
+    elif "label_name" in labels.frame.columns:
+        name = pl.col("label_name")
+    return labels.frame.select(
+        "label_key", value, name, pl.lit(average, pl.String).alias("average")
+    )
+
+
 def keys_as_labels(labels: Labels) -> Labels:
     """Label keys as labels."""
     names = pl.DataFrame(

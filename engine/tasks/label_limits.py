@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..ingest.problems import Note, listing
-from ..schemas.label_thresholds import LabelThresholds, label_text
+from ..schemas.label_thresholds import LabelThreshold, LabelThresholds, label_text
 from ..tally.datums import Labels
 from ..tally.precision import comparable
 
@@ -17,7 +19,8 @@ Array = np.ndarray[Any, Any]
 def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise: float) -> Array:
     """The score from which predictions of each label count, float64 [labels].
 
-    A label's own row goes before that of its key, and a row of its key before one of any.
+    A label's own row goes before that of its key, and a row of its key before one of any. Of labels
+    that have names here and there the name decides, whatever their values.
 
     Args:
         given: thresholds.
@@ -25,45 +28,85 @@ def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise
         single: whether scores came in single precision, to which thresholds are rounded then.
         otherwise: of labels without a threshold.
     """
-    own = {(key, value): number for key, value, number in given}
+    rows = _Rows(given)
     made = []
-    for key, *names in _named(labels):
-        places = [(k, name) for name in (*names, None) for k in (key, None)]
-        number = next((own[place] for place in places if place in own), otherwise)
-        made.append(comparable(number, single=single))
+    for label in _named(labels):
+        row = next(rows.of(*label), None)
+        made.append(comparable(otherwise if row is None else row.number, single=single))
     return np.array(made, np.float64)
 
 
+class _Rows:
+    """Thresholds by what labels are met by."""
+
+    def __init__(self, given: LabelThresholds) -> None:
+        self.by_value = {(row.key, row.value): row for row in given}
+        often = Counter((row.key, row.name) for row in given)
+        self.by_name = {
+            (row.key, row.name): row
+            for row in given
+            if row.name is not None and often[row.key, row.name] == 1
+        }
+
+    def of(self, key: str, value: str, name: str | None) -> Iterator[LabelThreshold]:
+        """The rows that a label meets, the nearest first."""
+        for k in (key, None):
+            if (row := self.by_name.get((k, name or value))) is not None:
+                yield row
+        for text in dict.fromkeys((value, name or value, None)):
+            for k in (key, None):
+                row = self.by_value.get((k, text))
+                if row is not None and (text is None or _may_be(row, name)):
+                    yield row
+
+
+def _may_be(row: LabelThreshold, name: str | None) -> bool:
+    """Whether names do not tell a row and a label apart."""
+    return row.name is None or name is None or row.name == name
+
+
 def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None) -> list[Note]:
-    """What there is to tell of thresholds: labels that no table has, labels without one.
+    """What there is to tell of thresholds: labels that no table has, labels without one, labels
+    that were met by name, or by a value that means something else in one of the places.
 
     Args:
         given: thresholds.
         labels: of the run.
         scored: bool [labels], those whose scores are looked at; None for all.
     """
-    known = {(k, name) for key, *names in _named(labels) for name in names for k in (key, None)}
-    strange = [value for key, value, _ in given if value is not None and (key, value) not in known]
-    notes = []
-    if strange:
-        notes.append(
-            Note("thresholds_unused", f"thresholds: no side has the label {listing(strange)}.", 0)
-        )
-    limits = limits_of(given, labels, single=False, otherwise=np.nan)
-    lacks = np.isnan(limits) if scored is None else np.isnan(limits) & scored
-    without = [names[0] for (_, *names), lack in zip(_named(labels), lacks, strict=True) if lack]
-    if without:
-        said = f"thresholds: none for the label {listing(without)}, which is as without the option."
-        notes.append(Note("thresholds_lacking", said, 0))
-    return notes
+    rows, named = _Rows(given), _named(labels)
+    met = [list(rows.of(*label)) for label in named]
+    known = {row for own in met for row in own}
+    strange = [row.name or row.value for row in given if row.value is not None and row not in known]
+    moved, unnamed = [], []
+    for (_, value, name), own in zip(named, met, strict=True):
+        row = own[0] if own else None
+        if row is None or row.name is None:
+            continue
+        if row.name in (name, value) and row.value != value:
+            moved.append(f"{row.name} ({row.value} there, {value} here)")
+        elif name is None and row.name != value:
+            unnamed.append(f"{value} ({row.name})")
+    lacks = np.array([not own for own in met], bool) & (True if scored is None else scored)
+    without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
+    told = {
+        "thresholds_unused": (strange, "no side has the label {}"),
+        "thresholds_moved": (moved, "labels met by name, as their values differ: {}"),
+        "thresholds_unnamed": (unnamed, "labels met by value, as the tables do not name them: {}"),
+        "thresholds_lacking": (without, "none for the label {}, which is as without the option"),
+    }
+    return [
+        Note(kind, f"thresholds: {words.format(listing(values))}.", 0)
+        for kind, (values, words) in told.items()
+        if values
+    ]
 
 
-def _named(labels: Labels) -> list[tuple[str, ...]]:
-    """Key, value and (where there is one) name of each label, as text."""
+def _named(labels: Labels) -> list[tuple[str, str, str | None]]:
+    """Key, value and name (None where there is none) of each label, as text."""
     frame = labels.frame
     names = frame["label_name"].to_list() if "label_name" in frame.columns else [None] * len(frame)
     rows = zip(frame["label_key"].to_list(), frame["label_value"].to_list(), names, strict=True)
     return [
-        (key, label_text(value), *(() if name is None else (str(name),)))
-        for key, value, name in rows
+        (key, label_text(value), None if name is None else str(name)) for key, value, name in rows
     ]

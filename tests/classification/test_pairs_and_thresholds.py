@@ -54,7 +54,9 @@ Point = tuple[float, Number, Number, Number, Number]
 
 RULES: dict[str, Callable[[list[Point]], Point | None]] = {
     "ThresholdAtMaxF": lambda points: max(
-        (p for p in points if p[4] is not None), key=lambda p: (p[4], p[0]), default=None
+        (p for p in points if p[4] is not None and p[2] is not None),
+        key=lambda p: (p[4], p[0]),
+        default=None,
     ),
     "ThresholdAtPrecision": lambda points: min(
         (p for p in points if p[1] is not None and p[1] >= Fraction(1, 2)), default=None

@@ -84,7 +84,7 @@ def _equal(point: Point) -> float:
 
 
 TRIED: dict[str, Callable[[list[Point]], Point | None]] = {
-    "ThresholdAtMaxF": lambda points: best(points, lambda p: p.f),
+    "ThresholdAtMaxF": lambda points: best(points, lambda p: p.f if p.tp + p.fn else math.nan),
     "ThresholdAtPrecision": lambda points: min(
         (p for p in points if p.precision >= 0.5), default=None
     ),
@@ -286,122 +286,6 @@ def test_refusals(tmp_path: Path) -> None:
     card = ee.score(truth.with_columns(score=0.5), truth, metrics=["Counts"])
     with pytest.raises(ee.ResultError, match=r"nothing was matched at IoU 0\.61 in this run"):
         ee.find_thresholds(card, pr_curve_iou_threshold=0.61)
-
-
-class TestFiles:
-    """Thresholds of labels that ``score`` holds to."""
-
-    @staticmethod
-    def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
-        rng = np.random.default_rng(4)
-        at = rng.integers(0, 9, 300) * 10.0
-        truth = pl.DataFrame(
-            {"datum_id": rng.integers(0, 60, 300), "label_value": rng.integers(0, 3, 300),
-             "xmin": at, "ymin": 0.0, "xmax": at + 9, "ymax": 9.0}
-        )  # fmt: skip
-        found = truth.with_columns(
-            score=pl.Series(rng.random(300).astype(np.float32)),
-            ymin=pl.Series(rng.choice([0.0, 20.0], 300)),
-        ).with_columns(ymax=pl.col("ymin") + 9)
-        return found, truth
-
-    @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
-    def test_boxes_below_are_left_out(self, ending: str, tmp_path: Path) -> None:
-        sides = self.boxes()
-        found = ee.find_thresholds(*sides, metrics=["ThresholdAtCost"], miss_cost=0.6, draws=20)
-        file = tmp_path / f"best.{ending}"
-        assert found.save(file) == 4
-        card = ee.score(*sides, metrics=["Counts", "mAP"], score_thresholds=[0], thresholds=file)
-        counts = card.metrics.filter(
-            pl.col("metric") == "Counts", pl.col("iou_threshold").is_between(0.499, 0.501)
-        )
-        rows = found.frame.filter(pl.col("average").is_null())
-        for statistic in ("tp", "fp", "fn"):
-            ours = counts.filter(pl.col("statistic") == statistic).sort("label_value")["value"]
-            assert ours.to_list() == rows.sort("label_value")[statistic].to_list()
-        below = 300 - int(rows.select(pl.col("tp") + pl.col("fp")).sum().item())
-        assert below > 0
-        said = f"predictions: {below} rows below the threshold of their label left out."
-        assert said in card.notes
-        kept = sides[0].join(
-            found.table().with_columns(pl.col("threshold").cast(pl.Float32)), on="label_value"
-        )
-        kept = kept.filter(pl.col("score") >= pl.col("threshold")).drop("threshold", "label_key")
-        alone = ee.score(kept, sides[1], metrics=["mAP"])
-        assert alone.value("mAP", iou_threshold=0.5) == card.value("mAP", iou_threshold=0.5)
-
-    def test_of_buckets_and_saved_runs(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        found, truth = self.boxes()
-        given: dict[str, Any] = {"metrics": ["Counts"], "thresholds": {1: 0.4, "x": 0.2}}
-        sides = written(Case((found, truth), {}), tmp_path)
-        whole = ee.score(*sides, **given)
-        in_buckets(monkeypatch)
-        bounded = ee.score(*sides, **given, memory_limit="1GB", scratch=str(tmp_path / "s"))
-        assert bounded.run["buckets"] > 1
-        assert_frame_equal(whole.metrics, bounded.metrics, check_exact=True)
-        assert sorted(whole.notes) == sorted(bounded.notes)
-        assert "thresholds: no side has the label 'x'." in whole.notes
-        assert (
-            "thresholds: none for the label '0', '2', which is as without the option."
-            in whole.notes
-        )
-        whole.save(tmp_path / "run")
-        assert ee.load(tmp_path / "run").options == whole.options
-
-    def test_labels_are_decided(self) -> None:
-        """One of several by the best that reaches its own; several, and binary, each by its own."""
-        rng = np.random.default_rng(2)
-        p, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
-        own = np.array([0.8, 0.5, 0.6])
-        scored = pl.DataFrame(
-            {"datum_id": np.repeat(np.arange(200), 3), "label_value": ["x", "y", "z"] * 200,
-             "score": p.ravel()}
-        )  # fmt: skip
-        truth = pl.DataFrame(
-            {"datum_id": np.arange(200), "label_value": np.array(["x", "y", "z"])[y]}
-        )
-        given = dict(zip("xyz", own.tolist(), strict=True))
-        card = ee.score(scored, truth, metrics=["Accuracy"], thresholds=given)
-        reaching = np.where(p >= own, p, -1)
-        best = np.where(reaching.max(axis=1) < 0, -1, reaching.argmax(axis=1))
-        assert card.value("Accuracy") == np.mean(best == y)
-        none = int((best < 0).sum())
-        assert any(note.startswith(f"{none} datums have no label that") for note in card.notes)
-        several = ee.score(
-            scored, truth, metrics=["Counts"], multilabel=True, thresholds=given
-        ).metrics
-        for i, name in enumerate("xyz"):
-            rows = several.filter(pl.col("label_value") == name)
-            told = dict(zip(rows["statistic"], rows["value"], strict=True))
-            at = p[:, i] >= own[i]
-            assert (told["tp"], told["fp"]) == ((at & (y == i)).sum(), (at & (y != i)).sum())
-        one = pl.DataFrame({"actual": y == 1, "score": p[:, 1]})
-        found = ee.find_thresholds(one, metrics="ThresholdAtRecall", draws=20)
-        chosen = ee.score(one, metrics=["Counts"], thresholds=found.table()).metrics
-        tp = chosen.filter(pl.col("statistic") == "tp", pl.col("label_value"))["value"].item()
-        assert tp == found.frame["tp"].item()
-
-    def test_forms_and_refusals(self, tmp_path: Path) -> None:
-        truth = self.boxes()
-        (tmp_path / "no.json").write_text("[1]")
-        (tmp_path / "torn.json").write_text("[")
-        for given, message in (
-            ({"a": "high"}, "'high' of label 'a' is no finite number"),
-            (
-                [("label", "a", 0.1), ("label", "a", 0.2)],
-                "label 'a' has two thresholds, 0.1 and 0.2",
-            ),
-            ([{"label_value": "a"}], "column 'threshold' is missing among label_value"),
-            (str(tmp_path / "no.json"), "1 is no label with a threshold"),
-            (str(tmp_path / "torn.json"), "it cannot be read"),
-            (str(tmp_path / "not_there.csv"), "it cannot be read"),
-            ("best.txt", r"a \.json, \.csv or \.parquet file is read"),
-            (7, "7 is no table"),
-        ):
-            with pytest.raises(ee.OptionError, match=message):
-                ee.score(*truth, thresholds=given)
 
 
 BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}

@@ -39,7 +39,13 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
         here = scored_rows(view)
         return (by_key(view, here) > 1 if pooled else here).ravel()
 
-    return Curve(of.point_blocks, of.positives.ravel(), of.negatives.ravel(), shown)
+    return Curve(
+        of.point_blocks,
+        of.positives.ravel(),
+        of.negatives.ravel(),
+        shown,
+        exclusive=not settings.multilabel,
+    )
 
 
 def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:

@@ -32,7 +32,13 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
         here = present(view)
         return (sum_by_key(view, here) > 1 if pooled else here).ravel()
 
-    return Curve(partial(view.point_blocks, at, pooled=pooled), sought, None, shown)
+    return Curve(
+        partial(view.point_blocks, at, pooled=pooled),
+        sought,
+        None,
+        shown,
+        cut=bool(settings.thresholds),
+    )
 
 
 def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:

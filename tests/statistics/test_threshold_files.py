@@ -1,0 +1,252 @@
+"""Thresholds of labels in files, what ``score`` makes of them, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from merging.parts import Case
+from partitions.cases import in_buckets, written
+from polars.testing import assert_frame_equal
+
+import evalengine as ee
+
+
+class TestFiles:
+    """Thresholds of labels that ``score`` holds to."""
+
+    @staticmethod
+    def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
+        rng = np.random.default_rng(4)
+        at = rng.integers(0, 9, 300) * 10.0
+        truth = pl.DataFrame(
+            {"datum_id": rng.integers(0, 60, 300), "label_value": rng.integers(0, 3, 300),
+             "xmin": at, "ymin": 0.0, "xmax": at + 9, "ymax": 9.0}
+        )  # fmt: skip
+        found = truth.with_columns(
+            score=pl.Series(rng.random(300).astype(np.float32)),
+            ymin=pl.Series(rng.choice([0.0, 20.0], 300)),
+        ).with_columns(ymax=pl.col("ymin") + 9)
+        return found, truth
+
+    @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+    def test_boxes_below_are_left_out(self, ending: str, tmp_path: Path) -> None:
+        sides = self.boxes()
+        found = ee.find_thresholds(*sides, metrics=["ThresholdAtCost"], miss_cost=0.6, draws=20)
+        file = tmp_path / f"best.{ending}"
+        assert found.save(file) == 4
+        card = ee.score(*sides, metrics=["Counts", "mAP"], score_thresholds=[0], thresholds=file)
+        counts = card.metrics.filter(
+            pl.col("metric") == "Counts", pl.col("iou_threshold").is_between(0.499, 0.501)
+        )
+        rows = found.frame.filter(pl.col("average").is_null())
+        for statistic in ("tp", "fp", "fn"):
+            ours = counts.filter(pl.col("statistic") == statistic).sort("label_value")["value"]
+            assert ours.to_list() == rows.sort("label_value")[statistic].to_list()
+        below = 300 - int(rows.select(pl.col("tp") + pl.col("fp")).sum().item())
+        assert below > 0
+        said = f"predictions: {below} rows below the threshold of their label left out."
+        assert said in card.notes
+        kept = sides[0].join(
+            found.table().with_columns(pl.col("threshold").cast(pl.Float32)), on="label_value"
+        )
+        kept = kept.filter(pl.col("score") >= pl.col("threshold")).drop("threshold", "label_key")
+        alone = ee.score(kept, sides[1], metrics=["mAP"])
+        assert alone.value("mAP", iou_threshold=0.5) == card.value("mAP", iou_threshold=0.5)
+
+    def test_of_buckets_and_saved_runs(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found, truth = self.boxes()
+        given: dict[str, Any] = {"metrics": ["Counts"], "thresholds": {1: 0.4, "x": 0.2}}
+        sides = written(Case((found, truth), {}), tmp_path)
+        whole = ee.score(*sides, **given)
+        in_buckets(monkeypatch)
+        bounded = ee.score(*sides, **given, memory_limit="1GB", scratch=str(tmp_path / "s"))
+        assert bounded.run["buckets"] > 1
+        assert_frame_equal(whole.metrics, bounded.metrics, check_exact=True)
+        assert sorted(whole.notes) == sorted(bounded.notes)
+        assert "thresholds: no side has the label 'x'." in whole.notes
+        assert (
+            "thresholds: none for the label '0', '2', which is as without the option."
+            in whole.notes
+        )
+        whole.save(tmp_path / "run")
+        assert ee.load(tmp_path / "run").options == whole.options
+
+    def test_labels_are_decided(self) -> None:
+        """One of several by the best that reaches its own; several, and binary, each by its own."""
+        rng = np.random.default_rng(2)
+        p, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
+        own = np.array([0.8, 0.5, 0.6])
+        scored = pl.DataFrame(
+            {"datum_id": np.repeat(np.arange(200), 3), "label_value": ["x", "y", "z"] * 200,
+             "score": p.ravel()}
+        )  # fmt: skip
+        truth = pl.DataFrame(
+            {"datum_id": np.arange(200), "label_value": np.array(["x", "y", "z"])[y]}
+        )
+        given = dict(zip("xyz", own.tolist(), strict=True))
+        card = ee.score(scored, truth, metrics=["Accuracy"], thresholds=given)
+        reaching = np.where(p >= own, p, -1)
+        best = np.where(reaching.max(axis=1) < 0, -1, reaching.argmax(axis=1))
+        assert card.value("Accuracy") == np.mean(best == y)
+        none = int((best < 0).sum())
+        assert any(note.startswith(f"{none} datums have no label that") for note in card.notes)
+        several = ee.score(
+            scored, truth, metrics=["Counts"], multilabel=True, thresholds=given
+        ).metrics
+        for i, name in enumerate("xyz"):
+            rows = several.filter(pl.col("label_value") == name)
+            told = dict(zip(rows["statistic"], rows["value"], strict=True))
+            at = p[:, i] >= own[i]
+            assert (told["tp"], told["fp"]) == ((at & (y == i)).sum(), (at & (y != i)).sum())
+        one = pl.DataFrame({"actual": y == 1, "score": p[:, 1]})
+        found = ee.find_thresholds(one, metrics="ThresholdAtRecall", draws=20)
+        chosen = ee.score(one, metrics=["Counts"], thresholds=found.table()).metrics
+        tp = chosen.filter(pl.col("statistic") == "tp", pl.col("label_value"))["value"].item()
+        assert tp == found.frame["tp"].item()
+
+    def test_forms_and_refusals(self, tmp_path: Path) -> None:
+        truth = self.boxes()
+        (tmp_path / "no.json").write_text("[1]")
+        (tmp_path / "torn.json").write_text("[")
+        for given, message in (
+            ({"a": "high"}, "'high' of label 'a' is no finite number"),
+            (
+                [("label", "a", 0.1), ("label", "a", 0.2)],
+                "label 'a' has two thresholds, 0.1 and 0.2",
+            ),
+            ([{"label_value": "a"}], "column 'threshold' is missing among label_value"),
+            (str(tmp_path / "no.json"), "1 is no label with a threshold"),
+            (str(tmp_path / "torn.json"), "it cannot be read"),
+            (str(tmp_path / "not_there.csv"), "it cannot be read"),
+            ("best.txt", r"a \.json, \.csv or \.parquet file is read"),
+            (7, "7 is no table"),
+        ):
+            with pytest.raises(ee.OptionError, match=message):
+                ee.score(*truth, thresholds=given)
+
+
+class TestNames:
+    """Files of labels whose numbers mean something else elsewhere."""
+
+    ROWS = (
+        {"label_key": "label", "label_value": 1, "label_name": "car", "threshold": 0.6},
+        {"label_key": "label", "label_value": 2, "label_name": "truck", "threshold": 0.2},
+    )
+
+    def kept(self, *names: str | None, value: int = 0) -> tuple[list[float], tuple[str, ...]]:
+        """Least score kept of labels with these names, numbered from a value on, and notes."""
+        labels = pl.DataFrame({"label_value": [*range(value, value + len(names))]})
+        if any(names):
+            labels = labels.with_columns(label_name=pl.Series(names))
+        scores = [i / 10 for i in range(10)]
+        n = len(names)
+        truth = pl.DataFrame(
+            {"datum_id": [*range(10)] * n, "label_value": np.repeat(labels["label_value"], 10),
+             "xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+        )  # fmt: skip
+        card = ee.score(
+            truth.with_columns(score=pl.Series(scores * n)), truth, labels=labels,
+            metrics=["Counts"], iou_thresholds=[0.5], score_thresholds=[0.0],
+            thresholds=self.ROWS,
+        )  # fmt: skip
+        tp = card.metrics.filter(pl.col("statistic") == "tp").sort("label_value")["value"]
+        return [1 - one / 10 for one in tp], card.notes
+
+    def test_names_decide(self) -> None:
+        found, notes = self.kept("car", "truck")
+        assert found == pytest.approx([0.6, 0.2])
+        assert (
+            "thresholds: labels met by name, as their values differ: 'car (1 there, 0 here)',"
+            " 'truck (2 there, 1 here)'." in notes
+        )
+        same, notes = self.kept("car", "truck", value=1)
+        assert same == pytest.approx([0.6, 0.2])
+        assert not [note for note in notes if note.startswith("thresholds")]
+
+    def test_another_name_takes_nothing(self) -> None:
+        found, notes = self.kept("bus", "bike")
+        assert found == [0, 0]
+        assert "thresholds: no side has the label 'car', 'truck'." in notes
+
+    def test_without_names_values_do(self) -> None:
+        found, notes = self.kept(None, None)
+        assert found == pytest.approx([0, 0.6])
+        assert (
+            "thresholds: labels met by value, as the tables do not name them: '1 (car)'." in notes
+        )
+
+    def test_files_have_names(self, tmp_path: Path) -> None:
+        sides = TestFiles.boxes()
+        labels = pl.DataFrame({"label_value": [0, 1, 2], "label_name": ["car", "bus", "2"]})
+        found = ee.find_thresholds(*sides, labels=labels, metrics="ThresholdAtMaxF", draws=20)
+        assert [line.split("  ")[1] for line in repr(found).splitlines()[3:7]] == [
+            "0 car", "1 bus", "2", "(all)",
+        ]  # fmt: skip
+        for ending in ("json", "csv", "parquet"):
+            found.save(tmp_path / f"t.{ending}")
+            moved = [one.with_columns(pl.col("label_value") + 1) for one in sides]
+            there = labels.with_columns(pl.col("label_value") + 1)
+            ours, theirs = (
+                ee.score(*tables, labels=names, metrics=["Counts"],
+                         thresholds=tmp_path / f"t.{ending}").metrics["value"]
+                for tables, names in ((sides, labels), (moved, there))
+            )  # fmt: skip
+            assert ours.to_list() == theirs.to_list()
+
+
+def test_what_there_is_no_threshold_of() -> None:
+    """Labels without ground truths stand in no file; each reason is told, and what is kept."""
+    found, truth = TestFiles.boxes()
+    ghost = found[:5].with_columns(pl.lit(7, pl.Int64).alias("label_value"))
+    rules = ["ThresholdAtMaxF", "ThresholdAtRecall", "ThresholdAtPrecision"]
+    aims = {"target_recall": 0.2, "target_precision": 1.0}
+    made = ee.find_thresholds(
+        pl.concat([found, ghost]), truth.tail(290), metrics=rules, **aims, draws=20
+    )
+    assert 7 in made.frame["label_value"]
+    assert 7 not in made.table("ThresholdAtMaxF")["label_value"]
+    assert (
+        "no threshold for 'ThresholdAtMaxF of 7', 'ThresholdAtRecall of 7',"
+        " 'ThresholdAtPrecision of 7': no ground truth." in made.notes
+    )
+    assert any("no threshold reaches it." in note for note in made.notes)
+    header, *_ = [line for line in repr(made).splitlines() if "rule" in line]
+    assert header.endswith("kept")
+    one = ee.find_thresholds(found, truth, metrics="ThresholdAtMaxF", draws=20)
+    assert "kept" not in repr(one)
+
+
+@pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
+def test_runs_that_thresholds_cut(find: Callable[..., Any]) -> None:
+    sides = TestFiles.boxes()
+    card = ee.score(*sides, metrics=["Counts"], thresholds={0: 0.6})
+    assert any("nothing lower was looked at" in note for note in find(card, draws=20).notes)
+    assert not any("nothing lower" in note for note in find(*sides, draws=20).notes)
+
+
+def test_labels_that_exclude_each_other() -> None:
+    """Counts are of each label against the rest, and said to be; of several each decides."""
+    p = np.random.default_rng(2).dirichlet(np.ones(3), 60)
+    scored = pl.DataFrame(
+        {"datum_id": np.repeat(np.arange(60), 3), "label_value": ["x", "y", "z"] * 60,
+         "score": p.ravel()}
+    )  # fmt: skip
+    truth = pl.DataFrame({"datum_id": np.arange(60), "label_value": ["x", "y", "z"] * 20})
+    given: dict[str, Any] = {"metrics": "ThresholdAtMaxF", "draws": 20}
+    for several in (False, True):
+        found = ee.find_thresholds(scored, truth, **given, multilabel=several)
+        said = [note for note in found.notes if note.startswith("labels exclude each other")]
+        assert len(said) == (not several)
+        held = ee.score(
+            scored, truth, metrics=["Counts"], multilabel=several, thresholds=found.table()
+        ).metrics.filter(pl.col("statistic") == "tp")["value"]
+        own = found.frame.filter(pl.col("average").is_null())["tp"]
+        assert (held.to_list() == own.to_list()) is several
+        assert held.sum() <= own.sum()
