@@ -86,6 +86,10 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 
 def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Options:
     """Options that ask for the metric where that is what the name is, and for its threshold."""
+    rated = next(filter(None, (metrics.at_threshold(task, name) for task in tasks.NAMES)), None)
+    if rated is not None:  # AP50, also as a title, is of the default set
+        given = options.iou_thresholds or options.iou_thresholds_to_return
+        return options if given else options.replace(iou_thresholds_to_return=(rated[1],))
     if not any(name.partition("@")[0] in metrics.names(task) for task in tasks.NAMES):
         return options  # a title of the tables, or another way to write several options
     asked = msgspec.structs.replace(options, metrics=(name,))
@@ -117,6 +121,12 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
     titled = by_title(card.task, card.dialect, name, {*filters}, rows["metric"].unique())
     if titled is not None:
         name, filters = titled[0], {**titled[1], **filters}
+    elif (rated := metrics.at_threshold(card.task, name)) is not None:
+        name, filters = rated[0], {"iou_threshold": rated[1], **filters}
+        labels = rows.filter(metric=name)["label_value"]
+        mean = f"m{name}"  # of all labels, where the number of each has the plain name
+        if "label_value" not in filters and not labels.null_count() and mean in {*rows["metric"]}:
+            name = mean
     found = chosen_rows(rows, card.labels, name, filters)
     if found.height > 1:
         raise ResultError(ambiguous(found, found["metric"][0]))

@@ -111,6 +111,16 @@ def test_few_common_ids_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert said.startswith("only 3 datums of 100 (3.0%) are on both sides")
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_prefix_before_names_of_which_one_side_has_fewer(turned: bool) -> None:
+    """What is left are names, so that equal numbers in them are no chance."""
+    sides = [f"frame_im{i:03}" for i in range(30)], [f"im{i:03}" for i in range(2, 35)]
+    with pytest.raises(InputError) as caught:
+        ee.score(*classified(*(sides[::-1] if turned else sides)))
+    assert "They differ in what stands before or behind them: 28 of 30 datums" in str(caught.value)
+    assert "Write id_format=['^(?:frame_)?(.*)$']." in str(caught.value)
+
+
 @pytest.mark.parametrize("ids", [range(100), range(0, 1000, 7)])
 def test_two_splits(ids: range) -> None:
     with pytest.raises(InputError, match=r"numbers from 0 to .* other ranges, as two splits"):

@@ -213,6 +213,26 @@ def mend(
     )
 
 
+def differing(ours: pl.Series, theirs: pl.Series, many: str) -> str:
+    """What other ids than those of datums differ in, which no option sets right; else nothing.
+
+    Args:
+        ours: ids of the predictions.
+        theirs: ids of the ground truths.
+        many: word for several of what they name.
+    """
+    if ours.dtype != pl.String or theirs.dtype != pl.String:
+        return ""
+    best = _best(ours.unique().sort(), theirs.unique().sort())
+    if best is None:
+        return ""
+    return (
+        f" They {best.differ}: {best.met:,} of {best.of:,} {many} meet once that is set right"
+        f" ({best.pair[0]!r} and {best.pair[1]!r}). Write {many} alike in both tables"
+        f" ({option('id_format')} is not of these)."
+    )
+
+
 def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
     """That several folders of one side have the same names, which are ids of the other."""
     if ours.dtype != pl.String or theirs.dtype != pl.String:
@@ -294,9 +314,11 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     ends = [_ends(side) for side in (ours, theirs)]
     if ends[0] == ends[1]:
         return None
-    # What both sides begin or end with stays.
-    apart = zip(*ends, strict=True)
-    before, behind = ({e for e in both if e and both[0] != both[1]} for both in apart)
+    # What both sides begin or end with stays, as does what all of one is of the other's.
+    (one, other), (first, last) = (sorted(both, key=len) for both in zip(*ends, strict=True))
+    before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
+    behind = {last[len(first) :]} if last.startswith(first) else {first, last}
+    before, behind = before - {""}, behind - {""}
     pattern = "(.*?)" if behind else "(.*)"
     for found, place in ((before, "^{}"), (behind, "{}$")):
         either = "|".join(map(re.escape, sorted(found, key=len, reverse=True)))

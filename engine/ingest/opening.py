@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,17 +83,20 @@ def open_inputs(
         given[PREDICTIONS] = predictions
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
-    sources = {
-        role: open_source(
-            thing,
+    opened: dict[str, Source] = {}
+    folder = given.get(PREDICTIONS)
+    described = isinstance(folder, (str, os.PathLike)) and os.path.isdir(folder)
+    for role in reversed(given) if described else given:  # what truths say of key points first
+        truths = opened.get(GROUND_TRUTHS)
+        opened[role] = open_source(
+            given[role],
             storage_options=storage_options,
             box_format=options.box_format,
             wanted=wanted_fields(options) if wanted is None else wanted,
             room=room,
+            points=None if truths is None else truths.points,
         )
-        for role, thing in given.items()
-    }
-    sources = sides_of(sources)
+    sources = sides_of({role: opened[role] for role in given})
     last = next(reversed(sources))
     for role, thing, opener in (
         (DATUMS, datums, open_datums),

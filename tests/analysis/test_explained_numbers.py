@@ -27,6 +27,8 @@ def counts(told):
     [
         ("AP[label=car, iou=0.5]", {}, ("AP", {"label_value": "car", "iou_threshold": 0.5})),
         ("AP50", {"dialect": "coco"}, ("AP50", {})),
+        ("AP50", {}, ("mAP", {"iou_threshold": 0.5})),
+        ("AP60[label=car]", {"iou_thresholds_to_return": [0.6]}, ("AP", {"label_value": "car"})),
         ("mAP[iou=0.5,weather=fog]", WEATHER, ("mAP", {"iou_threshold": 0.5, "slice": "weather",
                                                        "slice_value": "fog"})),
     ],

@@ -88,6 +88,27 @@ def test_key_points(tmp_path: Path) -> None:
     assert frame["score"].to_list() == [0.9] * 3
 
 
+def test_key_points_as_the_other_side_describes_them(tmp_path: Path) -> None:
+    """Predictions as Ultralytics saves them, far from the data.yaml; of lines that fit alone."""
+    label(tmp_path, "gt/labels/a.txt", "0 0.5 0.5 0.2 0.2 0.4 0.4 2 0.6 0.6 2\n")
+    truth = label(tmp_path, "gt/data.yaml", "names: [person]\nkpt_shape: [2, 3]\n").parent
+    line = "0 0.5 0.5 0.2 0.2 0.4 0.4 0.9 0.6 0.6 0.8 0.8\n"
+    found = label(tmp_path, "dt/labels/a.txt", line * 3).parent
+    card = ee.score(found, truth)
+    assert card.value("mAP", iou_threshold=0.5) == 1.0
+    said = (
+        "lines are read as a box and 2 key points of 3 numbers each, as the other side's kpt_shape"
+    )
+    assert [note for note in card.notes if note.startswith(said)]
+    pose = ee.score(found, truth, iou_type="keypoints", keypoint_sigmas=[0.05, 0.05])
+    assert pose.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
+    label(tmp_path, "dt/labels/a.txt", f"{POLYGON} 0.9\n")
+    assert not [note for note in ee.check(found, truth).notes if note.startswith(said)]
+    label(tmp_path, "dt/labels/a.txt", line)
+    label(tmp_path, "dt/data.yaml", "names: [person]\n")  # that side's own word goes first
+    assert not [note for note in ee.check(found, truth).notes if note.startswith(said)]
+
+
 def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
     """Their zeros and ones are no flags: among other lines, and where a description says so."""
     edge = "0 0.8 0.1 0.9 0.3 0.95 0.2 1 0.1 0.9 0\n"

@@ -69,7 +69,14 @@ def test_scores_that_are_strings_are_told_once() -> None:
 def test_ids_that_never_meet_are_told() -> None:
     card = ee.score(RUN, QRELS.with_columns(pl.col("doc_id").str.to_uppercase()))
     assert card.value("MAP") == 0
-    assert [note for note in card.notes if "are the ids of one collection?" in note]
+    (said,) = [note for note in card.warnings if note.startswith("no document stands among")]
+    assert "They differ in letter case: " in said
+    assert "Write documents alike in both tables" in said
+    other = ee.score(
+        RUN,
+        QRELS.with_columns(doc_id=pl.format("{}{}", pl.lit("x"), pl.int_range(pl.len()).hash())),
+    )
+    assert [note for note in other.warnings if "are the ids of one collection?" in note]
     assert not [note for note in ee.score(RUN, QRELS).notes if "one collection" in note]
 
 

@@ -37,11 +37,14 @@ class Look(msgspec.Struct):
         given: the path as given, for messages.
         root: the folder that names of files are told from: the given one, or that of the file.
         files: every file of it, hidden ones left out, in order of their names.
+        points: number of key points of an object, and of numbers of each, as the other side's
+            description has it; None where none says it.
     """
 
     given: str
     root: str
     files: tuple[str, ...]
+    points: tuple[int, int] | None = None
 
     def of(self, *suffixes: str) -> tuple[str, ...]:
         """The files whose names end so, whatever their case, and whether compressed or not."""
@@ -101,6 +104,8 @@ class Annotations(msgspec.Struct, kw_only=True):
         firsts: first rows of each file, where several may speak of the same images.
         notes: what had to be decided, as (kind, message, count).
         warnings: what makes numbers of it meaningless, alike.
+        points: number of key points of an object, and of numbers of each, where a description of
+            the data set says it; None elsewhere.
     """
 
     rows: pl.DataFrame
@@ -111,6 +116,7 @@ class Annotations(msgspec.Struct, kw_only=True):
     firsts: dict[str, pl.DataFrame] = {}
     notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
+    points: tuple[int, int] | None = None
 
 
 class Format(msgspec.Struct, frozen=True):

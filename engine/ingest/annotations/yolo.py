@@ -44,7 +44,11 @@ def _detect(look: Look) -> bool:
 def _read(look: Look) -> Annotations:
     files = gathered(look)
     lines = _Lines.of(files.labels)
-    rows, notes = lines.rows(files.points)
+    points, told = files.points, ()
+    if points is None and look.points is not None:
+        points, told = look.points, (_other_sides(look.points),)
+    rows, notes = lines.rows(points)
+    notes = (*told, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))
     ids = dict(zip(both, ids_of(look, files, tuple(both)), strict=True))
     rows = rows.with_columns(
@@ -57,7 +61,16 @@ def _read(look: Look) -> Annotations:
         labels=_labels(files.names),
         shares=True,
         notes=notes if files.names else (*notes, _NAMELESS),
+        points=files.points if files.points and files.points[0] else None,
     )
+
+
+def _other_sides(points: tuple[int, int]) -> Note:
+    said = (
+        f"lines are read as a box and {points[0]:,} key points of {points[1]} numbers each, as the"
+        f" other side's kpt_shape says: [{points[0]}, {points[1]}]."
+    )
+    return "key_points_of_other_side", said, None
 
 
 _NAMELESS = (

@@ -29,5 +29,6 @@ def open_annotations(format_: Format, look: Look) -> Source:
         warnings=read.warnings,
         shares=read.shares,
         firsts=read.firsts,
+        points=read.points,
         found=None if read.found is None else read.found.lazy(),
     )

@@ -32,6 +32,7 @@ class Source(msgspec.Struct):
             ids of their own.
         firsts: first rows of each of several files, where these are not read lazily.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
+        points: number of key points of an object, and of numbers of each, where files describe it.
     """
 
     frame: pl.LazyFrame
@@ -49,6 +50,7 @@ class Source(msgspec.Struct):
     places: int | None = None
     firsts: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
+    points: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         self.description = without_secrets(self.description)

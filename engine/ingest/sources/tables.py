@@ -38,6 +38,7 @@ def open_source(
     box_format: str | None = None,
     wanted: frozenset[str] = SEGMENTED,
     room: Room | None = None,
+    points: tuple[int, int] | None = None,
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
@@ -52,6 +53,7 @@ def open_source(
             where it says anything but xywh.
         wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
         room: memory that reading may take; None for any.
+        points: shape of key points where files do not describe it, as :class:`Source` has it.
 
     Raises:
         OptionError: files that are held as a whole, for which there is no room.
@@ -64,7 +66,7 @@ def open_source(
         return thing
     if isinstance(thing, (str, os.PathLike)):
         return _open_paths(
-            [os.fspath(thing)], storage_options, box_format, wanted=wanted, room=room
+            [os.fspath(thing)], storage_options, box_format, wanted=wanted, room=room, points=points
         )
     if _paths(thing):
         paths = [os.fspath(item) for item in thing]
@@ -88,6 +90,7 @@ def _open_paths(
     *,
     wanted: frozenset[str],
     room: Room | None,
+    points: tuple[int, int] | None = None,
 ) -> Source:
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
@@ -102,7 +105,9 @@ def _open_paths(
 
         found = recognised(paths)
         if found is not None:
-            return open_annotations(*found)
+            format_, look = found
+            look.points = points
+            return open_annotations(format_, look)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):

@@ -14,6 +14,7 @@ from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.list_ranks import check_ranks
 from ...ingest.meeting import refuse_negative
+from ...ingest.mismatch import differing
 from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of
 from ...ingest.ranked import LISTS
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -159,13 +160,13 @@ def _by_id(
         raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
     met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if run.query.size and judged.query.size and not met.hits.position.size:
-        _tell(
-            frames,
-            kind=DOCUMENTS_APART,
-            said=f"no document stands among the judgments of its query: {run.name} hold"
-            f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}; are the"
-            " ids of one collection?",
+        said = (
+            f"no document stands among the judgments of its query: {run.name} hold"
+            f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
         )
+        why = differing(run.doc, judged.doc, "documents")
+        said += f".{why}" if why else "; are the ids of one collection?"
+        _tell(frames, said, DOCUMENTS_APART)
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(met, settings)
