@@ -44,7 +44,8 @@ def _detect(look: Look) -> bool:
 def _read(look: Look) -> Annotations:
     files = gathered(look)
     lines = _Lines.of(files.labels)
-    points, told = files.points, ()
+    points = files.points
+    told: tuple[Note, ...] = ()
     if points is None and look.points is not None:
         points, told = look.points, (_other_sides(look.points),)
     rows, notes = lines.rows(points)

@@ -105,9 +105,8 @@ def _open_paths(
 
         found = recognised(paths)
         if found is not None:
-            format_, look = found
-            look.points = points
-            return open_annotations(format_, look)
+            found[1].points = points
+            return open_annotations(*found)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):
