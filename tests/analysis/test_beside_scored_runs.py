@@ -74,7 +74,9 @@ def test_columns_name_those_of_the_datums_beside_a_run(saved: Path) -> None:
     assert named.frame.equals(ee.find_slices(saved, **asked).frame)
 
 
-@pytest.mark.parametrize("command", ["errors", "slices", "label-errors", "thresholds", "explain"])
+@pytest.mark.parametrize(
+    "command", ["errors", "slices", "label-errors", "thresholds", "calibration", "explain"]
+)
 def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
     number = ["--number", "mAP"] if command == "explain" else []
     done = CliRunner().invoke(cli, [command, str(saved), *number, "--where", "nonsense = 3"])
@@ -96,3 +98,10 @@ def test_a_run_that_keeps_too_little_says_for_what(
     said = f"does not hold what {step} needs.*without memory_limit= and executor="
     with pytest.raises(ee.ResultError, match=said):
         find(copy.copy(card))
+
+
+def test_a_saved_run_without_its_tally_says_so(card: ee.Scorecard, tmp_path: Path) -> None:
+    copy.copy(card).save(tmp_path / "run")
+    said = r"does not keep what finding slices needs.*without memory_limit="
+    with pytest.raises(ee.ResultError, match=said):
+        ee.find_slices(tmp_path / "run")
