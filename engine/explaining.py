@@ -270,6 +270,9 @@ def _limits(
     labels: Any,
     storage_options: dict[str, str] | None,
 ) -> Iterator[str]:
+    if options.memory_limit is not None:
+        yield _line("moves", "how far is not told under a memory limit: all rows would be held")
+        return
     try:
         found = find_limits(
             *tables, options=options, datums=datums, labels=labels, storage_options=storage_options

@@ -11,13 +11,15 @@ import polars as pl
 
 from . import metrics, scoring
 from .executors import Threads
+from .held_runs import is_scored
 from .ingest.frames import Frames, checked_frames
 from .plan import planner, summary
 from .plan.plan import Plan
-from .schemas.errors import ResultError
+from .schemas.errors import OptionError, ResultError
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.task_names import NAMES
+from .schemas.wording import option
 from .tasks import get
 from .tasks.limits import EXACT, RANGE, UNKNOWN, Given
 
@@ -75,7 +77,8 @@ def find_limits(
         - ``unknown``: not even that, both null.
 
     Raises:
-        ResultError: a task without such choices.
+        ResultError: a task without such choices, or a run that is scored already.
+        OptionError: a memory limit.
         InputError: the tables break their contract.
 
     Example:
@@ -83,12 +86,24 @@ def find_limits(
         >>> ee.find_limits("run.txt", "qrels.txt", metrics=["nDCG@10"])  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
+    for table in (predictions, ground_truths):
+        if is_scored(table):
+            raise ResultError(
+                "limits match the rows again, which a scorecard or saved run does not hold: give"
+                " the tables that it was scored from."
+            )
+    if chosen.memory_limit is not None:
+        raise OptionError(
+            f"{option('memory_limit', chosen.memory_limit)}: limits hold all rows in memory; leave"
+            " it out."
+        )
     plan, inputs = scoring.open_tables(
         predictions, ground_truths, chosen, datums, labels, storage_options
     )
     if not plan.does.limits:
         able = " and ".join(task for task in NAMES if get(task).limits)
-        raise ResultError(f"limits are told in {able}; this run is {plan.task}.")
+        why = f": {plan.does.no_limits}" if plan.does.no_limits else ""
+        raise ResultError(f"limits are told in {able}; this run is {plan.task}{why}.")
     threads = Threads(chosen.threads)
     frames = checked_frames(inputs, plan.task, chosen, threads.each)
     plan = planner.fitted(plan, frames)

@@ -283,6 +283,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         losses: what single datums are judged by, for the worst of them.
         contents: what single datums hold, for people to look at.
         limits: choices that the tables leave open, and how far they move numbers.
+        no_limits: why there are none, as the end of a sentence; empty where nothing is to be said.
         warm_large: runs the kernels that only large tables reach.
         examine: looks for what only encoding finds, and adds notes to the frames.
         needs_all_rows: why only all rows together tell what tables hold; empty where the first
@@ -321,6 +322,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     losses: JudgeDatums
     contents: Contents
     limits: tuple[Limit, ...] = ()
+    no_limits: str = ""
     warm_large: Callable[[], None] | None = None
     examine: Callable[[Frames, Any, Needs, Workers], None] | None = None
     needs_all_rows: NeedsAllRows | None = None

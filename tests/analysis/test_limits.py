@@ -184,6 +184,21 @@ def test_where_nothing_is_left_open():
     with pytest.raises(ee.ResultError, match="limits are told in detection and retrieval"):
         ee.find_limits("examples/text/answers.parquet")
     assert ee.find_limits(*boxes([0.3, 0.2], [True, True])).is_empty()
+    with pytest.raises(ee.ResultError, match="is classification: equal scores share a threshold"):
+        ee.find_limits(pl.DataFrame({"actual": [1, 0], "score": [0.5, 0.5]}))
+
+
+def test_refused(tmp_path):
+    """Scored runs, which keep no rows, and limits that would not be kept."""
+    card = ee.score(*BOXES)
+    card.save(tmp_path / "run")
+    for run in (card, tmp_path / "run"):
+        with pytest.raises(ee.ResultError, match="give the tables that it was scored from"):
+            ee.find_limits(run)
+    with pytest.raises(ee.OptionError, match="limits hold all rows in memory"):
+        ee.find_limits(*BOXES, memory_limit="1GB")
+    told = ee.explain(*BOXES, number="mAP[iou=0.5]", memory_limit="1GB")
+    assert "not told under a memory limit" in str(told)
 
 
 def test_command():

@@ -30,6 +30,8 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents),
+    no_limits="equal scores share a threshold and count half in areas, so that their order moves"
+    " nothing but which of a datum's equal top labels is predicted: that of the first row",
     drawn=drawn,
     one_draw=one_draw,
     curve=curve_of,
