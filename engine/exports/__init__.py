@@ -41,7 +41,7 @@ REGISTRY: dict[str, Export] = {
     "lvis": Export(
         "lvis:from_frames",
         ("detection",),
-        ("lvis", "lvis-fixed"),
+        ("lvis", "lvis-fixed", "lvis-boundary"),
         live="lvis:from_view",
         needs=frozenset({"iou_thresholds"}),
     ),

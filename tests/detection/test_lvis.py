@@ -72,6 +72,39 @@ def test_tables_give_what_files_give(tmp_path: Path) -> None:
         assert not card.warnings
 
 
+def as_polygons(seed: int, folder: Path) -> tuple[str, str]:
+    """Files whose boxes are triangles, in images that are as large as they need to be."""
+    paths = files(seed, folder)
+    for path in map(Path, paths):
+        made = json.loads(path.read_text())
+        for row in made["annotations"] if isinstance(made, dict) else made:
+            x, y, w, h = (max(value, 1.0) for value in row.pop("bbox"))
+            row["segmentation"] = [[x, y, x + w, y, x, y + h]]
+        for image in made["images"] if isinstance(made, dict) else ():
+            image |= {"width": 30, "height": 24}
+        path.write_text(json.dumps(made))
+    return paths
+
+
+def test_boundaries_have_a_dialect_of_their_own(tmp_path: Path) -> None:
+    differing = 0
+    for seed in (3, 5, 22, 33):  # boxes of 6 or 12 pixels
+        paths = as_polygons(seed, tmp_path)
+        own, by_type, masks = (
+            ee.score(*paths, dialect=dialect, iou_type=kind).to_lvis()
+            for dialect, kind in (
+                ("lvis-boundary", "boundary"), ("lvis", "boundary"), ("lvis", "segm"),
+            )
+        )  # fmt: skip
+        assert len(own["names"]) == 13
+        assert (own["names"], own["stats"]) == (by_type["names"], by_type["stats"])
+        assert own["precision"].tobytes() == by_type["precision"].tobytes()
+        differing += own["stats"] != masks["stats"]
+    assert differing
+    with pytest.raises(ee.OptionError, match="write iou_type='boundary'"):
+        ee.score(*paths, dialect="lvis-boundary")
+
+
 def test_frames_and_stored_cards_have_the_numbers(tmp_path: Path) -> None:
     card = ee.score(*files(25, tmp_path), dialect="lvis")
     live = card.to_lvis()

@@ -289,6 +289,16 @@ DIALECTS = {
             heeds=_FEDERATED,
         ),
         Dialect(
+            name="lvis-boundary",
+            task="detection",
+            about="As lvis, with boundary IoU.",
+            rules=msgspec.structs.replace(_LVIS_RULES, compares=("boundary",)),
+            defaults=_LVIS_DEFAULTS,
+            undefined=-1.0,
+            export="lvis",
+            heeds=_FEDERATED,
+        ),
+        Dialect(
             name="voc2007",
             task="detection",
             about="Pascal VOC's development kit of 2007: 11 recall levels, difficult ones aside.",
