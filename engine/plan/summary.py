@@ -14,9 +14,12 @@ import polars as pl
 from ..executors import Threads
 from ..ingest.problems import Note
 from ..metrics import Metric
+from ..schemas.errors import ResultError
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
+from ..tasks.per_datum import FRAME as PER_DATUM
+from ..tasks.per_datum import judged_frame
 from .frames import frame_of
 from .plan import Plan
 
@@ -184,6 +187,8 @@ def summarise(
         return pl.concat(filled)
 
     def own_frame(name: str) -> pl.DataFrame:
+        if name == PER_DATUM and name not in tallies.beside:
+            return _judged(plan, tallies)
         frame: pl.DataFrame = plan.does.own_frames(
             name, tallies, plan.settings, views.each, cuts=plan.cuts_of_needs
         )
@@ -196,3 +201,16 @@ def summarise(
         if name in filled or name in _CELL_FRAMES
     }
     return makers, views.whole
+
+
+def _judged(plan: Plan, tallies: Any) -> pl.DataFrame:
+    """The frame of what single datums are judged by, of tasks that have no row a datum."""
+    in_parts = plan.does.in_parts
+    if in_parts is not None and in_parts.judged is not None:
+        tallies = in_parts.judged(tallies, plan.settings)
+    losses = plan.does.losses(
+        tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
+    )
+    if isinstance(losses, str):
+        raise ResultError(f"single datums cannot be judged: {losses}.")
+    return judged_frame(losses, tallies.datums)

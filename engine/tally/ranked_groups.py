@@ -153,6 +153,11 @@ class RankedGroups(msgspec.Struct, frozen=True):
         """Of all rows."""
         return self.head.variants
 
+    def pieces(self) -> Iterator[Ranked]:
+        """All rows, those of one file after those of the other."""
+        for files in self.files:
+            yield from map(stored.load, files)
+
 
 class GroupedView(RankedView):
     """The view of a ranked tally, group of labels by group of labels.

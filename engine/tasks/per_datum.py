@@ -1,16 +1,20 @@
-"""The frame of single datums, from any tally that has one row a datum."""
+"""The frame of single datums: from any tally that has one row a datum, or what judges datums."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ..schemas.results import frame_schema
 from ..tally.datums import Datums
 from ..tally.stats import Column, Stats
+from .task import Losses
+
+FRAME = "per_datum"
 
 
 def per_datum_frame(
@@ -50,6 +54,34 @@ def per_datum_frame(
     if not parts:
         return pl.DataFrame(schema=schema)
     return pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
+    """One row per datum with the number that it is judged by, null where that is undefined.
+
+    Args:
+        losses: what single datums are judged by.
+        datums: those of the same tally.
+
+    Returns:
+        the contract's columns; ``parameters`` behind them, JSON of what the number was made with.
+    """
+    value = losses.value
+    if losses.nothing is not None and losses.counted is not None:
+        value = np.where(np.isnan(value) & losses.counted, losses.nothing, value)
+    made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None
+    schema = frame_schema(FRAME, datum=datums.id_dtype)
+    if made_with is not None:
+        schema = {**schema, "parameters": pl.String()}
+    known = pl.col("value").is_not_null()
+    frame = pl.DataFrame([datums.id.alias("datum_id"), pl.Series("value", value, nan_to_null=True)])
+    return frame.with_columns(
+        metric=pl.lit(losses.metric),
+        statistic=pl.lit(None),
+        k=pl.lit(None),
+        status=pl.when(known).then(pl.lit("scored")).otherwise(pl.lit("undefined")),
+        parameters=pl.lit(made_with),
+    ).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 _Status = tuple[tuple[str, ...], np.ndarray[Any, Any]]

@@ -184,6 +184,8 @@ class InParts(msgspec.Struct, frozen=True):
         shown: how many rows a datum makes in the frame of single datums.
         of_few: the tally of a few datums after the other, in the order of that frame, with the
             cut-offs to show; None where that frame is made of the whole tally.
+        judged: of a tally that single datums are judged from, and of metrics: the same in memory,
+            where it is in files; None where those of files are judged as they are.
     """
 
     things: Callable[[Any, Any, Sequence[Metric]], dict[str, Any]]
@@ -191,6 +193,7 @@ class InParts(msgspec.Struct, frozen=True):
     bytes_on_disk: BytesOnDisk | None = None
     shown: Callable[[Any, Cuts], int] | None = None
     of_few: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]] | None = None
+    judged: Callable[[Any, Any], Any] | None = None
 
 
 class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +228,8 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
             any may be.
         nothing: what NaN counts as in a change, where it says that nothing is wrong; None where it
             says that nothing is known.
+        counted: bool [n_datums], whose NaN says that nothing is wrong, where others may have it
+            because nothing is known.
         ties: what orders datums of equal value: for codes int64 [m] columns float64 [m], the first
             deciding first, higher ones worse, NaN the least.
         why: for codes int64 [m] a short sentence each.
@@ -239,6 +244,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     higher: bool
     best: float | None = None
     nothing: float | None = None
+    counted: Array | None = None
     ties: Callable[[Array], Sequence[Array]]
     why: Callable[[Array], list[str]]
     weight: Array | None = None

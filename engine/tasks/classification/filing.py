@@ -16,7 +16,7 @@ from ...tally.merging_units import merge_places
 from ...tally.parts import SHOWN, Place, parts_of, things_of_part
 from ...tally.scored_parts import ScoredRows
 from ...tally.units import Units
-from .merging import merge_heads, without_scores
+from .merging import merge, merge_heads, without_scores
 from .settings import Settings
 from .tallies import Tallies
 
@@ -66,7 +66,7 @@ def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
     return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
 
 
-_OF_DATUMS = ("examples", "label_errors", "outcomes")
+_OF_DATUMS = ("examples", "label_errors", "outcomes", "per_datum")
 
 
 def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -87,19 +87,36 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
     things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
-        things[SHOWN] = _shown(tallies, scores=scores)
+        # Of sequences, each of which is scored by itself, and of datums that are judged.
+        whole = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
+        things[SHOWN] = tallies if whole else _shown(tallies, scores=scores)
     return things
 
 
 def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
     """What frames that show single datums need of the tally of one part, with scores or without."""
-    if "per_datum" in tallies.beside:  # of sequences, each of which is scored by itself
-        return tallies
     return msgspec.structs.replace(
         tallies,
         units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
         scored=tallies.scored if scores else None,
     )
+
+
+def judged(tallies: Tallies, settings: Settings) -> Tallies:
+    """The tally that single datums are judged from, in memory: without scores that do not tell.
+
+    Args:
+        tallies: of a run, in memory or in files.
+        settings: the run's settings.
+    """
+    if tallies.parts is None:
+        return tallies
+    bare = tallies.scored
+    told = bare is None or not bare.several or settings.multilabel
+    if told or tallies.units.truth_start is not None:
+        return merge([*tallies.parts.shown()], settings)
+    few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.shown())
+    return msgspec.structs.replace(merge([*few], settings), scored=bare)
 
 
 def _without_rows(units: Units) -> Units:

@@ -135,9 +135,11 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
     if score is not None and not np.isnan(score[wrong]).all():
         loss = np.where(wrong, score, np.nan)
         value = _worst_of(units, loss, n)
+        right_or_scored = judged & ~(wrong & np.isnan(score))
         return Losses(
             metric="Score of the wrong label",
             nothing=0.0,
+            counted=np.bincount(units.datum_of(np.flatnonzero(right_or_scored)), minlength=n) > 0,
             value=value,
             higher=False,
             ties=lambda codes: [],

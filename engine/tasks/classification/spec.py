@@ -4,7 +4,7 @@ from ..contents import Contents
 from ..task import InParts, LateNotes, Task
 from .contents import contents
 from .explaining import explain
-from .filing import bytes_on_disk, of_parts, part_things
+from .filing import bytes_on_disk, judged, of_parts, part_things
 from .fitting import fit
 from .frames import own_frames
 from .losses import losses
@@ -39,6 +39,6 @@ TASK = Task(
     warm_large=warm_large,
     examine=examine,
     late_notes=LateNotes(("zero_weights", "labels_apart", "scores_reversed"), weight_notes),
-    in_parts=InParts(part_things, of_parts, bytes_on_disk),
+    in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     page=PAGE,
 )

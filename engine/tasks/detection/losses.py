@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,15 @@ from ...ingest.problems import count_of, listing
 from ...metrics import Metric
 from ...schemas.wording import option
 from ...tally.ranked import Ranked
+from ...tally.ranked_groups import RankedGroups
 from ..task import Cuts, Losses
 from .errors import MISS
 from .settings import Settings
 from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
+
+Pieces = Callable[[], Iterable[Ranked]]
 
 IOU = 0.5
 _HUNDREDTHS = np.arange(100) / 100
@@ -33,29 +36,51 @@ def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
     return hit, (ranked.ignored[word] & at) == 0, (ranked.gt_counted[word] & at) != 0
 
 
-def score_threshold(ranked: Ranked, hit: Array, counts: Array, positives: int) -> float:
+class _Counts(NamedTuple):
+    """Rows of some labels that count, hits and all, by how many score thresholds they reach.
+
+    Attributes:
+        hits: int64 [thresholds], true positives that reach each.
+        every: int64 [thresholds], rows that reach each.
+        positives: ground truths that count.
+    """
+
+    hits: Array
+    every: Array
+    positives: int
+
+
+def _counted(ranked: Ranked, threshold: int, grid: Array) -> _Counts:
+    hit, counts, wanted = _bits(ranked, threshold)
+    limits = [ranked.comparable(one) for one in grid]
+    reached = np.searchsorted(limits, ranked.score, side="right")
+    right, every = (
+        np.bincount(reached[rows], minlength=grid.size + 1)[::-1].cumsum()[::-1][1:]
+        for rows in (hit & counts, counts)
+    )
+    return _Counts(right, every, int(wanted.sum()))
+
+
+def _grid(pieces: Pieces) -> Array:
+    """Score thresholds: hundredths, or where scores lie beyond [0, 1] their percentiles."""
+    if all(((one.score >= 0) & (one.score <= 1)).all() for one in pieces()):
+        return _HUNDREDTHS
+    score = np.concatenate([one.score[np.isfinite(one.score)] for one in pieces()])
+    return np.unique(np.percentile(score, np.arange(100), method="lower"))
+
+
+def score_threshold(pieces: Pieces, threshold: int) -> float:
     """The score threshold at which F1 of the whole run is highest, the lowest of equal ones.
 
     Of hundredths, or where scores lie beyond [0, 1] of their percentiles.
 
     Args:
-        ranked: the tally.
-        hit: bool [n], true positives.
-        counts: bool [n], rows that count.
-        positives: ground truths that count.
+        pieces: the tally, one after the other.
+        threshold: place of the IoU threshold.
     """
-    score = ranked.score
-    if not score.size:
-        return 0.0
-    grid = _HUNDREDTHS
-    if score.min() < 0 or score.max() > 1:
-        finite = score[np.isfinite(score)]
-        grid = np.unique(np.percentile(finite, np.arange(100), method="lower"))
-    reached = np.searchsorted([ranked.comparable(one) for one in grid], score, side="right")
-    right, every = (
-        np.bincount(reached[rows], minlength=grid.size + 1)[::-1].cumsum()[::-1][1:]
-        for rows in (hit & counts, counts)
-    )
+    grid = _grid(pieces)
+    counts = [_counted(one, threshold, grid) for one in pieces()]
+    right, every, positives = (sum(part) for part in zip(*counts, strict=True))
     # Both sums of F1 = 2 tp / (tp + fp + positives) are integers: equal ones are equal.
     f1 = 2 * right / np.maximum(every + positives, 1)
     return float(grid[int(np.argmax(f1))])
@@ -67,17 +92,25 @@ def losses(
     """See :class:`..task.JudgeDatums`."""
     if not settings.has_overall_range:
         return "area_ranges have no range of all sizes"
-    ranked, n = tallies.ranked, len(tallies.datums)
-    thresholds = np.asarray(ranked.variants.thresholds)
+    held: Any = tallies.ranked
+    n = len(tallies.datums)
+
+    def pieces() -> Iterable[Ranked]:
+        return held.pieces() if isinstance(held, RankedGroups) else (held,)
+
+    thresholds = np.asarray(held.variants.thresholds)
     nearest = int(np.argmin(np.abs(thresholds - IOU)))
-    hit, counts, wanted = _bits(ranked, nearest)
-    lowest = score_threshold(ranked, hit, counts, int(wanted.sum()))
-    least = ranked.comparable(lowest)
-    low = int((hit & counts & (ranked.score < least)).sum())
-    counts &= ranked.score >= least
-    tp = np.bincount(ranked.datum[hit & counts], minlength=n)
-    fp = np.bincount(ranked.datum[counts & ~hit], minlength=n)
-    there = np.bincount(ranked.gt_datum[wanted], minlength=n)
+    lowest = score_threshold(pieces, nearest)
+    tp, fp, there = np.zeros((3, n), np.int64)
+    least, low = lowest, 0
+    for ranked in pieces():
+        hit, counts, wanted = _bits(ranked, nearest)
+        least = ranked.comparable(lowest)
+        low += int((hit & counts & (ranked.score < least)).sum())
+        counts &= ranked.score >= least
+        tp += np.bincount(ranked.datum[hit & counts], minlength=n)
+        fp += np.bincount(ranked.datum[counts & ~hit], minlength=n)
+        there += np.bincount(ranked.gt_datum[wanted], minlength=n)
     whole = tp + fp + there
     f1 = np.full(n, np.nan)
     np.divide(2 * tp, whole, out=f1, where=whole > 0)

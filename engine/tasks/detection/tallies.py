@@ -47,6 +47,7 @@ _OVERLAPPING = frozenset(
 """Needs of overlaps across labels, and of what took each ground truth."""
 
 
+_SINGLE = frozenset({"single datums"})
 _AT_SPOTS = _OVERLAPPING - {"detailed"}
 _ERRORS = frozenset({"errors", "shown errors"})
 _BELOW = _ERRORS | {"label errors"}
@@ -70,6 +71,7 @@ class Tallies(msgspec.Struct, frozen=True):
         rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
         seconds: wall time by step.
         points: what is known of single keypoints, or None.
+        judged: whether single datums are shown with what they are judged by.
         beside: frames there are whatever the metrics: none.
         weighted: whether counts are sums of weights: they are not.
     """
@@ -86,6 +88,7 @@ class Tallies(msgspec.Struct, frozen=True):
     rows_as_ids: bool
     seconds: dict[str, float]
     points: PointCounts | None = None
+    judged: bool = False
     beside: tuple[str, ...] = ()
     weighted: bool = False
 
@@ -96,7 +99,7 @@ class Tallies(msgspec.Struct, frozen=True):
         Runs in bounded memory keep it whole, and the ids of datums that it names with it.
         """
         more = self.examples, self.outcomes, self.errors, self.label_errors, self.points
-        return any(one is not None for one in more)
+        return self.judged or any(one is not None for one in more)
 
 
 def truth(tallies: Tallies) -> Array:
@@ -199,10 +202,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     batch = encode_batch(frames, settings, threads)
     lap("encode")
     overlapping = needs & _OVERLAPPING
-    if (overlapping or needs & OF_POINTS) and not settings.has_overall_range:
+    if (overlapping or needs & (OF_POINTS | _SINGLE)) and not settings.has_overall_range:
         raise OptionError(
             f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
-            " matrix, outcomes and PCK are over all sizes; add a range called 'all', such as"
+            " matrix, outcomes, PCK and single datums are over all sizes; add a range called 'all', such as"
             " 'all': (0, 1e10)."
         )
     matched, near = met(batch, settings, needs, threads, lap)
@@ -270,6 +273,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
         points,
+        judged=bool(needs & _SINGLE),
     )
 
 
@@ -400,6 +404,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
             [part.points for part in parts],
             lambda every: merge_ranked(every, of_datum, of_label, len(labels)),
         ),
+        judged=any(part.judged for part in parts),
     )
 
 

@@ -48,4 +48,17 @@ METRICS = (
         " of the label and the ways that pick it.",
         source="Northcutt, Jiang, Chuang, Confident Learning (JAIR 2021); cleanlab 2.9",
     ),
+    Metric(
+        name="PerDatum",
+        task="classification",
+        frame="per_datum",
+        needs=("hard",),
+        aliases=("PerSample",),
+        better="neither",
+        range=(0.0, float("inf")),
+        definition="What every datum is judged by: its log loss, where LogLoss or another metric"
+        " of probabilities is computed; F1 of its labels, where it may have several; else the"
+        " score of its wrong label, 0 for a right one, or without scores the share that is right.",
+        source="evalengine; the order of its worst datums",
+    ),
 )

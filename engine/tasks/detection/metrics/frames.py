@@ -53,4 +53,17 @@ METRICS = (
         " unfound) and objects that they likely lack (missing), by how suspicious they are.",
         source="evalengine",
     ),
+    Metric(
+        name="PerDatum",
+        task="detection",
+        frame="per_datum",
+        needs=("pr_curve_iou_threshold", "single datums"),
+        params=("pr_curve_iou_threshold",),
+        aliases=("PerImage",),
+        better="neither",
+        definition="F1 = 2 tp / (2 tp + fp + fn) of every datum over its labels, at the IoU"
+        " threshold of the run nearest to 0.5 and the score threshold at which F1 of the whole run"
+        " is highest.",
+        source="evalengine; the order of its worst datums",
+    ),
 )
