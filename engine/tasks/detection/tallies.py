@@ -205,8 +205,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
     if (overlapping or needs & (OF_POINTS | _SINGLE)) and not settings.has_overall_range:
         raise OptionError(
             f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
-            " matrix, outcomes, PCK and single datums are over all sizes; add a range called 'all', such as"
-            " 'all': (0, 1e10)."
+            " matrix, outcomes, PCK and single datums are over all sizes; add a range called"
+            " 'all', such as 'all': (0, 1e10)."
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
