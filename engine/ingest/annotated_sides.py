@@ -121,16 +121,38 @@ def in_pixels(
         truths.notes = (*truths.notes, ("sizes_differ", said, other.height))
     lacking = {id(side): _lacking(side, known) for side in sides if side.shares}
     if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
-        said = (
-            "coordinates are shares of the images, whose sizes are not known: numbers by area of"
-            f" objects mean nothing. {_WAY}"
-        )
-        truths.notes = (*truths.notes, ("sizes_unknown", said, None))
+        truths.notes = (*truths.notes, _unsized(sides, lacking, known))
         return predictions, truths
     scaled = [_scaled(side, known, lacking) for side in sides]
     return (scaled[0] if predictions is not None else None), scaled[-1]
 
 
+def _unsized(
+    sides: list[Source], lacking: dict[int, list[str]], known: pl.DataFrame
+) -> tuple[str, str, int | None]:
+    """What is said of shares of images whose sizes are not known, of all or of some alone."""
+    lone = sorted({name for names in lacking.values() for name in names})
+    if not known.height:
+        said = "coordinates are shares of the images, whose sizes are not known"
+        return SIZES_UNKNOWN, f"{said}: numbers by area of objects mean nothing. {_WAY}", None
+    files: list[str] = []
+    for side in sides:
+        if side.datums is not None and {"file_name", *_SIZE} <= {*side.datums.columns}:
+            there = pl.col("file_name").is_not_null() & pl.col("width").is_null()
+            files += side.datums.filter(there)["file_name"].to_list()
+    said = (
+        f"the sizes of {count_of(len(lone), 'image')} are not known"
+        f" ({listing(lone[:5], len(lone))}), and those of {known.height:,} are, so that"
+        " coordinates stay shares and numbers by area of objects mean nothing."
+    )
+    if files:
+        broken = [*dict.fromkeys(files)]
+        said += f" Not to be read as pictures: {listing(broken[:5], len(broken))}: repair them."
+    return SIZES_OF_SOME, f"{said} {_WAY}", len(lone)
+
+
+SIZES_UNKNOWN, SIZES_OF_SOME = "sizes_unknown", "sizes_of_some_unknown"
+"""Kinds of notes: areas are shares of images, of which none, or not all, have a known size."""
 _WAY = (
     "Keep the images beside the labels, or give a table of datum_id, width and height as"
     f" {option('datums', 'TABLE')}."

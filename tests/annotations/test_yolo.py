@@ -267,6 +267,29 @@ def test_shapes_become_pixels(tmp_path: Path) -> None:
     assert frame["polygon"].to_list() == [[[[16.0, 8.0], [48.0, 8.0], [32.0, 24.0]]]]
 
 
+def test_a_picture_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Areas would be shares, all of them small: refused where ranges of them are asked for."""
+    for name in "abc":
+        picture(tmp_path, f"images/{name}.png", (640, 320))
+        label(tmp_path, f"labels/{name}.txt", f"{BOX}\n")
+        label(tmp_path, f"found/{name}.txt", f"{BOX} 0.5\n")
+    sides = tmp_path / "found", tmp_path / "labels"
+    assert ee.score(*sides, dialect="coco").value("mAP", iou_threshold=0.5, area="large") > 0.999
+    (tmp_path / "images" / "b.png").write_text("no picture")
+    said = "the sizes of 1 image are not known ('b'), and those of 2 are"
+    named = "Not to be read as pictures: 'b.png': repair them."
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(*sides, dialect="coco")
+    assert str(caught.value).startswith(f"area ranges: {said}")
+    assert named in str(caught.value)
+    card = ee.score(*sides)
+    assert card.value("mAP", iou_threshold=0.5) > 0.999
+    assert [note for note in card.notes if said in note and named in note]
+    sizes = pl.DataFrame({"datum_id": ["b"], "width": [640], "height": [320]})
+    whole = ee.score(*sides, dialect="coco", datums=sizes)
+    assert whole.value("mAP", iou_threshold=0.5, area="large") > 0.999
+
+
 def test_sizes_that_nothing_says(tmp_path: Path) -> None:
     """Told where both sides are shares, refused where the other side or the target has pixels."""
     label(tmp_path, "truths/a.txt", f"{BOX}\n")
@@ -274,6 +297,9 @@ def test_sizes_that_nothing_says(tmp_path: Path) -> None:
     card = ee.score(tmp_path / "found", tmp_path / "truths")
     assert card.value("mAP", iou_threshold=0.5) > 0.999
     assert any("sizes are not known" in note for note in card.notes)
+    assert not card.warnings
+    ranged = ee.score(tmp_path / "found", tmp_path / "truths", dialect="coco")
+    assert any("sizes are not known" in note for note in ranged.warnings)
     pixels = pl.DataFrame(
         {"datum_id": ["a"], "label_value": [0], "xmin": [24.0], "ymin": [8.0], "xmax": [40.0],
          "ymax": [24.0]}

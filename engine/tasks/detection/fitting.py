@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import polars as pl
 
+from ...ingest.annotated_sides import SIZES_OF_SOME, SIZES_UNKNOWN
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.geometry_columns import GEOMETRY_NAMES
@@ -26,8 +28,9 @@ def fit(
     """All of them but those of single keypoints, where there are none, or heads have no size.
 
     Raises:
-        InputError: no other was asked for.
+        InputError: no other was asked for; area ranges of images of which some have no size.
     """
+    _hold_areas(frames, settings)
     heads = settings.head_segment is not None or HEAD_SIZE.name in frames.ground_truths.columns
     gone = NEEDS if settings.geometry != POINTS else frozenset() if heads else {PCKH}
     left = [one for one in metrics if gone & {*one.needs}]
@@ -42,6 +45,19 @@ def fit(
         raise InputError(f"{names}: {why}.")
     kept = tuple(one for one in metrics if one not in left)
     return kept, [Note("without_keypoints", f"{names} left out: {why}.")] if asked_for else []
+
+
+def _hold_areas(frames: Frames, settings: Settings) -> None:
+    """Refuse area ranges where some images have no size, and warn where none has one.
+
+    Raises:
+        InputError: naming these images, and files that cannot be read.
+    """
+    for place, note in enumerate(frames.notes if settings.ranged else ()):
+        if note.kind == SIZES_OF_SOME:
+            raise InputError(f"area ranges: {note.message}")
+        if note.kind == SIZES_UNKNOWN:
+            frames.notes[place] = msgspec.structs.replace(note, warning=True)
 
 
 def needs_all_rows(
