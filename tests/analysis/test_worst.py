@@ -308,15 +308,17 @@ def test_the_score_threshold_is_that_of_the_highest_f1() -> None:
     tables = _detection(5)
     card = ee.score(*tables)
     told = losses_of(tallied_of("run", card)).made_with
-    grid = [i / 100 for i in range(100)]
+    grid = tables[0]["score"].unique().sort().to_list()
     counts = ee.score(*tables, metrics=["Counts"], iou_thresholds=[0.5], score_thresholds=grid)
     rows = counts.metrics.filter(pl.col("metric") == "Counts", pl.col("label_value").is_not_null())
     table = rows.group_by("score_threshold", "statistic").agg(pl.col("value").sum())
     wide = table.pivot("statistic", index="score_threshold", values="value").with_columns(
         f1=2 * pl.col("tp") / (2 * pl.col("tp") + pl.col("fp") + pl.col("fn"))
     )
-    best = wide.sort("f1", "score_threshold", descending=[True, False])
+    best = wide.sort("f1", "score_threshold", descending=[True, True])
     assert told == {"iou_threshold": 0.5, "score_threshold": best["score_threshold"][0]}
+    found = ee.find_thresholds(card, metrics="ThresholdAtMaxF", draws=20).frame
+    assert found.filter(pl.col("average") == "micro")["threshold"].item() == told["score_threshold"]
 
 
 def test_scores_alone_judge_no_datum_and_that_is_said() -> None:

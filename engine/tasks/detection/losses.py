@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,10 @@ from ...dialects import Dialect
 from ...ingest.boxes import CORNER_NAMES
 from ...ingest.problems import count_of, listing
 from ...metrics import Metric
+from ...metrics.aims import Aims
+from ...metrics.thresholds import RULES, Curve, walk
 from ...schemas.wording import option
+from ...tally import ranked_points
 from ...tally.ranked import Ranked
 from ...tally.ranked_groups import RankedGroups
 from ..task import Cuts, Losses
@@ -25,7 +29,6 @@ Array = np.ndarray[Any, Any]
 Pieces = Callable[[], Iterable[Ranked]]
 
 IOU = 0.5
-_HUNDREDTHS = np.arange(100) / 100
 
 
 def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
@@ -36,54 +39,28 @@ def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
     return hit, (ranked.ignored[word] & at) == 0, (ranked.gt_counted[word] & at) != 0
 
 
-class _Counts(NamedTuple):
-    """Rows of some labels that count, hits and all, by how many score thresholds they reach.
+def score_threshold(pieces: Pieces, n_labels: int, iou: float) -> float:
+    """The score threshold at which F1 of the whole run is highest, all labels taken together.
 
-    Attributes:
-        hits: int64 [thresholds], true positives that reach each.
-        every: int64 [thresholds], rows that reach each.
-        positives: ground truths that count.
-    """
-
-    hits: Array
-    every: Array
-    positives: int
-
-
-def _counted(ranked: Ranked, threshold: int, grid: Array) -> _Counts:
-    hit, counts, wanted = _bits(ranked, threshold)
-    limits = [ranked.comparable(one) for one in grid]
-    reached = np.searchsorted(limits, ranked.score, side="right")
-    right, every = (
-        np.bincount(reached[rows], minlength=grid.size + 1)[::-1].cumsum()[::-1][1:]
-        for rows in (hit & counts, counts)
-    )
-    return _Counts(right, every, int(wanted.sum()))
-
-
-def _grid(pieces: Pieces) -> Array:
-    """Score thresholds: hundredths, or where scores lie beyond [0, 1] their percentiles."""
-    if all(((one.score >= 0) & (one.score <= 1)).all() for one in pieces()):
-        return _HUNDREDTHS
-    score = np.concatenate([one.score[np.isfinite(one.score)] for one in pieces()])
-    return np.unique(np.percentile(score, np.arange(100), method="lower"))
-
-
-def score_threshold(pieces: Pieces, threshold: int) -> float:
-    """The score threshold at which F1 of the whole run is highest, the lowest of equal ones.
-
-    Of hundredths, or where scores lie beyond [0, 1] of their percentiles.
+    It is chosen as the metrics of chosen thresholds choose: of every distinct score, the highest
+    of equal ones; 0 where none is to be chosen.
 
     Args:
-        pieces: the tally, one after the other.
-        threshold: place of the IoU threshold.
+        pieces: the tally, one after the other; about 40 bytes a row are held at once.
+        n_labels: labels of the run.
+        iou: one of the tally's thresholds.
     """
-    grid = _grid(pieces)
-    counts = [_counted(one, threshold, grid) for one in pieces()]
-    right, every, positives = (sum(part) for part in zip(*counts, strict=True))
-    # Both sums of F1 = 2 tp / (tp + fp + positives) are integers: equal ones are equal.
-    f1 = 2 * right / np.maximum(every + positives, 1)
-    return float(grid[int(np.argmax(f1))])
+    counted = (ranked_points.counted_rows(one, iou) for one in pieces())
+    rows = ranked_points.pooled_rows(counted, np.zeros(n_labels, np.int32), 1)
+    whole = [rows], None, 1, None
+    curve = Curve(
+        partial(ranked_points.point_blocks, *whole),
+        ranked_points.sought(*whole),
+        None,
+        lambda: np.ones(1, bool),
+    )
+    (best,), _ = walk(curve, RULES[:1], Aims())
+    return float(np.nan_to_num(best.threshold[0]))
 
 
 def losses(
@@ -100,7 +77,7 @@ def losses(
 
     thresholds = np.asarray(held.variants.thresholds)
     nearest = int(np.argmin(np.abs(thresholds - IOU)))
-    lowest = score_threshold(pieces, nearest)
+    lowest = score_threshold(pieces, len(tallies.labels), float(thresholds[nearest]))
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0
     for ranked in pieces():
