@@ -168,6 +168,7 @@ def check(name: str, seed: int) -> None:
     }
     assert rows
     halves = [curves_of(half, task, scores) for half in halves_of(case, seed)]
+    held_out = 0
     for (metric, *label), row in rows.items():
         points = curves.get(tuple(label), [])
         seen = row["reason"] != "no scored row"
@@ -186,13 +187,18 @@ def check(name: str, seed: int) -> None:
         assert row["tn"] is None or row["tn"] == expected.tn, told
         chosen = [TRIED[metric](half.get(tuple(label), [])) for half in halves]
         if None in chosen or row["held_out_tp"] is None:
+            # Held-out numbers are missing where a half chooses nothing, and nowhere else.
+            assert row["held_out_tp"] is None, told
+            assert None in chosen, told
             continue
+        held_out += 1
         counts = np.zeros(2)
         for point, other in zip(chosen, reversed(halves), strict=True):
             assert point is not None
             there = reaching(other.get(tuple(label), []), point.threshold)
             counts += (0, 0) if there is None else (there.tp, there.fp)
         assert (row["held_out_tp"], row["held_out_fp"]) == tuple(counts), told
+    assert held_out
 
 
 @pytest.mark.parametrize("name", ["detection", "keypoints", "classification"])
@@ -233,7 +239,7 @@ def test_of_saved_runs(name: str, tmp_path: Path) -> None:
 
 def test_intervals_are_of_weighted_datums() -> None:
     """Of a draw: the threshold chosen anew, and rates at the one that was chosen of all."""
-    case = plain("detection", 1)
+    case = plain("detection", 8)
     found = asked(case, "detection", metrics=["ThresholdAtMaxF"]).frame
     card = ee.score(
         *case.sides, **case.options, **case.tables, metrics=["ThresholdAtMaxF"], beta=0.5,
@@ -244,8 +250,21 @@ def test_intervals_are_of_weighted_datums() -> None:
     assert rows.height
     for side in ("lower", "upper"):
         np.testing.assert_array_equal(rows[side], rows[f"{side}_right"])
-    inside = found.filter(pl.col("precision_lower").is_not_null())
-    assert (inside["precision_lower"] <= inside["precision_upper"]).all()
+    held = found.filter(pl.col("average").is_null(), pl.col("precision_lower").is_not_null())
+    assert held.height
+    for row in held.iter_rows(named=True):
+        theirs = ee.score(
+            *case.sides, **{**case.options, "iou_thresholds": [0.5]}, **case.tables,
+            metrics=["Precision", "Recall"], score_thresholds=[row["threshold"]], intervals=0.95,
+            draws=20, method="percentile",
+        ).metrics.filter(
+            pl.col("label_value") == row["label_value"], pl.col("slice").is_null(),
+            pl.col("area").is_null() | (pl.col("area") == "all"),
+        )  # fmt: skip
+        for metric in ("Precision", "Recall"):
+            ends = theirs.filter(pl.col("metric") == metric).select("lower", "upper").row(0)
+            name = metric.lower()
+            assert ends == (row[f"{name}_lower"], row[f"{name}_upper"]), (row, metric)
 
 
 def test_a_sure_threshold_keeps_its_aim_and_an_overfitted_one_does_not() -> None:
