@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..tally.cells import parameters
 from ..tally.points import Points, first_of, largest_of, last_of, segment_of
 from .aims import Aims
 from .label_averages import ratio
@@ -301,3 +302,10 @@ def walk(
             one.tp[unscored] = one.fp[unscored] = np.nan
         chosen.append(Chosen(one.threshold, one.tp, one.fp, unscored))
     return chosen, counted
+
+
+def best_of(curve: Curve, rule: Rule, aims: Aims) -> tuple[Chosen, Reached, str]:
+    """What a rule chooses in every segment, what that reaches, and what it is held to, as JSON."""
+    (best,), _ = walk(curve, [rule], aims)
+    at = reached(best.tp, best.fp, curve.positives, curve.negatives, aims)
+    return best, at, parameters(**{name: getattr(aims, name) for name in rule.params or ("beta",)})

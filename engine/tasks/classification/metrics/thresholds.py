@@ -9,11 +9,11 @@ import numpy as np
 
 from ....metrics.label_averages import UNREACHED, by_key, label_cells, metric, scored_rows
 from ....metrics.registry import Metric
-from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, reached, walk
+from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.asked import in_name
 from ....schemas.errors import ResultError
 from ....schemas.wording import option
-from ....tally.cells import Cells, parameters
+from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
@@ -61,14 +61,12 @@ def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
 def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     """The threshold that a rule chooses among the points of every label, and what it reaches."""
     curve = curve_of(view, settings)
-    (best,), _ = walk(curve, [rule], settings.aims)
-    at = reached(best.tp, best.fp, curve.positives, curve.negatives, settings.aims)
+    best, at, told = best_of(curve, rule, settings.aims)
     chosen = ~np.isnan(best.threshold).reshape(view.shape)
     why = _unchosen(view, best.unscored, rule.lacking)
     keep = curve.shown().reshape(view.shape)
     named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
              "fpr": at.fpr, f"f{in_name(settings.beta)}": at.f}  # fmt: skip
-    told = {name: getattr(settings.aims, name) for name in rule.params or ("beta",)}
     cells = []
     for statistic, value in named.items():
         reason = why.copy()
@@ -83,7 +81,7 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
                 reason,
                 view.positives,
                 statistic=statistic,
-                parameters=parameters(**told),
+                parameters=told,
             )
         )
     return cells

@@ -9,9 +9,9 @@ import numpy as np
 
 from ....metrics.label_averages import UNREACHED
 from ....metrics.registry import Metric
-from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, reached, walk
+from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.asked import in_name
-from ....tally.cells import Cells, parameters
+from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
 from .averages import NO_TRUTH, present, sum_by_key
 
@@ -44,8 +44,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
 def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     """The threshold that a rule chooses among the points of every label, and what it reaches."""
     curve = curve_of(view, settings)
-    (best,), _ = walk(curve, [rule], settings.aims)
-    at = reached(best.tp, best.fp, curve.positives, curve.negatives, settings.aims)
+    best, at, told = best_of(curve, rule, settings.aims)
     keep = curve.shown().reshape(view.n_groups, -1)
     sought = curve.positives.reshape(keep.shape)
     why = np.full(keep.shape, UNREACHED, dtype=object)
@@ -56,7 +55,6 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     unsure = np.where((best.tp + best.fp == 0).reshape(keep.shape), NOTHING, why)
     named = {"threshold": best.threshold, "precision": at.precision, "recall": at.recall,
              f"f{in_name(settings.aims.beta)}": at.f}  # fmt: skip
-    told = {name: getattr(settings.aims, name) for name in rule.params or ("beta",)}
     return [
         Cells(
             axes=("group", "label"),
@@ -69,7 +67,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
                 "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
                 "area": settings.areas[0][0],
                 "max_detections": settings.cap,
-                "parameters": parameters(**told),
+                "parameters": told,
             },
             reason=unsure if statistic == "precision" else why,
         )
