@@ -73,7 +73,7 @@ def test_a_datum_by_hand() -> None:
     ).per_datum
     assert frame["value"].to_list() == [2 / 3, 1.0, None]
     assert frame["status"].to_list() == ["scored", "scored", "undefined"]
-    made_with = {"iou_threshold": 0.5, "score_threshold": 0.0}
+    made_with = {"iou_threshold": 0.5, "score_threshold": 0.75}
     assert [json.loads(one) for one in frame["parameters"]] == [made_with] * 3
 
 
