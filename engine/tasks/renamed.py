@@ -8,6 +8,7 @@ from ..ingest.problems import Note
 from ..schemas.wording import option
 
 _SAME, _AGREED = 0.1, 0.7  # shares of pairs: of one label, and explained by other labels
+_MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance explains as much
 _SHOWN = 8  # labels
 
 
@@ -30,7 +31,8 @@ def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) ->
     agreed = int(best["len"].sum()) / whole
     others = best["other"].n_unique()
     # Where most lie on one label, any other label agrees with it: that explains nothing.
-    if same > _SAME or agreed < _AGREED or 2 * others <= best.height or others < least:
+    enough = _AGREED if whole >= _MANY else _SURELY
+    if same > _SAME or agreed < enough or 2 * others <= best.height or others < least:
         return None
     named = best.with_columns(
         pl.lit(values.gather(best["mine"])).alias("mine"),

@@ -133,8 +133,6 @@ def test_people_of_a_box_alone_are_left_out_with_what_lies_on_them() -> None:
         ({"keypoints": [1.0] * 50 + [float("nan")]}, {}, "NaN"),
         ({"keypoints": []}, {}, "without keypoints"),
         ({}, {"dialect": "lvis"}, "dialect lvis and iou_type='keypoints'"),
-        ({}, {"iou_type": None, "dialect": "coco-keypoints"}, "write iou_type='keypoints'"),
-        ({}, {"iou_type": None}, "write iou_type='keypoints' to compare them"),
         ({}, {"convert_to": "box"}, "ask for different geometry"),
     ],
 )
@@ -143,14 +141,6 @@ def test_what_cannot_be_compared_is_told(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         ee.score(*frames(person(), **changes), **{"iou_type": "keypoints"} | options)
-
-
-def test_results_of_keypoints_alone_tell_what_to_write(tmp_path: Path) -> None:
-    path = tmp_path / "found.json"
-    row = {"image_id": 1, "category_id": 1, "score": 0.5, "keypoints": [1.0] * 51}
-    path.write_text(json.dumps([row]))
-    with pytest.raises(ee.InputError, match=r"keypoints, write iou_type='keypoints'"):
-        ee.score(path, path, dialect="coco")
 
 
 def test_sigmas_from_a_file(tmp_path: Path) -> None:

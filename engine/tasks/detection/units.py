@@ -30,6 +30,7 @@ _LEAST = 10  # boxes on each side, below which little is said
 _FEWEST = 3  # of which other forms can be told, if they fit well
 _POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
 _WELL = 0.8  # the latter of few boxes
+_FEW_PAIRS = 4  # boxes on boxes, of which exchanged labels can be told: chance exchanges three
 _ON = 0.5  # IoU from which a box lies on another
 _SHARE = 1.5  # coordinates up to here may be shares of an image
 _PIXELS = 8.0  # medians from here on are no shares
@@ -192,7 +193,7 @@ def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None
         other.append(theirs.labels[i][on])
     pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
     counted = pairs.group_by("mine", "other").len()
-    if pairs.height < _LEAST and not (pairs.height >= _FEWEST and _exchanged(counted)):
+    if pairs.height < _LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged(counted)):
         return None
     met = "boxes of the two sides lie on each other, but"
     return renamed(counted, labels.frame["label_value"], met)
