@@ -15,6 +15,7 @@ from jobs.conftest import DAYS, write_day
 from evalengine.jobs import planning
 from evalengine.jobs.planning import plan_job
 from evalengine.schemas.errors import InputError, OptionError, ReadError
+from evalengine.schemas.label_thresholds import LabelThreshold
 
 Write = Callable[..., Path]
 PARTS = ("[outputs]", 'partition = "date"\n[outputs]')
@@ -126,7 +127,8 @@ class TestRunId:
     def test_a_file_of_thresholds_is_beside_the_job(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nthresholds = "best.json"\n[outputs]'))
         (folder / "best.json").write_text('{"a": 0.4}')
-        assert plan_job(path).loaded.options.thresholds == ((None, "a", 0.4),)
+        (told,) = plan_job(path).loaded.options.thresholds
+        assert told == LabelThreshold(None, "a", 0.4)
 
     def test_a_file_of_stop_words_counts_by_its_words(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nstop_words = "words.txt"\n[outputs]'))
