@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..schemas.wording import in_python
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 
-class FoundCalibration:
+class FoundCalibration(Found):
     """Calibration of a run by label, and of all labels of a key (``average`` micro).
 
     Attributes:
@@ -26,7 +30,6 @@ class FoundCalibration:
         iou_threshold: at which boxes are right; None where there are none.
         n_bins: equal bins from 0 to 1.
         n: datums.
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
     """
 
     def __init__(
@@ -50,20 +53,10 @@ class FoundCalibration:
         self.n = n
         self.said = tuple(notes)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
-        return tuple(map(in_python, self.said))
-
     def __len__(self) -> int:
         return self.frame.height
 
-    def __repr__(self) -> str:
-        from ..report.found_calibration import as_text
+    def _layout(self) -> Layout:
+        from ..report.found_calibration import LAYOUT
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.found_calibration import as_html
-
-        return as_html(self)
+        return LAYOUT

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ..schemas.errors import ResultError
 from ..schemas.wording import in_python
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 
-class FoundErrors:
+class FoundErrors(Found):
     """What is wrong in a run, worst first.
 
     Attributes:
@@ -23,7 +28,6 @@ class FoundErrors:
         rowless: why there are no rows; None where there are.
         n: datums of the run.
         said_of_rows: which rows are not among them, options marked likewise.
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
         names: label value, as text -> name of the class, where it has another.
     """
 
@@ -78,12 +82,7 @@ class FoundErrors:
     def __len__(self) -> int:
         return self.datums.height
 
-    def __repr__(self) -> str:
-        from ..report.found_errors import as_text
+    def _layout(self) -> Layout:
+        from ..report.found_errors import LAYOUT
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.found_errors import as_html
-
-        return as_html(self)
+        return LAYOUT

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..schemas.wording import in_python
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 
-class FoundLabelErrors:
+class FoundLabelErrors(Found):
     """Ground truths that are likely wrong, the most suspicious first.
 
     Attributes:
         rows: the ``label_errors`` frame, in order, those beyond ``top`` left out.
         n: how many there are in all.
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
         names: label value, as text -> name of the class, where it has another.
     """
 
@@ -31,20 +34,10 @@ class FoundLabelErrors:
         self.names = dict(names or {})
         self.said = tuple(notes)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
-        return tuple(map(in_python, self.said))
-
     def __len__(self) -> int:
         return self.rows.height
 
-    def __repr__(self) -> str:
-        from ..report.found_label_errors import as_text
+    def _layout(self) -> Layout:
+        from ..report.found_label_errors import LAYOUT
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.found_label_errors import as_html
-
-        return as_html(self)
+        return LAYOUT

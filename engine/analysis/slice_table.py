@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ..schemas.wording import in_python
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 SCHEMA: dict[str, pl.DataType] = {
     "slice": pl.String(),
@@ -28,7 +32,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-class FoundSlices:
+class FoundSlices(Found):
     """The worst slices of a run, the highest score first.
 
     Attributes:
@@ -45,7 +49,6 @@ class FoundSlices:
         level: confidence of the intervals, in (0, 1).
         n: datums that have a loss.
         measured: slices that were looked at; all others cannot score higher.
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
     """
 
     def __init__(
@@ -69,20 +72,10 @@ class FoundSlices:
         self.measured = measured
         self.said = tuple(notes)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
-        return tuple(map(in_python, self.said))
-
     def __len__(self) -> int:
         return self.frame.height
 
-    def __repr__(self) -> str:
-        from ..report.found_slices import as_text
+    def _layout(self) -> Layout:
+        from ..report.found_slices import LAYOUT
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.found_slices import as_html
-
-        return as_html(self)
+        return LAYOUT

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ..atomic import whole_file
 from ..schemas.errors import OptionError, unknown
-from ..schemas.wording import in_python, option
+from ..schemas.wording import option
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
 
 
-class FoundThresholds:
+class FoundThresholds(Found):
     """Score thresholds by rule and label.
 
     Attributes:
@@ -33,7 +37,6 @@ class FoundThresholds:
         level: confidence of the intervals, in (0, 1).
         iou_threshold: at which boxes hit; None where there are none.
         n: datums.
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
     """
 
     def __init__(
@@ -54,11 +57,6 @@ class FoundThresholds:
         self.iou_threshold = iou_threshold
         self.n = n
         self.said = tuple(notes)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
-        return tuple(map(in_python, self.said))
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
         """The thresholds that one rule chose, as ``thresholds`` of :func:`evalengine.score` takes.
@@ -113,12 +111,7 @@ class FoundThresholds:
     def __len__(self) -> int:
         return self.frame.height
 
-    def __repr__(self) -> str:
-        from ..report.found_thresholds import as_text
+    def _layout(self) -> Layout:
+        from ..report.found_thresholds import LAYOUT
 
-        return as_text(self)
-
-    def _repr_html_(self) -> str:
-        from ..report.found_thresholds import as_html
-
-        return as_html(self)
+        return LAYOUT

@@ -11,6 +11,7 @@ import click
 
 from .._version import __version__
 from .base import (
+    FORMATS,
     STATE,
     Commands,
     OutputRefused,
@@ -40,7 +41,7 @@ from .thresholds import thresholds
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
-_FORMATS = ("table", "json", "csv", "parquet", "markdown", "github")
+_FORMATS = (*FORMATS, "github")
 _EXPORTS = ("coco", "continuous-eval", "panoptic", "phoenix", "ragas", "remem", "trec", "valor")
 _FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "errors", "per_datum")
 _LISTINGS = ("text", "json", "csv", "markdown")

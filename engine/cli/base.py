@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..schemas.wording import to_shell
 from .helping import help_option, write_options
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
 
 T = TypeVar("T")
 
@@ -115,6 +118,21 @@ _tables = (
 )
 
 
+FORMATS = ("table", "json", "csv", "parquet", "markdown")
+"""Forms of frames."""
+
+FOR_PEOPLE = (FORMATS[0], FORMATS[-1])
+"""Those that show notes."""
+
+with_format = click.option(
+    "form",
+    "--format",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How to print what was found.",
+)
+
+
 def with_tables(command: Callable[..., T]) -> Callable[..., T]:
     for option in reversed(_tables):
         command = option(command)
@@ -151,27 +169,22 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
 def show_found(
     found: Any,
     form: str,
-    show: Callable[..., None],
-    *,
-    noted: Collection[str],
+    layout: Layout,
     said: Sequence[str] | None = None,
-    **how: Any,
 ) -> None:
     """Print what was found, its notes on standard error where a form has no place for them.
 
     Args:
         found: what was found.
         form: how to print it.
-        show: prints it: takes it, the form, a stream and notes.
-        noted: forms that show notes.
+        layout: of it.
         said: notes, all of what was found unless given.
-        **how: further arguments of ``show``.
     """
     from ..schemas.wording import in_shell
 
     told = found.said if said is None else said
-    show(found, form, sys.stdout, [in_shell(note) for note in told], **how)
-    if form not in noted:
+    layout.show(found, form, sys.stdout, [in_shell(note) for note in told])
+    if form not in FOR_PEOPLE:
         tell_said(told)
 
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, show_found, tell_said, with_tables
+from .base import (
+    WithOptions,
+    arguments,
+    progress_line,
+    show_found,
+    tell_said,
+    with_format,
+    with_tables,
+)
 
 
 @click.command(cls=WithOptions)
@@ -14,10 +22,7 @@ from .base import WithOptions, arguments, progress_line, show_found, tell_said, 
 @click.argument("ground_truths", required=False, type=click.Path())
 @click.option("--bins", is_flag=True, help="The reliability curve: every bin of every label.")
 @click.option("--fit", is_flag=True, help="The isotonic fit: every block of every label.")
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print it.",
-)  # fmt: skip
+@with_format
 @with_tables
 def calibration(
     run: str,
@@ -49,11 +54,11 @@ def calibration(
         from ..finding_calibration import find_calibration
 
         found = find_calibration(run, ground_truths, progress=progress, **given)
-    from ..report.found_calibration import show
+    from ..report.found_calibration import LAYOUT
     from ..report.show import show_frame
 
     if bins or fit:
         show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
         tell_said(found.said)
     else:
-        show_found(found, form, show, noted=("table", "markdown"))
+        show_found(found, form, LAYOUT)

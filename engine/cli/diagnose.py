@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, with_tables
+from .base import FOR_PEOPLE, WithOptions, arguments, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -15,10 +15,7 @@ from .base import WithOptions, arguments, with_tables
 @click.argument("ground_truths", required=False, type=click.Path())
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
               help="How many to show.")  # fmt: skip
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @with_tables
 def diagnose(
     predictions: str,
@@ -45,7 +42,7 @@ def diagnose(
 
     given = arguments(storage, datums, labels, fields)
     found = run(predictions, ground_truths, **given).head(top)
-    if form in ("table", "markdown"):
+    if form in FOR_PEOPLE:
         made = aligned if form == "table" else markdown_frame
         write_text(made(found) if found.height else "nothing is wrong\n", sys.stdout)
     else:

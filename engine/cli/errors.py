@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, show_found, tell_said, with_tables
+from .base import (
+    WithOptions,
+    arguments,
+    progress_line,
+    show_found,
+    tell_said,
+    with_format,
+    with_tables,
+)
 
 
 @click.command(cls=WithOptions)
@@ -20,10 +28,7 @@ from .base import WithOptions, arguments, progress_line, show_found, tell_said, 
     "--sort", type=click.Choice(("loss", "score")), default="loss", show_default=True,
     help="Order of rows: by how wrong their datums are, or by how sure predictions were.",
 )  # fmt: skip
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @click.option(
     "--to", type=click.Choice(("label-studio", "cvat", "coco")),
     help="Write the rows for a tool that shows images instead; coco is for FiftyOne.",
@@ -66,7 +71,7 @@ def errors(
         from ..api import find_errors
 
         found = find_errors(run, ground_truths, top=top, sort=sort, progress=progress, **given)
-    from ..report.found_errors import show
+    from ..report.found_errors import LAYOUT, LAYOUT_OF_ROWS
     from ..schemas.wording import in_shell
 
     if rows and found.rows is None:
@@ -78,4 +83,4 @@ def errors(
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")
         tell_said(said)
     else:
-        show_found(found, form, show, noted=("table",), said=said, rows=rows)
+        show_found(found, form, LAYOUT_OF_ROWS if rows else LAYOUT, said)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..schemas.label_errors import QUALITIES, WAYS
-from .base import WithOptions, arguments, progress_line, show_found, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, with_format, with_tables
 
 
 @click.command("label-errors", cls=WithOptions)
@@ -21,10 +21,7 @@ from .base import WithOptions, arguments, progress_line, show_found, with_tables
               help="In classification, what picks datums [prune_by_noise_rate].")  # fmt: skip
 @click.option("--rank-by", type=click.Choice(QUALITIES),
               help="In classification, what orders them [normalized_margin].")  # fmt: skip
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @with_tables
 def label_errors(
     run: str,
@@ -58,6 +55,6 @@ def label_errors(
             run, ground_truths, top=top, reasons=reasons or None, filter_by=filter_by,
             rank_by=rank_by, progress=progress, **given,
         )  # fmt: skip
-    from ..report.found_label_errors import show
+    from ..report.found_label_errors import LAYOUT
 
-    show_found(found, form, show, noted=("table",))
+    show_found(found, form, LAYOUT)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, with_tables
+from .base import FOR_PEOPLE, WithOptions, arguments, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -17,10 +17,7 @@ from .base import WithOptions, arguments, with_tables
     "every", "--all", is_flag=True,
     help="Every row: of single labels and slices, and what does not move, too.",
 )  # fmt: skip
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @with_tables
 def limits(
     predictions: str,
@@ -49,7 +46,7 @@ def limits(
     from ..report.show import show_frame, write_text
 
     found = find_limits(predictions, ground_truths, **arguments(storage, datums, labels, fields))
-    if form in ("table", "markdown"):
+    if form in FOR_PEOPLE:
         rows, notes = (found, []) if every else listed(found)
         made = aligned if form == "table" else markdown_frame
         text = made(as_columns(rows)) if rows.height else "no number could move\n"

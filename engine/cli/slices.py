@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, show_found, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -28,10 +28,7 @@ from .base import WithOptions, arguments, progress_line, show_found, with_tables
     help="Weight of how bad a slice is against how large; 1 for bad alone.",
 )  # fmt: skip
 @click.option("--confirm", is_flag=True, help="Search one half of the datums, measure the other.")
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @with_tables
 def slices(
     run: str,
@@ -73,6 +70,6 @@ def slices(
             progress=progress,
             **given,
         )
-    from ..report.found_slices import show
+    from ..report.found_slices import LAYOUT
 
-    show_found(found, form, show, noted=("table", "markdown"))
+    show_found(found, form, LAYOUT)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .base import WithOptions, arguments, progress_line, show_found, with_tables
+from .base import WithOptions, arguments, progress_line, show_found, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -16,10 +16,7 @@ from .base import WithOptions, arguments, progress_line, show_found, with_tables
     "-o", "--output", metavar="FILE",
     help="Write the thresholds of one --metric for `score --thresholds`: .json, .csv or .parquet.",
 )  # fmt: skip
-@click.option(
-    "form", "--format", type=click.Choice(("table", "json", "csv", "parquet", "markdown")),
-    default="table", help="How to print them.",
-)  # fmt: skip
+@with_format
 @with_tables
 def thresholds(
     run: str,
@@ -50,8 +47,8 @@ def thresholds(
         from ..finding_thresholds import find_thresholds
 
         found = find_thresholds(run, ground_truths, progress=progress, **given)
-    from ..report.found_thresholds import show
+    from ..report.found_thresholds import LAYOUT
 
-    show_found(found, form, show, noted=("table", "markdown"))
+    show_found(found, form, LAYOUT)
     if output is not None:
         click.echo(f"{output}: {found.save(output)} thresholds", err=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from ..ingest.problems import count_of
-from .found_rows import html_of, interval, label_of, markdown_of, show_found, text_of
+from .found_rows import Layout, interval, label_of, of_cells
 from .summary import UNDEFINED, number
 
 if TYPE_CHECKING:
@@ -41,26 +39,4 @@ def _table(found: FoundCalibration) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def as_text(found: FoundCalibration, notes: Sequence[str] | None = None) -> str:
-    """For the prompt and the shell.
-
-    Args:
-        found: what to show.
-        notes: as the reader's surface writes them; as Python does unless given.
-    """
-    return text_of(heading(found), *_table(found), found.notes if notes is None else notes)
-
-
-def as_markdown(found: FoundCalibration) -> str:
-    """For pull requests and pages."""
-    return markdown_of(heading(found), *_table(found), found.notes)
-
-
-def as_html(found: FoundCalibration) -> str:
-    """For notebooks."""
-    return html_of(heading(found), *_table(found), found.notes)
-
-
-def show(found: FoundCalibration, form: str, out: IO[str], notes: Sequence[str]) -> None:
-    """Write calibration to a text stream, in one of :data:`~.found_rows.FORMATS`."""
-    show_found(found, form, out, partial(as_text, notes=notes), as_markdown, name="calibration")
+LAYOUT = Layout("calibration", heading, of_cells(_table), lambda found: found.frame)

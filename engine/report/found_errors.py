@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
 from ..ingest.boxes import CORNER_NAMES
 from ..ingest.problems import count_of
-from .frames import aligned, html_frame, markdown_frame
-from .show import show_frame, write_text
-from .summary import number, plain
+from .found_rows import Layout, of_frame
+from .summary import number
 
 if TYPE_CHECKING:
     from ..analysis.error_table import FoundErrors
-
-FORMATS = ("table", "json", "csv", "parquet", "markdown")
 
 
 def heading(found: FoundErrors) -> str:
@@ -69,43 +66,14 @@ def box_column(before: str) -> pl.Expr:
     return pl.format("{} {} {} {}", *corners).alias(f"{before}box")
 
 
-def as_text(found: FoundErrors, notes: Sequence[str] | None = None, *, rows: bool = False) -> str:
-    """For the prompt and the shell.
-
-    Args:
-        found: what to show.
-        notes: as the reader's surface writes them; as Python does unless given.
-        rows: whether single rows are wanted.
-    """
-    lines = [heading(found)]
-    if len(found):
-        lines += ["", *("  " + line for line in aligned(listed(found, rows=rows)).splitlines())]
-    more = [f"note: {plain(note)}" for note in (found.notes if notes is None else notes)]
-    return "\n".join([*lines, *([""] if more else []), *more])
+def _frame(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
+    return found.rows if rows and found.rows is not None else found.datums
 
 
-def as_html(found: FoundErrors) -> str:
-    """For notebooks."""
-    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in found.notes)
-    table = html_frame(listed(found, rows=False)) if len(found) else ""
-    return f"<div><p>{html.escape(heading(found))}</p>{table}{notes}</div>"
+def _layout(*, rows: bool) -> Layout:
+    body = of_frame(partial(listed, rows=rows))
+    return Layout("errors" if rows else "datums", heading, body, partial(_frame, rows=rows))
 
 
-def show(found: FoundErrors, form: str, out: IO[str], notes: Sequence[str], *, rows: bool) -> None:
-    """Write datums or rows to a text stream.
-
-    Args:
-        found: what to show.
-        form: one of :data:`FORMATS`.
-        out: the stream.
-        notes: as the shell writes them.
-        rows: whether single rows are wanted.
-    """
-    if form == "table":
-        write_text(as_text(found, notes, rows=rows) + "\n", out)
-    elif form == "markdown":
-        body = markdown_frame(listed(found, rows=rows)) if len(found) else ""
-        write_text(f"{heading(found)}\n\n{body}", out)
-    else:
-        frame = found.rows if rows and found.rows is not None else found.datums
-        show_frame(frame, form, name="errors" if rows else "datums")
+LAYOUT = _layout(rows=False)
+LAYOUT_OF_ROWS = _layout(rows=True)

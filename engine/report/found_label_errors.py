@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ..ingest.boxes import CORNER_NAMES
 from ..ingest.problems import count_of
 from .found_errors import box_column, named
-from .frames import aligned, html_frame, markdown_frame
-from .show import show_frame, write_text
-from .summary import plain
+from .found_rows import Layout, of_frame
 
 if TYPE_CHECKING:
     from ..analysis.label_error_table import FoundLabelErrors
 
-FORMATS = ("table", "json", "csv", "parquet", "markdown")
 _QUIET = ("normalized_margin", "confidence_weighted_entropy", "found_by")
 
 
@@ -39,35 +34,4 @@ def listed(found: FoundLabelErrors) -> pl.DataFrame:
     return boxed.drop("label_key") if boxed["label_key"].n_unique() <= 1 else boxed
 
 
-def as_text(found: FoundLabelErrors, notes: Sequence[str] | None = None) -> str:
-    """For the prompt and the shell; notes as Python writes them unless given."""
-    lines = [heading(found)]
-    if len(found):
-        lines += ["", *("  " + line for line in aligned(listed(found)).splitlines())]
-    more = [f"note: {plain(note)}" for note in (found.notes if notes is None else notes)]
-    return "\n".join([*lines, *([""] if more else []), *more])
-
-
-def as_html(found: FoundLabelErrors) -> str:
-    """For notebooks."""
-    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in found.notes)
-    table = html_frame(listed(found)) if len(found) else ""
-    return f"<div><p>{html.escape(heading(found))}</p>{table}{notes}</div>"
-
-
-def show(found: FoundLabelErrors, form: str, out: IO[str], notes: Sequence[str]) -> None:
-    """Write the rows to a text stream.
-
-    Args:
-        found: what to show.
-        form: one of :data:`FORMATS`.
-        out: the stream.
-        notes: as the shell writes them.
-    """
-    if form == "table":
-        write_text(as_text(found, notes) + "\n", out)
-    elif form == "markdown":
-        body = markdown_frame(listed(found)) if len(found) else ""
-        write_text(f"{heading(found)}\n\n{body}", out)
-    else:
-        show_frame(found.rows, form, name="label_errors")
+LAYOUT = Layout("label_errors", heading, of_frame(listed), lambda found: found.rows)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..ingest.problems import count_of
-from .found_rows import html_of, interval, markdown_of, show_found, text_of
+from .found_rows import Layout, interval, of_cells
 from .summary import number, plain
 from .verdicts import probability
 
@@ -38,26 +36,4 @@ def _table(found: FoundSlices) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def as_text(found: FoundSlices, notes: Sequence[str] | None = None) -> str:
-    """For the prompt and the shell.
-
-    Args:
-        found: what to show.
-        notes: as the reader's surface writes them; as Python does unless given.
-    """
-    return text_of(heading(found), *_table(found), found.notes if notes is None else notes)
-
-
-def as_markdown(found: FoundSlices) -> str:
-    """For pull requests and pages."""
-    return markdown_of(heading(found), *_table(found), found.notes)
-
-
-def as_html(found: FoundSlices) -> str:
-    """For notebooks."""
-    return html_of(heading(found), *_table(found), found.notes)
-
-
-def show(found: FoundSlices, form: str, out: IO[str], notes: Sequence[str]) -> None:
-    """Write slices to a text stream, in one of :data:`~.found_rows.FORMATS`, notes as given."""
-    show_found(found, form, out, partial(as_text, notes=notes), as_markdown, name="slices")
+LAYOUT = Layout("slices", heading, of_cells(_table), lambda found: found.frame)

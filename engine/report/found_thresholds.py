@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..ingest.problems import count_of
 from ..schemas.asked import in_name
-from .found_rows import html_of, interval, label_of, markdown_of, show_found, text_of
+from .found_rows import Layout, interval, label_of, of_cells
 from .summary import UNDEFINED, number
 
 if TYPE_CHECKING:
@@ -49,26 +47,4 @@ def _table(found: FoundThresholds) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def as_text(found: FoundThresholds, notes: Sequence[str] | None = None) -> str:
-    """For the prompt and the shell.
-
-    Args:
-        found: what to show.
-        notes: as the reader's surface writes them; as Python does unless given.
-    """
-    return text_of(heading(found), *_table(found), found.notes if notes is None else notes)
-
-
-def as_markdown(found: FoundThresholds) -> str:
-    """For pull requests and pages."""
-    return markdown_of(heading(found), *_table(found), found.notes)
-
-
-def as_html(found: FoundThresholds) -> str:
-    """For notebooks."""
-    return html_of(heading(found), *_table(found), found.notes)
-
-
-def show(found: FoundThresholds, form: str, out: IO[str], notes: Sequence[str]) -> None:
-    """Write thresholds to a text stream, in one of :data:`~.found_rows.FORMATS`."""
-    show_found(found, form, out, partial(as_text, notes=notes), as_markdown, name="thresholds")
+LAYOUT = Layout("thresholds", heading, of_cells(_table), lambda found: found.frame)
