@@ -84,7 +84,8 @@ def diagnose(
 
     Returns:
         ``finding`` (String), ``share`` (Float64, about how much of what is wrong it explains; 1 for
-        warnings), ``n`` (Int64, datums or rows), ``more`` (String, the command to go on with).
+        warnings, 0 for single datums and for what could not be looked for, which stands last),
+        ``n`` (Int64, datums or rows), ``more`` (String, the command to go on with).
 
     Raises:
         InputError: the tables break their contract.
@@ -95,27 +96,33 @@ def diagnose(
     """
     chosen = make_options(options, **named)
     given = predictions, ground_truths, chosen, datums, labels, storage_options
+    found = []
     try:
         card = card_of(*given, showing=_FRAMES)
-    except NotProbabilities:  # the rest can be told without judging labels
+    except NotProbabilities as error:  # the rest can be told without judging labels
         card = card_of(*given, showing=_FRAMES[:-1])
+        found.append(_unlooked("ground truths that are likely wrong", error, "label-errors"))
     tallied = tallied_of("the run", card, "diagnosing")
     columns = _columns(datums, chosen, storage_options)
-    found = [_Finding(said, 1.0, 0, "check") for said in card.warnings]
+    found += [_Finding(said, 1.0, 0, "check") for said in card.warnings]
     found += _confused(card)
     found += _labels(card)
     found += _label_numbers(card)
     found += _slices(card, datums, chosen)
     found += _label_errors(card, columns)
     found += _twice(card, predictions, ground_truths, chosen, storage_options)
-    kept = sorted(found, key=lambda one: -one.share)
-    if not kept:
-        kept = list(_singles(tallied))
+    if not any(one.share for one in found):
+        found += _singles(tallied)
     return pl.DataFrame(
-        kept,
+        sorted(found, key=lambda one: (-one.share, not one.n)),
         schema={"finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String},
         orient="row",
     )
+
+
+def _unlooked(what: str, error: EvalengineError, more: str) -> _Finding:
+    """That something was not looked for, and why; it stands last."""
+    return _Finding(f"{what} were not looked for: {error}", 0.0, 0, more)
 
 
 def _excess(inside: float, n: float, wrong: float, every: float) -> tuple[float, float]:
@@ -137,8 +144,9 @@ def _confused(card: Scorecard) -> Iterator[_Finding]:
     others = actual.drop_nulls("predicted").filter(pl.col("actual") != pl.col("predicted"))
     missed = float(rows.filter(pl.col("actual").ne_missing(pl.col("predicted")))["count"].sum())
     taken = {(a, p): n for a, p, n in others.select("actual", "predicted", "count").rows()}
+    predicted = dict(others.group_by("predicted").agg(pl.col("count").sum()).rows())
     for (a, p), n in taken.items():
-        rest = sum(m for (b, q), m in taken.items() if q == p and b != a)
+        rest = predicted[p] - n
         more, sure = _excess(n, known[a], n + rest, sum(known.values()))
         if n < 3 or sure < _SURE or n < 0.15 * known[a]:
             continue
@@ -239,7 +247,8 @@ def _slices(card: Scorecard, datums: Any, options: Options) -> Iterator[_Finding
             card, None, asked, datums=datums, top=_FEW, levels=2, least=None, alpha=0.95,
             confirm=False,
         )  # fmt: skip
-    except EvalengineError:
+    except EvalengineError as error:
+        yield _unlooked("slices", error, "slices")
         return
     for row in found.frame.iter_rows(named=True):
         if row["p_adjusted"] is not None and row["p_adjusted"] > _P:
@@ -326,7 +335,8 @@ def _twice(
         try:
             source = open_source(given, storage_options=storage_options)
             exprs = recognise(source.frame.collect_schema(), own, options.columns).exprs
-        except EvalengineError:
+        except EvalengineError as error:
+            yield _unlooked("datums that stand twice", error, "check")
             return
         names = [name for name in exprs if name not in ("datum_id", "annotation_id")]
         if "datum_id" not in exprs or not names:
@@ -363,7 +373,8 @@ def _twice(
 def _singles(tallied: Tallied) -> Iterator[_Finding]:
     try:
         rows = worst(tallied, _FEW)
-    except EvalengineError:
+    except EvalengineError as error:
+        yield _unlooked("single datums", error, "errors")
         return
     for one, why in rows.select("datum_id", "why").rows():
         yield _Finding(f"datum {one}: {why}", 0.0, 1, "errors")

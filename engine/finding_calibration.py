@@ -12,7 +12,7 @@ from . import scoring, tasks
 from .analysis.calibration_table import FoundCalibration
 from .held_runs import intervals_of, tallied_through
 from .ingest.values import sides_by_name
-from .metrics.thresholds import RULES
+from .metrics.thresholds import LARGEST_F
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.errors import OptionError
@@ -109,7 +109,7 @@ def _needed(task: str) -> tuple[str, ...]:
     """
     if tasks.get(task).curve is None:
         raise OptionError(f"{option('task', task)}: {task} has no scores to calibrate.")
-    return (RULES[0].metric,)
+    return (LARGEST_F.metric,)
 
 
 def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
@@ -147,10 +147,7 @@ def _named(
     labels: Labels, average: str | None, dtype: pl.DataType, at: Array
 ) -> dict[str, pl.Series]:
     """What a row is of: segments, by their number."""
-    frame = named_rows(labels, average, dtype)[at]
-    return {
-        **frame.to_dict(),
-    }
+    return named_rows(labels, average, dtype)[at].to_dict()
 
 
 def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:

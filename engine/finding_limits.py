@@ -105,7 +105,7 @@ def find_limits(
         why = f": {plan.does.no_limits}" if plan.does.no_limits else ""
         raise ResultError(f"limits are told in {able}; this run is {plan.task}{why}.")
     threads = Threads(chosen.threads)
-    frames = checked_frames(inputs, plan.task, chosen, threads.each)
+    frames = checked_frames(inputs, plan.task, plan.options, threads.each)
     plan = planner.fitted(plan, frames)
     tallies = planner.run(plan, _copy(frames), threads)
     known = _numbers(plan, tallies, threads)

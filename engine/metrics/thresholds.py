@@ -154,14 +154,15 @@ def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
     return np.where(at.tp > 0, -np.abs(at.fp - at.fn), np.nan)
 
 
+LARGEST_F = Rule(
+    metric="ThresholdAtMaxF",
+    definition="The score threshold with the largest F-beta, and what it reaches.",
+    merit=_f,
+    serves="f",
+    lacking="positives",
+)
 RULES: tuple[Rule, ...] = (
-    Rule(
-        metric="ThresholdAtMaxF",
-        definition="The score threshold with the largest F-beta, and what it reaches.",
-        merit=_f,
-        serves="f",
-        lacking="positives",
-    ),
+    LARGEST_F,
     Rule(
         metric="ThresholdAtPrecision",
         definition="The lowest score threshold with precision at or above target_precision.",

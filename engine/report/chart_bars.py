@@ -159,12 +159,14 @@ def _end(values: Sequence[float]) -> float:
     return max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
 
 
-def costs(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     """What AP would gain if one kind of error were gone, by kind, at one IoU."""
-    rows = _costs(run, want)
+    rows = _costs(metric, run, want)
     if not rows["value"].count():
         return []
-    before = {} if base is None else dict(_costs(base, want).select("statistic", "value").rows())
+    before = (
+        {} if base is None else dict(_costs(metric, base, want).select("statistic", "value").rows())
+    )
     bars = [
         Bar(kind, value, low, high, baseline=before.get(kind))
         for kind, value, low, high in rows.select("statistic", "value", "lower", "upper").rows()
@@ -183,9 +185,9 @@ def costs(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
     ]
 
 
-def _costs(run: Numbers, want: Want) -> pl.DataFrame:
+def _costs(metric: str, run: Numbers, want: Want) -> pl.DataFrame:
     """Costs of the whole set, or of a label, at one IoU threshold."""
-    rows = of_key(run.metrics, want).filter(pl.col("metric") == "TIDE", pl.col("slice").is_null())
+    rows = of_key(run.metrics, want).filter(pl.col("metric") == metric, pl.col("slice").is_null())
     if want.label_value is None:
         rows = rows.filter(pl.col("label_value").is_null())
     else:

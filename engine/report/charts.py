@@ -6,6 +6,7 @@ Which frame and curve each chart is made of is data; none knows a task. Undefine
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -59,6 +60,7 @@ def _curve(kind: str) -> Maker:
     return lambda run, base, want: curve_chart(kind, run, base, want)
 
 
+_COSTS = "TIDE"
 _OF_LABEL = ("label_value", "iou_threshold")
 KINDS: dict[str, Kind] = {
     "labels": Kind(
@@ -80,7 +82,7 @@ KINDS: dict[str, Kind] = {
         distribution, otherwise="score a metric that has values of single datums", takes=("metric",)
     ),
     "confusion": Kind(confusion, ("ConfusionMatrix",), takes=_OF_LABEL),
-    "costs": Kind(costs, ("TIDE",), takes=_OF_LABEL),
+    "costs": Kind(partial(costs, _COSTS), (_COSTS,), takes=_OF_LABEL),
 }
 """Kinds of charts, in the order a page shows them."""
 

@@ -66,3 +66,19 @@ def test_command():
     assert done.output.splitlines()[1].startswith("label 'technical' is taken for 'billing'")
     rows = CliRunner().invoke(cli, ["diagnose", *tables, "--format", "csv"])
     assert rows.output.startswith("finding,share,n,more")
+
+
+def test_what_cannot_be_looked_for_is_told_last():
+    """Scores that are no probabilities judge no label; the rest is looked at all the same."""
+    table = pl.DataFrame(
+        {
+            "datum_id": [1, 1, 2, 2, 3, 3], "label_value": ["a", "b"] * 3,
+            "score": [9.0, 1.0, 8.0, 3.0, 1.0, 7.0],
+        }
+    )  # fmt: skip
+    truth = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "b"]})
+    found = ee.diagnose(table, truth, datums=pl.DataFrame({"datum_id": [1, 2, 3]}))
+    told = found.filter(pl.col("finding").str.contains("were not looked for: .+"))
+    assert set(told["more"]) == {"label-errors", "slices"}
+    assert set(told["share"]) == {0.0}
+    assert found[-2:].equals(told)

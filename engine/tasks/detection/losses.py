@@ -14,7 +14,7 @@ from ...ingest.boxes import CORNER_NAMES
 from ...ingest.problems import count_of, listing
 from ...metrics import Metric
 from ...metrics.aims import Aims
-from ...metrics.thresholds import RULES, Curve, walk
+from ...metrics.thresholds import LARGEST_F, Curve, walk
 from ...schemas.wording import option
 from ...tally import ranked_points
 from ...tally.ranked import Ranked
@@ -59,7 +59,7 @@ def score_threshold(pieces: Pieces, n_labels: int, iou: float) -> float:
         None,
         lambda: np.ones(1, bool),
     )
-    (best,), _ = walk(curve, RULES[:1], Aims())
+    (best,), _ = walk(curve, [LARGEST_F], Aims())
     return float(np.nan_to_num(best.threshold[0]))
 
 
