@@ -1,0 +1,37 @@
+"""Labels that others lie on are told where chance does not explain it."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.tasks.renamed import renamed
+
+VALUES = pl.Series(["a", "b", "c"])
+
+
+def pairs(times: int) -> pl.DataFrame:
+    """Each label of the predictions on another one, three times in four."""
+    rows = [(0, 1, 3), (1, 2, 3), (2, 0, 3), (0, 2, 1), (1, 0, 1), (2, 1, 1)]
+    frame = pl.DataFrame(rows, schema=["mine", "other", "len"], orient="row")
+    return frame.with_columns(pl.col("len") * times)
+
+
+def test_three_in_four_explain_many_and_not_few() -> None:
+    assert renamed(pairs(2), VALUES, "boxes meet, but") is None
+    assert renamed(pairs(3), VALUES, "boxes meet, but") is not None
+    sure = pairs(1).filter(pl.col("len") == 3)
+    assert renamed(sure, VALUES, "boxes meet, but") is not None
+
+
+@pytest.mark.parametrize(("n", "told"), [(3, False), (4, True)])
+def test_labels_that_are_exchanged_in_few_boxes(n: int, told: bool) -> None:
+    """Of three labels chance exchanges all in one of 60 sets."""
+    low = pl.int_range(n, eager=True) * 100.0
+    corners = {"xmin": low, "ymin": low, "xmax": low + 50, "ymax": low + 50}
+    labels = [chr(97 + i) for i in range(n)]
+    truth = pl.DataFrame({"datum_id": range(n), "label_value": labels, **corners})
+    found = truth.with_columns(label_value=pl.Series(labels[1:] + labels[:1]), score=pl.lit(0.9))
+    said = [one for one in ee.score(found, truth).warnings if "lie on each other" in one]
+    assert bool(said) is told
