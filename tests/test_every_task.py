@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging.parts import Case, same
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
 
-every_task = pytest.mark.parametrize("name", CASES)
-few = settings(max_examples=5)
+few = settings(max_examples=3)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
 
@@ -34,7 +33,7 @@ def frames(card: ee.Scorecard) -> dict[str, pl.DataFrame]:
     return {name: card.frame(name) for name in card.frames}
 
 
-@every_task
+@every_case
 @few
 @seeds
 def test_threads(name: str, seed: int) -> None:
@@ -44,7 +43,7 @@ def test_threads(name: str, seed: int) -> None:
     assert several.notes == one.notes
 
 
-@every_task
+@every_case
 @few
 @seeds
 def test_groups_at_a_time(name: str, seed: int) -> None:
@@ -56,7 +55,7 @@ def test_groups_at_a_time(name: str, seed: int) -> None:
             same(frames(scored(name, case)), together)
 
 
-@every_task
+@every_case
 @few
 @seeds
 def test_kept_and_read_back(name: str, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,10 @@ THRESHOLDS = {
 }
 
 
-@pytest.mark.parametrize("words", THRESHOLDS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [*zip(DIALECTS, cycle(THRESHOLDS), strict=False), *product(["coco", "valor"], THRESHOLDS)],
+)
 def test_larger_tables(dialect: str, words: str) -> None:
     """Crowds, area ranges, caps, slices, however many words hold the variants."""
     both = crowded_tables(17, datums=12)

@@ -26,8 +26,16 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
 }
 """Name -> task and what draws its tables."""
 
+_ALIKE = {"keypoints", "oriented", "sets", "segmentation", "lists", "judged"}
+"""Cases whose kind of tally another case has, too: they run with what takes long."""
 
-@pytest.mark.parametrize("name", CASES)
+every_case = pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one in _ALIKE)) for one in CASES],
+)
+
+
+@every_case
 @settings(max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "3")))
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5))
 def test_parts_make_the_whole(name: str, seed: int, n: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging import parts
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 from msgspec import structs
 
 import evalengine as ee
@@ -22,7 +22,7 @@ from evalengine import atomic
 from evalengine.tally import stored
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 @settings(max_examples=1)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_stored_parts_make_the_whole(

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from merging import parts
 from merging.parts import Case
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
 
 import evalengine as ee
@@ -28,7 +28,7 @@ few = settings(
 )
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 @few
 @given(seed=st.integers(0, 2**32 - 1))
 def test_buckets_make_the_whole(

@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 import pytest
 from merging.parts import Case
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 from partitions.cases import (
     WIDE,
     await_that,
@@ -39,7 +39,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tuning import Tuning
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     pool = in_units(monkeypatch, 13)
@@ -51,7 +51,7 @@ def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert len(units) > len(case.sides)
 
 
-@pytest.mark.parametrize("dialect", ["coco", "valor-lite", "valor-docs", "standard"])
+@pytest.mark.parametrize("dialect", ["coco", "valor-lite"])
 def test_workers_answer_what_views_ask(
     dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,8 +354,9 @@ def test_the_width_of_rows_is_told_of_their_head(
     assert 5000 <= told.width < 5100
 
 
-@pytest.mark.parametrize("name", ["lists", "judged", "detection"])
-@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize(
+    ("units", "name"), [(False, "lists"), (True, "judged"), (True, "detection")]
+)
 def test_a_table_is_read_by_queries_of_some_rows(
     units: bool, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from drawn_tables import drawn, identity, repeated, scored
 from merging.parts import Case
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 from scipy import stats
@@ -236,7 +236,7 @@ def comparison_of(name: str, first: Case, second: Case, **options: Any) -> ee.Co
 
 
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_draws_of_differences_are_datums_repeated(name: str) -> None:
     """In both runs the same ones."""
     first, second = pair(name, 31)
@@ -255,7 +255,7 @@ def test_draws_of_differences_are_datums_repeated(name: str) -> None:
         assert ours == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_swaps_are_datums_of_the_other_run(name: str) -> None:
     """p from tables in which datums have the other run's predictions."""
     first, second = pair(name, 33)
@@ -281,7 +281,7 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
     assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", CASES)
+@every_case
 def test_a_run_and_itself(name: str) -> None:
     """No difference, no doubt, and no evidence."""
     case = drawn(name, 34)

@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging import parts
 from merging.parts import Case
-from merging.test_parts import CASES
+from merging.test_parts import CASES, every_case
 from polars.testing import assert_frame_equal
 
 from evalengine.executors import Threads
@@ -36,7 +36,6 @@ from evalengine.statistics.estimates import Estimates
 from evalengine.statistics.intervals import METHODS
 from evalengine.tasks.packing import hashes_of
 
-every_task = pytest.mark.parametrize("name", CASES)
 few = settings(max_examples=1)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
@@ -67,7 +66,7 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
 
 
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
-@every_task
+@every_case
 @few
 @seeds
 def test_draws_are_datums_repeated(name: str, seed: int) -> None:
@@ -112,7 +111,7 @@ def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
     assert_frame_equal(ours, theirs, check_row_order=False, **how)
 
 
-@every_task
+@every_case
 @few
 @seeds
 def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
@@ -122,7 +121,7 @@ def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
     same(case, again, plain)
 
 
-@every_task
+@every_case
 def test_other_seeds_draw_others(name: str) -> None:
     case = drawn(name, 4)
     first, second = (scored(name, case, **ASKED, seed=seed) for seed in (0, 1))
@@ -130,7 +129,7 @@ def test_other_seeds_draw_others(name: str) -> None:
     assert (first["se"] != second["se"]).any()
 
 
-@every_task
+@every_case
 def test_a_cluster_of_each_datum_is_none(name: str) -> None:
     """Ids are texts, as names of clusters are: their weights are the same."""
     case = drawn(name, 5)
@@ -141,7 +140,7 @@ def test_a_cluster_of_each_datum_is_none(name: str) -> None:
     assert_frame_equal(scored(name, clustered(case, str), **ASKED, cluster=CLUSTER), plain)
 
 
-@every_task
+@every_case
 @few
 @seeds
 def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
@@ -160,7 +159,7 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     assert_frame_equal(*frames, abs_tol=1e-9)
 
 
-@every_task
+@every_case
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) -> None:
     rows = scored(name, drawn(name, 6), intervals=0.8, draws=20, method=method)
@@ -179,7 +178,7 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
         assert made.any()
 
 
-@every_task
+@every_case
 @few
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 4))
 def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> None:
