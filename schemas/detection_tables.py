@@ -26,6 +26,7 @@ from .columns import (
 from .contract import GROUND_TRUTHS, PREDICTIONS, Table
 from .geometry_columns import (
     ANGLE,
+    BOX3D,
     HEAD_SIZE,
     KEYPOINTS,
     MASK,
@@ -42,7 +43,7 @@ _BOX = (XMIN, YMIN, XMAX, YMAX)
 # A row has one of these or a box, which then may be left out.
 _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
-    for column in (POLYGON, OBB, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
+    for column in (POLYGON, OBB, BOX3D, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
 )
 _COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
 

@@ -20,6 +20,18 @@ OBB = Column(
     way_out="Give each row one list of five numbers, or write columns cx, cy, w, h and angle.",
 )
 ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw"))
+BOX3D = Column(
+    "box3d",
+    "vector",
+    "3-D box: centre x, y and z, length (along its heading), width, height and yaw; angle_format"
+    " says which axis is up and how yaw is measured. Or columns cx, cy, cz, length, width, height,"
+    " yaw.",
+    ("box_3d", "bbox_3d", "bbox3d", "boxes_3d", "cuboid"),
+    nullable=True,
+    way_out="Give each row one list of seven numbers, or write columns cx, cy, cz, length, width,"
+    " height and yaw.",
+)
+YAW = Column("yaw", "number", "Turn of a 3-D box.", ("rotation_y", "rotation_z", "heading"))
 MASK = Column(
     "mask",
     "mask",

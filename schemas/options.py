@@ -69,7 +69,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta(
             "Unit and direction of the angle of oriented boxes, as seen in the image: radians or"
-            " degrees, clockwise or counterclockwise.",
+            " degrees, clockwise or counterclockwise; of 3-D boxes radians-z-up, degrees-z-up or"
+            " radians-camera (KITTI's).",
             "radians-clockwise",
         ),
     ] = None
@@ -94,7 +95,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta(
             "What to compare: bbox, obb or probiou (oriented boxes), segm (masks), boundary or,"
-            " where it is given, keypoints; by the tables unless given.",
+            " where it is given, keypoints, 3d or bev (3-D boxes, or their ground planes); by the"
+            " tables unless given.",
             "bbox",
         ),
     ] = None

@@ -15,11 +15,12 @@ from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
-from evalengine.schemas.geometry_columns import ANGLE, HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS
+from evalengine.schemas.geometry_columns import ANGLE, BOX3D, HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from .boxes import CORNER_NAMES
+from .boxes import BOX_NAMES, CORNER_NAMES
+from .boxes_3d import IOU_TYPES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
 from .names import Naming, recognise
 from .opening import Inputs
@@ -27,7 +28,26 @@ from .problems import Note, Problem
 
 POINTS = KEYPOINTS.name
 """What ``iou_type`` calls them."""
-_OF_POINTS = (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name)
+_OWN = (
+    (
+        KEYPOINTS.name,
+        (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name),
+        (POINTS,),
+        "keypoints",
+        "Needed is a list column keypoints (x, y, visibility of each), or columns x_1, y_1, v_1,"
+        " x_2, ...",
+    ),
+    (
+        BOX3D.name,
+        (BOX3D.name,),
+        IOU_TYPES,
+        "3-D boxes",
+        "Needed is a list column box3d (cx, cy, cz, length, width, height, yaw), or a column"
+        " of each.",
+    ),
+)
+"""Geometry that nothing else becomes: its column, what is read with it, what ``iou_type`` calls it,
+and what messages do."""
 
 
 def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
@@ -72,7 +92,7 @@ def leave_unread(
         for role in (PREDICTIONS, GROUND_TRUTHS)
         if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
     }
-    if _of_points(sides, options):
+    if _of_their_own(sides, options):
         return
     if says_boxes(options):
         for naming in sides.values():
@@ -99,34 +119,35 @@ def leave_unread(
                 naming.notes.append(Note("geometry", said))
 
 
-def _of_points(sides: Mapping[str, Naming], options: Options) -> bool:
-    """Whether keypoints are compared: then they and boxes are read alone, else they are not."""
-    wanted = options.iou_type == KEYPOINTS.name
-    for role, naming in sides.items():
-        there = KEYPOINTS.name in naming.exprs
-        others = {*CORNER_NAMES, *SHAPED_NAMES} & naming.exprs.keys()
-        if wanted and not there and not naming.problems:
-            naming.problems.append(
-                Problem(
-                    role,
-                    KEYPOINTS.name,
-                    f"no keypoints, which {option('iou_type', KEYPOINTS.name)} compares. Needed is"
-                    " a list column keypoints (x, y, visibility of each), or columns x_1, y_1,"
-                    f" v_1, x_2, ... If it has another name, write"
-                    f" {option('columns', {'mine': KEYPOINTS.name})}.",
-                )
-            )
-        elif there and not wanted and not others:
-            naming.problems.append(
-                Problem(
-                    role,
-                    KEYPOINTS.name,
-                    "keypoints and no boxes, polygons or masks: write"
-                    f" {option('iou_type', KEYPOINTS.name)} to compare them.",
-                )
-            )
-        _drop(naming, GEOMETRY_NAMES if wanted else _OF_POINTS)
-    return wanted
+def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
+    """Whether what is compared nothing else becomes: then it is read alone, else it is not."""
+    asked = False
+    for name, own, iou_types, what, needed in _OWN:
+        wanted = options.iou_type in iou_types
+        asked |= wanted
+        for role, naming in sides.items():
+            there = name in naming.exprs
+            others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
+            if wanted and not there and not naming.problems:
+                said = f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
+                said += f" If it has another name, write {option('columns', {'mine': name})}."
+                naming.problems.append(Problem(role, name, said))
+            elif there and not wanted and not others & naming.exprs.keys():
+                said = f"{what} and no boxes, polygons or masks: write"
+                said += f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
+                naming.problems.append(Problem(role, name, f"{said} them."))
+                if name == BOX3D.name:
+                    naming.problems = naming.problems[-1:]
+            if not wanted:
+                if others & naming.exprs.keys():
+                    _forget(naming, {name})
+                _drop(naming, own)
+    for naming in sides.values() if asked else ():
+        gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
+        _drop(naming, gone)
+        if options.iou_type != POINTS:
+            _forget(naming, {ANGLE.name, *gone})
+    return asked
 
 
 def _words(role: str) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.contract import Column
+from evalengine.schemas.errors import OptionError, unknown
 from evalengine.schemas.geometry_columns import (
+    BOX3D,
     KEYPOINTS,
     MASK,
     OBB,
@@ -25,7 +27,7 @@ from evalengine.schemas.geometry_columns import (
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name
 
-from . import box_checks, dtypes, keypoint_checks, oriented_boxes
+from . import box_checks, boxes_3d, dtypes, keypoint_checks, oriented_boxes
 from .boxes import BOX_NAMES, CORNER_NAMES, Boxes, find_boxes, has_boxes
 from .finding import Finder
 from .problems import Note, Problem, count_of
@@ -66,21 +68,27 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     Raises:
         OptionError: a format that does not exist.
     """
+    formats = {**oriented_boxes.ANGLES, **boxes_3d.FORMATS}
+    if angle_format is not None and angle_format not in formats:
+        raise OptionError(unknown("angle_format", angle_format, formats))
+    solid = boxes_3d.columns_of(find, angle_format)
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
     rotated = [] if POLYGON in found else _four_corners(find)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
     if name is not None:
         found[KEYPOINTS] = name
-    turned = oriented_boxes.columns_of(find, box_format, angle_format, needed=not found)
+    alone = not found and solid is None
+    turned = oriented_boxes.columns_of(find, box_format, angle_format, needed=alone)
     if OBB in found:
         oriented_boxes.ask(find, angle_format, [found[OBB]])
-    others = found or rotated or points or turned is not None
+    others = found or rotated or points or turned is not None or solid is not None
     boxes = find_boxes(find, box_format, needed=not others)
     if points:
         _from_columns(find, boxes, points)
-    if turned is not None:
-        boxes.exprs |= turned.exprs
-        boxes.recognised |= turned.recognised
+    for more in (turned, solid):
+        if more is not None:
+            boxes.exprs |= more.exprs
+            boxes.recognised |= more.recognised
     if rotated:
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
@@ -117,7 +125,9 @@ def has_objects(find: Finder) -> bool:
     )
     if scored and _point_columns(find):
         return True
-    return scored and any(_named(find, column) is not None for column in (*SHAPED, KEYPOINTS))
+    return scored and any(
+        _named(find, column) is not None for column in (*SHAPED, KEYPOINTS, BOX3D)
+    )
 
 
 def _four_corners(find: Finder) -> list[str]:
@@ -202,10 +212,13 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     box_checks.lengths(check, seen)
     keypoint_checks.check(check)
     oriented_boxes.check(check)
+    boxes_3d.check(check)
     names = shaped(check.frame)
     corners = [name for name in CORNER_NAMES if name in check.frame.columns]
     if corners and KEYPOINTS.name in check.frame.columns:
         names.append(KEYPOINTS.name)
+    if BOX3D.name in check.frame.columns:
+        names.append(BOX3D.name)
     if not names:
         return
     bare = pl.all_horizontal(pl.col(name).is_null() for name in names)

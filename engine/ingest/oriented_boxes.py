@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from evalengine.geometry.columns import flat
-from evalengine.schemas.errors import OptionError, unknown
 from evalengine.schemas.geometry_columns import ANGLE, OBB
 from evalengine.schemas.wording import option
 
@@ -50,11 +49,7 @@ def columns_of(
         angle_format: unit and direction of the angle; without it, that it is missing is a problem.
         needed: whether the table has nothing else that can be compared.
 
-    Raises:
-        OptionError: an angle_format that does not exist.
     """
-    if angle_format is not None and angle_format not in ANGLES:
-        raise OptionError(unknown("angle_format", angle_format, ANGLES))
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
     if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
         return None
@@ -62,7 +57,7 @@ def columns_of(
     form, names = four_columns(find) or ("", ())
     own = [*names, angles[0]]
     if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
-        if angle_format is not None and all(find.schema[name].is_numeric() for name in own):
+        if angle_format in ANGLES and all(find.schema[name].is_numeric() for name in own):
             find.used.update(own)
             parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in own]
             there = pl.any_horizontal(part.is_not_null() for part in parts)
@@ -95,7 +90,7 @@ def ask(
         names: the user's columns.
         column: what the problem is one of: the angle does not matter where boxes are compared.
     """
-    if angle_format is not None:
+    if angle_format in ANGLES:
         return
     ways = ", ".join(option("angle_format", name) for name in ANGLES)
     find.problems.append(
@@ -112,36 +107,60 @@ def ask(
 
 def check(check: Check) -> None:
     """Refuse what is not five finite numbers or has a negative extent; tell boxes of no area."""
-    if OBB.name not in check.frame.columns:
+    numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
+
+
+_WORDS = (
+    "without exactly five numbers",
+    "An oriented box is cx, cy, width, height, angle.",
+    "with a negative width or height",
+    "Swap the corners they are of.",
+    "zero area and cannot match",
+)
+
+
+def numbers_of(
+    check: Check, name: str, many: int, extents: slice, words: tuple[str, str, str, str, str]
+) -> None:
+    """Refuse lists that are not so many finite numbers or have a negative extent.
+
+    Args:
+        check: the table.
+        name: the column; nothing is done without it.
+        many: numbers of a box.
+        extents: which of them are extents.
+        words: what a list of another length is, and what it should be; what a negative extent is,
+            and the way out; what a box of which an extent is 0 has.
+    """
+    if name not in check.frame.columns:
         return
-    column = check.frame[OBB.name]
+    column = check.frame[name]
     there = column.is_not_null().to_numpy()
     values, (offsets,) = flat(column)
     length = np.diff(offsets)
-    odd = there & (length != _NUMBERS)
+    odd = there & (length != many)
     if odd.any():
         corners = " Eight are four corners: name that column polygon." if 8 in length[odd] else ""
-        _tell(check, odd, "without exactly five numbers",
-              f"An oriented box is cx, cy, width, height, angle.{corners}")  # fmt: skip
+        _tell(check, name, odd, words[0], f"{words[1]}{corners}")
         return
-    numbers = np.full((there.size, _NUMBERS), 0.0)
-    read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, _NUMBERS)
+    numbers = np.full((there.size, many), 0.0)
+    read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
     numbers[there] = read
     finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
-        _tell(check, ~finite, "with null, NaN or infinity", "Repair or remove these rows.")
-    extent = numbers[:, 2:4]
+        _tell(check, name, ~finite, "with null, NaN or infinity", "Repair or remove these rows.")
+    extent = numbers[:, extents]
     negative = finite & (extent < 0).any(axis=1)
     if negative.any():
-        _tell(check, negative, "with a negative width or height", "Swap the corners they are of.")
+        _tell(check, name, negative, words[2], words[3])
     flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
     if flat_ones:
-        words = "box has", "boxes have", "zero area and cannot match"
-        check.notes.append(note_of("zero_area_boxes", flat_ones, words, before=f"{check.side}: "))
+        said = "box has", "boxes have", words[4]
+        check.notes.append(note_of("zero_area_boxes", flat_ones, said, before=f"{check.side}: "))
 
 
-def _tell(check: Check, wrong: Array, what: str, way: str) -> None:
+def _tell(check: Check, name: str, wrong: Array, what: str, way: str) -> None:
     n = int(wrong.sum())
-    shown = check.rows(pl.lit(pl.Series(wrong)), [OBB.name])
-    own = check.named([OBB.name])
-    check.add(OBB.name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")
+    shown = check.rows(pl.lit(pl.Series(wrong)), [name])
+    own = check.named([name])
+    check.add(name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")

@@ -52,7 +52,7 @@ class Shape(msgspec.Struct, frozen=True):
 SHAPES: dict[str, Shape] = {
     "": Shape(),
     "boxes": Shape(
-        together=(*BOX_NAMES, "bbox", *GEOMETRY_NAMES, "keypoints"),
+        together=(*BOX_NAMES, "bbox", *GEOMETRY_NAMES, "keypoints", "box3d"),
         find=find_objects,
         present=has_objects,
         screen=box_checks.screen,

@@ -1,4 +1,4 @@
-"""Random tables of oriented boxes for the tests of merging."""
+"""Random tables of oriented and of 3-D boxes for the tests of merging."""
 
 from __future__ import annotations
 
@@ -25,4 +25,20 @@ def oriented(seed: int) -> parts.Case:
     options = {**case.options, "iou_type": "obb", "angle_format": "degrees-clockwise"}
     options |= {"metrics": parts.of_any_geometry(), "iou_thresholds": [0.3, 0.5]}
     options |= [{}, {"iou_type": "probiou"}, *({"dialect": d} for d in DIALECTS)][seed % 5]
+    return parts.Case(tuple(sides), options, tables=case.tables)
+
+
+def solid(seed: int) -> parts.Case:
+    """The same boxes, turned and with a height."""
+    case = oriented(5 * (seed // 5))
+    rng = np.random.default_rng(seed)
+    sides = []
+    for side in case.sides:
+        x, y, w, h, angle = (pl.col("obb").list.get(i) for i in range(5))
+        z, tall = (pl.Series(rng.integers(1, 3, side.height).astype(float)) for _ in range(2))
+        sides.append(
+            side.select(pl.exclude("obb"), box3d=pl.concat_list(x, y, z, w, h, tall, angle))
+        )
+    options = {**case.options, "iou_type": "3d", "angle_format": "degrees-z-up"}
+    options |= [{"dialect": "standard"}, {"dialect": "coco", "iou_type": "bev"}][seed % 2]
     return parts.Case(tuple(sides), options, tables=case.tables)

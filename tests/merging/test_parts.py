@@ -14,6 +14,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
     "keypoints": ("detection", parts.keypoints),
     "oriented": ("detection", oriented_parts.oriented),
+    "solid": ("detection", oriented_parts.solid),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "sets": ("classification", label_sets.sets),

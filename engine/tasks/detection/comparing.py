@@ -17,12 +17,13 @@ from ...schemas.contract import ROW
 from ...tally.datums import Datums, Labels
 from ..workers import Workers
 from .alignment import refuse_apart
-from .geometry import BOX, OBB, POINTS, POLYGON, choose, read_as
+from .geometry import BOX, OBB, POINTS, POLYGON, SOLID, choose, read_as
 from .keypoints import as_keypoints
 from .layers import BoxLayer, Shapes
 from .settings import PROBIOU, Settings
 from .shapes import CORNERS, Objects, as_masks, as_polygons, as_quads, boxes_of, own_masks
 from .sizes import image_sizes
+from .solids import as_solids
 
 Array = np.ndarray[Any, Any]
 _SIDES = ("predictions", "ground_truths")
@@ -75,6 +76,8 @@ def compared(
             frames, labels, label_codes, (ours_origin, theirs_origin), settings
         )
         return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
+    if settings.geometry == SOLID:
+        return as_solids(tables[0], settings), as_solids(tables[1], settings)
     shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
     if settings.geometry in (None, "box") and not shaped:
         return _of_pixels(frames) if settings.rules.whole_pixels else None

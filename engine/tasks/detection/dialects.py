@@ -210,7 +210,9 @@ DIALECTS = {
             task="detection",
             about="Valor's metric set and grouping on COCO's matching and arithmetic; no caps.",
             rules=msgspec.structs.replace(
-                _COCO_RULES, ignore=True, compares=(*_COCO_RULES.compares, "keypoints")
+                _COCO_RULES,
+                ignore=True,
+                compares=(*_COCO_RULES.compares, "keypoints", "3d", "bev"),
             ),
             defaults=DetectionDefaults(
                 metrics=(*_AVERAGES, "PrecisionRecallCurve"), iou_thresholds=_COCO_IOUS
@@ -226,7 +228,7 @@ DIALECTS = {
             defaults=_COCO_DEFAULTS,
             undefined=-1.0,
             export="coco",
-            by_iou_type={"keypoints": "coco-keypoints"},
+            by_iou_type={"keypoints": "coco-keypoints", "3d": "coco-3d", "bev": "coco-3d"},
         ),
         Dialect(
             name="coco-keypoints",
@@ -239,6 +241,15 @@ DIALECTS = {
                 max_detections=(20,),
                 area_ranges={name: _COCO_AREAS[name] for name in ("all", "medium", "large")},
             ),
+            undefined=-1.0,
+            export="coco",
+        ),
+        Dialect(
+            name="coco-3d",
+            task="detection",
+            about="COCO's protocol on 3-D boxes, whose sizes have no ranges of their own.",
+            rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("3d", "bev")),
+            defaults=msgspec.structs.replace(_COCO_DEFAULTS, area_ranges={"all": (0.0, INF)}),
             undefined=-1.0,
             export="coco",
         ),

@@ -17,7 +17,7 @@ from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
-from ...schemas.geometry_columns import KEYPOINTS
+from ...schemas.geometry_columns import BOX3D, KEYPOINTS
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
@@ -128,7 +128,7 @@ def _side(
     scores = [] if score is None else [score]
     if shapes is not None:
         corners: Any = tuple(np.ascontiguousarray(shapes.boxes.T, np.float64))
-        for name in (*GEOMETRY_NAMES, KEYPOINTS.name):  # nothing reads them any more
+        for name in (*GEOMETRY_NAMES, KEYPOINTS.name, BOX3D.name):  # nothing reads them any more
             if name in frame.columns:
                 frame.drop_in_place(name)
         one = _NONE if score is None else score.cast(pl.Float64).to_numpy()

@@ -25,6 +25,8 @@ BOX, OBB, POLYGON, MASK = 0, 1, 2, 3
 """Kinds of geometry, by detail."""
 POINTS = "points"
 """Keypoints, which are no region: nothing else becomes them, nor they anything else."""
+SOLID = "solid"
+"""3-D boxes, likewise."""
 KINDS = {"box": BOX, "obb": OBB, "polygon": POLYGON, "mask": MASK}
 WORDS = {
     BOX: ("box", "boxes"),

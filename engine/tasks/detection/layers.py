@@ -9,7 +9,7 @@ come out. Source: pycocotools ``rleIou``.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -180,7 +180,7 @@ class QuadLayer(Region, frozen=True):
     pieces: Array
 
     @classmethod
-    def of(cls, corners: Array) -> QuadLayer:
+    def of(cls, corners: Array) -> Self:
         """From corners around each, either way round, float64 [n, 8]."""
         turned, area, pieces, _ = measure(corners)
         return cls(area, turned, pieces)

@@ -28,6 +28,8 @@ IOU_TYPES = {
     "segm": "mask",
     "boundary": "mask",
     "keypoints": "points",
+    "3d": "solid",
+    "bev": "solid",
 }
 """What can be compared, and the geometry that is."""
 
@@ -36,6 +38,9 @@ GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", 
 
 PROBIOU = "probiou"
 """What is compared as oriented boxes, by no IoU."""
+
+_ALIKE = (PROBIOU, "3d", "bev")
+"""What is compared in a way of its own, whatever the dialect."""
 
 INVALID = ("refuse", "repair")
 """What ``invalid_polygons`` may say."""
@@ -58,14 +63,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             were given, else ``pr_curve_iou_threshold``.
         outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
             else -inf for every prediction.
-        geometry: box, obb, polygon, mask or points where one was asked for; None to choose by the
-            tables.
+        geometry: box, obb, polygon, mask, points or solid where one was asked for; None to choose
+            by the tables.
         geometry_said: the option that asked for it, for notes.
         invalid_polygons: refuse or repair.
         boundary_ratio: width of boundaries as a share of the image's diagonal; None where
             boundaries are not compared.
         sigmas: of keypoints.
-        alike: how alike oriented boxes are.
+        alike: how alike oriented boxes are, or 3-D ones.
         angle: by what angles are multiplied to be radians, clockwise as the image is seen.
         background_iou: IoU up to which a wrong prediction lies on the background.
         aims: what chosen thresholds are held to.
@@ -203,7 +208,7 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
     return {
         "geometry": by_type or by_name,
         "geometry_said": f"asked for by {' and '.join(asked)}" if asked else "",
-        "alike": options.iou_type if options.iou_type == PROBIOU else dialect.rules.alike,
+        "alike": options.iou_type if options.iou_type in _ALIKE else dialect.rules.alike,
         "invalid_polygons": options.invalid_polygons or "refuse",
         "angle": ANGLES.get(options.angle_format or "", 1.0),
         "boundary_ratio": ratio if options.iou_type == "boundary" else None,

@@ -1,0 +1,142 @@
+"""3-D boxes in tables: centre, extent and yaw, in one list or in columns of their own.
+
+No table tells which axis points up, where a box's centre lies and how its yaw is measured:
+:data:`FORMATS` is what ``angle_format`` may say of it. Every row becomes what the first of them
+says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from evalengine.schemas.geometry_columns import BOX3D, YAW
+from evalengine.schemas.wording import option
+
+from . import dtypes
+from .boxes import Boxes
+from .finding import Finder
+from .oriented_boxes import numbers_of
+from .problems import Problem, count_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+Z_UP = "radians-z-up"
+"""z points up, the centre is the middle of the box, and yaw turns from x towards y, in radians."""
+CAMERA = "radians-camera"
+"""x points to the right, y down and z ahead; the centre is that of the box's bottom, and yaw turns
+about y from x away from z, in radians: KITTI's ``location`` and ``rotation_y``."""
+FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
+"""What ``angle_format`` may say of 3-D boxes, and by what a yaw is multiplied to be radians."""
+IOU_TYPES = ("3d", "bev")
+"""What ``iou_type`` may say that compares them."""
+NUMBERS = 7
+_CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))
+_EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy", "dz"))
+
+
+def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
+    """3-D boxes of a list column, or of columns of centre, extent and yaw; None without them.
+
+    Args:
+        find: the table's columns; claimed where they are read.
+        angle_format: axes, unit and direction; without it, that it is missing is a problem.
+    """
+    one = find.exact(BOX3D.name) or next(iter(find.candidates(BOX3D.aliases)), None)
+    if one is not None:
+        wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
+        if wanted is None:
+            message = dtypes.wrong_type(BOX3D, one, find.schema[one])
+            find.problems.append(Problem(find.side, BOX3D.name, message))
+            return None
+        find.used.add(one)
+        _ask(find, angle_format, [one])
+        values = dtypes.cast(pl.col(one), find.schema[one], wanted)
+        parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
+        whole = values.list.len() == NUMBERS
+        made = pl.when(whole).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
+        return Boxes({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
+    centre, extent = (_first(find, names) for names in (_CENTRES, _EXTENTS))
+    if centre is None or extent is None:
+        return None
+    yaws = find.candidates((YAW.name, *YAW.aliases))
+    if len(yaws) > 1:
+        ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
+        message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
+        find.problems.append(Problem(find.side, BOX3D.name, message))
+    own = [*centre, *extent, *yaws[:1]]
+    find.used.update(own)
+    _ask(find, angle_format, own)
+    parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in own]
+    there = pl.any_horizontal(part.is_not_null() for part in parts)
+    if not yaws:
+        parts.append(pl.lit(0.0))
+    made = pl.when(there).then(_z_up(parts, angle_format))
+    return Boxes({BOX3D.name: made}, dict.fromkeys(own, BOX3D.name))
+
+
+_LIST = pl.List(pl.Float64())
+
+
+def _first(find: Finder, triples: Sequence[tuple[str, ...]]) -> list[str] | None:
+    """The columns of the first names that are all there and hold numbers."""
+    for names in triples:
+        found = [find.candidates((name,)) for name in names]
+        if all(len(one) == 1 and find.schema[one[0]].is_numeric() for one in found):
+            return [one[0] for one in found]
+    return None
+
+
+def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
+    """Seven numbers with z up, the centre in the middle and yaw in radians from x towards y."""
+    x, y, z, length, width, height, yaw = parts
+    yaw = yaw * FORMATS.get(angle_format or "", 1.0)
+    if angle_format == CAMERA:  # seen from above, z runs up the page
+        return pl.concat_list(x, z, height / 2 - y, length, width, height, -yaw)
+    return pl.concat_list(x, y, z, length, width, height, yaw)
+
+
+def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
+    """Record that nothing tells which axis points up, and how yaw is measured."""
+    if angle_format in FORMATS:
+        return
+    find.problems.append(
+        Problem(
+            find.side,
+            BOX3D.name,
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D boxes,"
+            " and nothing says which axis points up and how yaw is measured, which tools do"
+            f" differently. Write {option('angle_format', Z_UP)} (the centre in the middle, yaw"
+            f" from x towards y; degrees-z-up likewise) or {option('angle_format', CAMERA)}"
+            " (KITTI's location and rotation_y: y down, the centre at the bottom).",
+        )
+    )
+
+
+def check(check: Check) -> None:
+    """Refuse rows without a box, and what is not seven finite numbers or has a negative extent."""
+    if BOX3D.name not in check.frame.columns:
+        return
+    bare = pl.col(BOX3D.name).is_null()
+    n = check.count(bare)
+    if n:
+        own = check.named([BOX3D.name])
+        check.add(
+            BOX3D.name, n,
+            f"{own}: {count_of(n, 'row')} without a 3-D box, {check.rows(bare, [])}. Give each row"
+            " one, or remove these rows.",
+        )  # fmt: skip
+    numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _WORDS)
+
+
+_WORDS = (
+    "without exactly seven numbers",
+    "A 3-D box is cx, cy, cz, length, width, height, yaw.",
+    "with a negative length, width or height",
+    "Repair or remove these rows.",
+    "no volume and cannot match",
+)

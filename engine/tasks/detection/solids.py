@@ -1,0 +1,84 @@
+"""3-D boxes as they are compared: by the volume they share, or by the area on the ground.
+
+A box stands upright and is turned about the vertical alone. Two share the area that their ground
+planes share (:class:`.layers.QuadLayer`) times the height that both have. Everything else sees them
+from above: bounding boxes are those of ground planes, in the tables' own unit, metres as a rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...geometry.columns import flat
+from ...geometry.quads import corners_of, hulls_of
+from ...schemas.geometry_columns import BOX3D
+from ..outlines import Ring
+from ..workers import Workers
+from .layers import QuadLayer, Shapes
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+class GroundLayer(QuadLayer, frozen=True):
+    """Ground planes of 3-D boxes."""
+
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Its four sides, to a hundredth."""
+        xy = np.round(self.corners[row], 2).reshape(4, 2).tolist()
+        return (tuple((x, y) for x, y in (*xy, xy[0])),)
+
+
+class SolidLayer(GroundLayer, frozen=True):
+    """3-D boxes; their ``area`` is that of the ground plane, by which candidates are found.
+
+    That is no less than is needed: a 3-D IoU is at most the IoU of the ground planes.
+
+    Attributes:
+        middle: float64 [n], where the middle of each lies.
+        tall: float64 [n], heights.
+    """
+
+    middle: Array
+    tall: Array
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`: IoU of volumes."""
+        tall, other_tall = self.tall[rows], other.tall[other_rows]
+        # of heights and the distance of middles: far above the origin ends would lose digits
+        both = (tall + other_tall) / 2 - np.abs(self.middle[rows] - other.middle[other_rows])
+        both = np.maximum(np.minimum(both, np.minimum(tall, other_tall)), 0.0)
+        shared = self.shared(other, rows, other_rows, threads.over) * both
+        own = self.area[rows] * tall
+        union = np.where(crowd, own, own + other.area[other_rows] * other_tall - shared)
+        iou: Array = np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
+        return iou
+
+
+def numbers_of(frame: pl.DataFrame) -> Array:
+    """Centre, length, width, height and yaw (radians, from x towards y) of all rows [n, 7]."""
+    values, _ = flat(frame[BOX3D.name])
+    numbers: Array = values.cast(pl.Float64).to_numpy().reshape(-1, 7)
+    return numbers
+
+
+def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
+    """One side's 3-D boxes; area ranges go by their volumes, or by areas where these are compared.
+
+    Args:
+        frame: its rows, checked.
+        settings: what is compared.
+    """
+    boxes = numbers_of(frame)
+    corners = corners_of(boxes[:, [0, 1, 3, 4]], boxes[:, 6])
+    ground = GroundLayer.of(corners)
+    area = boxes[:, 3] * boxes[:, 4]
+    if settings.alike == "bev":
+        return Shapes((ground,), hulls_of(corners), area)
+    layer = SolidLayer(ground.area, ground.corners, ground.pieces, boxes[:, 2], boxes[:, 5])
+    return Shapes((layer,), hulls_of(corners), area * boxes[:, 5])

@@ -1,0 +1,124 @@
+"""3-D boxes: pycocotools' arithmetic on Shapely's IoUs, in every form they are given in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from detection.boxes_3d import apart, drawn_tables
+from oracles.boxes_3d import iou_3d, iou_bev
+from oracles.oriented import run
+
+import evalengine as ee
+
+Z_UP: dict[str, Any] = {"angle_format": "radians-z-up"}
+ALIKE = {"3d": iou_3d, "bev": iou_bev}
+
+
+@pytest.mark.parametrize("iou_type", ALIKE)
+def test_coco_by_shapely(iou_type: str) -> None:
+    """Precision, recall and scores of all sizes."""
+    compared = 0
+    for seed in range(66, 70):
+        predictions, truths = drawn_tables(seed)
+        if not {*predictions["datum_id"]} & {*truths["datum_id"]}:
+            continue
+        sides = [
+            side.rename({"box3d": "obb"}).with_columns(area=pl.lit(1.0))
+            for side in (predictions, truths)
+        ]
+        expected = run(sides[0], sides[1], ALIKE[iou_type])
+        if expected.near:
+            continue
+        found = ee.score(predictions, truths, dialect="coco", iou_type=iou_type, **Z_UP).to_coco()
+        for name in ("precision", "recall", "scores"):
+            assert (found[name][..., 0, :] == expected.eval[name][..., 0, :]).all()
+        compared += expected.stats[0] > 0
+    assert compared > 2
+
+
+def ious(sides: tuple[pl.DataFrame, pl.DataFrame], **options: Any) -> list[float]:
+    card = ee.score(*sides, metrics=["Outcomes"], iou_thresholds=[1e-9], **options)
+    return card.outcomes.filter(pl.col("outcome") == "tp").sort("score", "iou")["iou"].to_list()
+
+
+def test_ious_far_away() -> None:
+    """Within 1e-12 of Shapely's near the origin, wherever boxes lie."""
+    rng = np.random.default_rng(3)
+    for where in ([0, 0, 0], [4e6, -5e6, 3e3]):
+        one = np.r_[0.0, 0, 0, rng.uniform(1, 5, 3), rng.normal()]
+        two = one + np.r_[rng.integers(-8, 8, 3) / 16, 0.2, 0.1, 0.3, 0.2]
+        shift = np.r_[where, np.zeros(4)]
+        tables = [pl.DataFrame({"datum_id": [1], "label_value": ["a"], "box3d": [box.tolist()]})
+                  for box in (one + shift, two + shift)]  # fmt: skip
+        sides = tables[0].with_columns(score=0.5), tables[1]
+        for iou_type, alike in ALIKE.items():
+            expected = alike(one, two)
+            tolerance = 1e-12 if where[0] == 0 else 1e-8  # of the corners' own digits there
+            assert ious(sides, iou_type=iou_type, **Z_UP) == pytest.approx(
+                [expected], abs=tolerance
+            )
+
+
+def test_forms() -> None:
+    """Columns, degrees and KITTI's camera say the same boxes as lists in radians with z up."""
+    sides = drawn_tables(66)
+    expected = ious(sides, iou_type="3d", **Z_UP)
+    assert len(expected) > 5
+    columns = apart(sides[0]), apart(sides[1])
+    assert ious(columns, iou_type="3d", **Z_UP) == expected
+    turned = [side.with_columns(pl.col("yaw") * (180 / np.pi)) for side in columns]
+    found = ious((turned[0], turned[1]), iou_type="3d", angle_format="degrees-z-up")
+    assert found == pytest.approx(expected, abs=1e-9)
+    camera = [
+        side.with_columns(cy=pl.col("height") / 2 - pl.col("cz"), cz="cy", yaw=-pl.col("yaw"))
+        .rename({"cx": "x", "cy": "y", "cz": "z", "length": "l", "width": "w", "height": "h",
+                 "yaw": "rotation_y"})
+        for side in columns
+    ]  # fmt: skip
+    found = ious((camera[0], camera[1]), iou_type="3d", angle_format="radians-camera")
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_upright_without_yaw() -> None:
+    sides = [apart(side).with_columns(yaw=0.0) for side in drawn_tables(66)]
+    bare = [side.drop("yaw") for side in sides]
+    how: dict[str, Any] = {"iou_type": "3d", **Z_UP}
+    assert ious((bare[0], bare[1]), **how) == ious((sides[0], sides[1]), **how) != []
+
+
+def test_what_is_not_said_is_asked_for() -> None:
+    sides = drawn_tables(66)
+    with pytest.raises(ee.InputError, match="nothing says which axis points up"):
+        ee.score(*sides, iou_type="3d")
+    with pytest.raises(ee.InputError, match=r"3-D boxes and no boxes.* write iou_type='3d' or"):
+        ee.score(*sides)
+    with pytest.raises(ee.OptionError, match="Did you mean 'radians-z-up'"):
+        ee.score(*sides, iou_type="3d", angle_format="radians-zup")
+    boxes = [side.with_columns(xmin=0.0, ymin=0.0, xmax=2.0, ymax=2.0) for side in sides]
+    assert ee.score(*boxes, metrics=["mAP"]).notes == ()  # upright boxes, without being asked
+    with pytest.raises(ee.InputError, match="no 3-D boxes, which iou_type='3d' compares"):
+        ee.score(boxes[0], boxes[1].drop("box3d"), iou_type="3d", **Z_UP)
+    with pytest.raises(ee.OptionError, match="dialect dota and iou_type='3d'"):
+        ee.score(*sides, iou_type="3d", dialect="dota", **Z_UP)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((0, 0, 0, 1, 1), "1 row without exactly seven numbers"),
+     ((0, 0, 0, 1, 1, 1, None), "1 row with null, NaN or infinity"),
+     ((0, 0, 0, -1, 1, 1, 0), "1 row with a negative length, width or height"),
+     (None, "1 row without a 3-D box")],
+)  # fmt: skip
+def test_broken_boxes(numbers: tuple[float, ...] | None, said: str) -> None:
+    truth = pl.DataFrame(
+        {"datum_id": [1, 1], "label_value": ["a", "a"],
+         "box3d": [[0.0, 0.0, 0.0, 2.0, 1.0, 1.0, 0.0], numbers and [*numbers]]},
+        schema_overrides={"box3d": pl.List(pl.Float64)},
+    )  # fmt: skip
+    with pytest.raises(ee.InputError, match=said) as raised:
+        ee.score(truth.with_columns(score=0.5).head(1), truth, iou_type="3d", **Z_UP)
+    assert "column 'box3d'" in str(raised.value)
+    assert "row 1" in str(raised.value)
