@@ -92,8 +92,26 @@ def row_means(values: Array) -> Array:
 
 def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """AP per label, [group, label, area, iou]; NaN without ground truth."""
-    ap = row_means(view.precision[:, :, :, _at_ious(view, ious)])
-    return np.where(view.positives[..., None] > 0, ap, _fill(settings))
+    some = np.nonzero(view.positives > 0)
+    ap = np.full((*view.positives.shape, len(ious)), _fill(settings))
+    ap[some] = row_means(_precision_of(view, some, ious))
+    return ap
+
+
+def _precision_of(view: RankedView, some: tuple[Array, ...], ious: tuple[float, ...]) -> Array:
+    """Precision of some labels alone: groups of single datums have ground truth of few.
+
+    Args:
+        view: what to take it from.
+        some: int64 [rows] each, groups, labels and areas.
+        ious: thresholds.
+
+    Returns:
+        [row, iou, level].
+    """
+    group, label, area = (axis[:, None] for axis in some)
+    precision: Array = view.precision[group, label, area, _at_ious(view, ious)]
+    return precision
 
 
 def mean_precision(
@@ -221,9 +239,10 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
 def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds
     if settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
-        cells = view.precision[:, :, :, _at_ious(view, ious)]
-        value = row_means(cells.reshape(*cells.shape[:3], len(ious) * cells.shape[-1]))
-        value = np.where(view.positives > 0, value, _fill(settings))
+        some = np.nonzero(view.positives > 0)
+        value = np.full(view.positives.shape, _fill(settings))
+        cells = _precision_of(view, some, ious)
+        value[some] = row_means(cells.reshape(len(cells), len(ious) * cells.shape[-1]))
     else:
         value = row_means(label_precision(view, settings, ious))
     axes = ("group", "label", "area")
