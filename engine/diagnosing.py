@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,8 +122,9 @@ def diagnose(
 
 
 def _unlooked(what: str, error: EvalengineError, more: str) -> _Finding:
-    """That something was not looked for, and why; it stands last."""
-    return _Finding(f"{what} were not looked for: {error}", 0.0, 0, more)
+    """That something was not looked for, and why in a few words: its own command tells them all."""
+    why = re.split(r"[.:;](?:\s|$)", str(error), maxsplit=1)[0]
+    return _Finding(f"{what} were not looked for: {why}", 0.0, 0, more)
 
 
 def _excess(inside: float, n: float, wrong: float, every: float) -> tuple[float, float]:
