@@ -64,7 +64,7 @@ def test_secrets_of_addresses_are_hidden(text: str, shown: str | None) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full")
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("form", ["table", "json"])
 def test_standard_output_that_takes_no_more(form: str) -> None:
     tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
     command = [sys.executable, "-m", "evalengine", "score", *tables, "--format", form]

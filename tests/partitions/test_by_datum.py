@@ -23,8 +23,9 @@ from evalengine.outofcore import frame_files, memory_plan
 BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged")
 
 
-@pytest.mark.parametrize("rows", [1, 10, 10**9])
-@pytest.mark.parametrize("name", BY_DATUM)
+@pytest.mark.parametrize(
+    ("name", "rows"), [*((name, 10) for name in BY_DATUM), ("lists", 1), ("text", 10**9)]
+)
 def test_single_datums_are_shown_some_at_a_time(
     name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,8 +56,10 @@ class AtOnce(Here):
         return found
 
 
-@pytest.mark.parametrize("pool", [Twice, AtOnce])
-@pytest.mark.parametrize("name", BY_DATUM)
+@pytest.mark.parametrize(
+    ("name", "pool"),
+    [*((name, AtOnce) for name in BY_DATUM), ("lists", Twice), ("panoptic", Twice)],
+)
 def test_a_stage_that_two_workers_do_is_done_once(
     name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
