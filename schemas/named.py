@@ -55,6 +55,8 @@ class Named(TypedDict, total=False):
     multilabel: bool | None
     decision_threshold: float | None
     n_bins: int | None
+    box_bins: int | None
+    least_in_bin: int | None
     max_fpr: float | None
     target_precision: float | None
     target_recall: float | None

@@ -54,7 +54,7 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
     Group("Chosen thresholds", ("beta",), ("detection",)),
-    Group("Calibration", ("n_bins",), ("detection",)),
+    Group("Calibration", ("n_bins", "box_bins", "least_in_bin"), ("detection",)),
     Group(
         "Chosen thresholds",
         ("thresholds", "target_precision", "target_recall", "false_positive_cost", "miss_cost"),

@@ -232,6 +232,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Score from which a label counts as predicted, binary or multilabel; 0.5.", "0.7"),
     ] = None
     n_bins: Annotated[int | None, _meta("Bins of calibration metrics; 15.", "10")] = None
+    box_bins: Annotated[
+        int | None,
+        _meta("Bins of each of centre x, centre y, width and height in BoxECE; 5.", "4"),
+    ] = None
+    least_in_bin: Annotated[
+        int | None, _meta("Predictions of a bin that counts in BoxECE; 8.", "1")
+    ] = None
     max_fpr: Annotated[
         float | None, _meta("False-positive rate up to which PartialROCAUC runs; 0.1.", "0.1")
     ] = None

@@ -151,7 +151,11 @@ class Threads:
                 raise next((one for one in failed if not isinstance(one, Exception)), failed[0])
             finally:
                 del errors, failed, futures  # the same, and all results
-        return [future.result() for future in futures]
+        # One that another thread had taken up but not begun may have been cancelled above.
+        return [
+            call() if future.cancelled() else future.result()
+            for future, call in zip(futures, calls, strict=True)
+        ]
 
     def _taken(self) -> ThreadPoolExecutor:
         """The threads that help with one more list."""

@@ -382,10 +382,11 @@ def _fitted(
     plan: planner.Plan, ready: Prepared, notes: list[Note]
 ) -> tuple[planner.Plan, list[Note]]:
     """The plan for the tables' columns, and the notes with those of what it leaves out."""
-    sides = {role: head for role, head in heads_of(ready).items() if role != DATUMS}
+    sides = heads_of(ready)
+    datums = sides.pop(DATUMS, None)
     wide = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     labels = None if wide is None else pl.Series("score_labels", [str(one) for one in wide])
-    frames = Frames(sides=sides, score_labels=labels, notes=notes)
+    frames = Frames(sides=sides, datums=datums, score_labels=labels, notes=notes)
     return planner.fitted(plan, frames), frames.notes
 
 

@@ -238,7 +238,7 @@ def merge_ranked(
     gt_begin, gt_end = _runs(parts, "gt_start", labels, n_labels)
     gt_datum = _of_datums(parts, "gt_datum", datums)
     gt_order = merge_runs(gt_begin, gt_end, np.zeros(gt_datum.size), np.zeros(0), gt_datum)
-    skipped = joined(parts, "skipped")
+    skipped, place = joined(parts, "skipped"), joined(parts, "place")
     return Ranked(
         variants=parts[0].variants,
         start=_starts(begin, end),
@@ -257,6 +257,7 @@ def merge_ranked(
         cap=parts[0].cap,
         single=single,
         most=parts[0].most,
+        place=place[order] if place.size else place,
     ).limited(before)
 
 

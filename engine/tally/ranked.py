@@ -109,6 +109,7 @@ class Ranked(msgspec.Struct, frozen=True):
             that a score written as 0.3 reaches the threshold 0.3.
         most: rows of a label that count, the best; those beyond are ignored everywhere. 0 for no
             limit.
+        place: int64 [n] or [0], the bin of each prediction's position and size in its image.
     """
 
     variants: Variants
@@ -128,6 +129,7 @@ class Ranked(msgspec.Struct, frozen=True):
     cap: int | None
     single: bool
     most: int = 0
+    place: Array = np.zeros(0, np.int64)
 
     def limited(self, before: int = 0) -> Ranked:
         """The same, with what is beyond the most of a label ignored.

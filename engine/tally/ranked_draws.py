@@ -228,6 +228,10 @@ class RankedDraws:
         """Not of many draws at once: what is chosen among points differs from draw to draw."""
         raise OneByOne
 
+    def binned(self, iou: float, n_scores: int) -> Any:
+        """Not of many draws at once: bins are summed in each."""
+        raise OneByOne
+
     def sampled_with_scores(self, cap: int) -> Any:
         """Not of many draws at once: levels are reached at other scores in each."""
         raise OneByOne

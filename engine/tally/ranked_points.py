@@ -29,6 +29,7 @@ class CountedRows(msgspec.Struct, frozen=True):
         right: bool [n], whether the prediction hits; the others are false positives.
         gt_start: int64 [labels + 1], CSR offsets of ground truths.
         gt_datum: int32 [m].
+        place: int64 [n] or [0], see :class:`.ranked.Ranked`.
     """
 
     start: Array
@@ -37,6 +38,7 @@ class CountedRows(msgspec.Struct, frozen=True):
     right: Array
     gt_start: Array
     gt_datum: Array
+    place: Array = np.zeros(0, np.int64)
 
     def within(self, first: int, n_labels: int) -> CountedRows:
         """The same, of labels that begin at some code, among all."""
@@ -70,6 +72,7 @@ def counted_rows(tally: Ranked, iou: float) -> CountedRows:
         right[counts],
         gt_upto[tally.gt_start],
         tally.gt_datum[sought],
+        tally.place[counts] if tally.place.size else tally.place,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels.average_precision import Carried, sample_precision
 from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
+from .box_bins import Binned, binned
 from .counts import Counts
 from .datums import Labels
 from .points import Points
@@ -484,3 +485,7 @@ class RankedView(View):
         """(Weighted) ground truths that count there, float64 [group * label]."""
         pieces = self._pieces(iou, pooled=pooled)
         return sought(pieces, self.group, self.n_groups, self.weights)
+
+    def binned(self, iou: float, n_scores: int) -> Binned:
+        """Predictions that count there by place and so many bins of scores."""
+        return binned(self.counted_rows(iou), self.group, self.n_groups, self.weights, n_scores)

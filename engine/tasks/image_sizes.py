@@ -15,7 +15,7 @@ from ..tally.datums import Datums
 
 Array = np.ndarray[Any, Any]
 
-_COLUMNS = ("height", "width")
+SIZE_NAMES = ("height", "width")
 _SHOWN = 3
 
 
@@ -33,7 +33,7 @@ def declared_sizes(frames: Frames, datums: Datums) -> Array:
         InputError: a height or width that is no whole number from 1, the first rows named.
     """
     table = frames.datums
-    if table is None or not {*_COLUMNS} <= set(table.columns):
+    if table is None or not {*SIZE_NAMES} <= set(table.columns):
         return np.zeros((len(datums), 2), np.int64)
     ids = table["datum_id"]
     sizes = sizes_in(table, "datums", lambda i: f"datum_id={ids[i]!r}")
@@ -58,7 +58,7 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
     Raises:
         InputError: a height or width that is no whole number from 1, the first rows named.
     """
-    both = table.select(_COLUMNS)
+    both = table.select(SIZE_NAMES)
     sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
     number = both.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
     whole = (number >= 1) & (number % 1 == 0)

@@ -192,6 +192,8 @@ def detection(seed: int) -> Case:
     options = {
         "dialect": dialect,
         "metrics": metrics.names("detection"),
+        "box_bins": 2,
+        "least_in_bin": 2,
         "score_thresholds": [0.25, 0.5, 0.75],
         "iou_thresholds": [0.3, 0.5, 0.75],
         "pr_curve_max_examples": int(rng.integers(0, 3)),
@@ -199,7 +201,7 @@ def detection(seed: int) -> Case:
     }
     if dialect in ("coco", "lvis", "lvis-fixed"):
         options["area_ranges"] = {"all": (0.0, 1e10), "small": (0.0, 5.0)}
-    tables = {"datums": _slices(ids, rng)}
+    tables = {"datums": _slices(ids, rng).with_columns(height=12, width=9)}
     if dialect == "lvis":
         options["max_detections"] = [4]
     if dialect.startswith(("lvis", "openimages")):
@@ -260,7 +262,7 @@ def keypoints(seed: int) -> Case:
         "area_ranges": {"all": (0.0, 1e10), "small": (0.0, 100.0)},
         "by": ["weather"],
     }
-    tables = {"datums": _slices(ids, rng)}
+    tables = {"datums": _slices(ids, rng).with_columns(height=60, width=60)}
     return Case((pl.concat([guesses, near]), truths), options, tables=tables)
 
 

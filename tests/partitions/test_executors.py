@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.test_classification import listed
 
 import evalengine as ee
+from evalengine.executors import Threads
 from evalengine.executors.named import pool_of
 
 
@@ -80,3 +82,14 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     assert all(seen.values())
     same_as_in_memory(listed(1, "listed"), "classification", tmp_path, executor="processes")
     assert all(seen.values())
+
+
+def test_calls_that_another_thread_takes_up_last_are_not_lost() -> None:
+    """Threads change places so often that one ends its work between two steps of the other's."""
+    threads, interval = Threads(2), sys.getswitchinterval()
+    calls = [lambda: 1, lambda: 2, lambda: 3]
+    sys.setswitchinterval(1e-6)
+    try:
+        assert all(threads.each(calls) == [1, 2, 3] for _ in range(3000))
+    finally:
+        sys.setswitchinterval(interval)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import polars as pl
@@ -17,7 +17,9 @@ from ...schemas.errors import InputError
 from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS
 from ...schemas.options import Options
 from ...schemas.wording import option
-from .geometry import POINTS
+from ..image_sizes import SIZE_NAMES
+from .geometry import POINTS, SOLID
+from .places import PLACES
 from .point_marks import NEEDS, PCKH
 from .settings import Settings
 
@@ -25,26 +27,39 @@ from .settings import Settings
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """All of them but those of single keypoints, where there are none, or heads have no size.
+    """All of them but those that the tables cannot carry: see :func:`_lacking`.
 
     Raises:
         InputError: no other was asked for; area ranges of images of which some have no size.
     """
     _hold_areas(frames, settings)
-    heads = settings.head_segment is not None or HEAD_SIZE.name in frames.ground_truths.columns
-    gone = NEEDS if settings.geometry != POINTS else frozenset() if heads else {PCKH}
-    left = [one for one in metrics if gone & {*one.needs}]
-    if not left:
-        return metrics, []
-    names = ", ".join(one.name for one in left)
-    why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
-    if settings.geometry == POINTS:
+    kept, said, notes = metrics, [], []
+    for kind, needs, why in _lacking(frames, settings):
+        left = [one for one in kept if needs & {*one.needs}]
+        if left:
+            kept = tuple(one for one in kept if one not in left)
+            names = ", ".join(one.name for one in left)
+            said.append(f"{names}: {why}.")
+            notes.append(Note(kind, f"{names} left out: {why}."))
+    if asked_for and said and not kept:
+        raise InputError(" ".join(said))
+    return (kept, notes if asked_for else []) if kept else (metrics, [])
+
+
+def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
+    """What the tables lack: the kind of its note, the needs it serves and what to do about it."""
+    if settings.geometry != POINTS:
+        why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
+        yield "without_keypoints", NEEDS, why
+    elif settings.head_segment is None and HEAD_SIZE.name not in frames.ground_truths.columns:
         why = "heads have no size: give the ground truths a column head_size, or write"
         why += f" {option('head_segment', [9, 10])} with your two points"
-    if asked_for and len(left) == len(metrics):
-        raise InputError(f"{names}: {why}.")
-    kept = tuple(one for one in metrics if one not in left)
-    return kept, [Note("without_keypoints", f"{names} left out: {why}.")] if asked_for else []
+        yield "without_keypoints", frozenset({PCKH}), why
+    if settings.geometry == SOLID:
+        yield "without_sizes", frozenset({PLACES}), "3-D boxes have no place in an image"
+    elif frames.datums is None or not {*SIZE_NAMES} <= {*frames.datums.columns}:
+        why = "images have no size: give a table of datum_id, height and width as"
+        yield "without_sizes", frozenset({PLACES}), f"{why} {option('datums')}"
 
 
 def _hold_areas(frames: Frames, settings: Settings) -> None:

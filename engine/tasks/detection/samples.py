@@ -31,6 +31,8 @@ def samples() -> Iterator[Sample]:
                     {
                         "datum_id": [1],
                         "slice": ["one"],
+                        "height": [9],
+                        "width": [9],
                         "negative_labels": [["b"]],
                         "partial_labels": [["a"]],
                     }

@@ -15,6 +15,7 @@ from ...schemas.errors import OptionError, unknown
 from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
+from ...tally.box_bins import BoxBins
 from .dialects import DetectionDefaults, DetectionRules
 from .point_marks import SHARES
 from .sigmas import Sigmas, read_sigmas
@@ -42,6 +43,7 @@ PROBIOU = "probiou"
 _ALIKE = (PROBIOU, "3d", "bev")
 """What is compared in a way of its own, whatever the dialect."""
 
+_MOST_BOX_BINS = 100
 INVALID = ("refuse", "repair")
 """What ``invalid_polygons`` may say."""
 
@@ -75,6 +77,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         background_iou: IoU up to which a wrong prediction lies on the background.
         aims: what chosen thresholds are held to.
         n_bins: equal bins of scores from 0 to 1, of calibration.
+        box_bins: bins of calibration by position and size.
         thresholds: scores from which predictions of labels count.
     """
 
@@ -102,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alike: str = "exact"
     aims: Aims = Aims()
     n_bins: int = 15
+    box_bins: BoxBins = BoxBins(5, 5, 8)
     thresholds: LabelThresholds = ()
 
     @property
@@ -240,6 +244,21 @@ def _of_points(options: Options) -> dict[str, Any]:
     return {"pck_threshold": share, "head_segment": segment, "mirrored": mirrored}
 
 
+def _box_bins(options: Options) -> BoxBins:
+    """Bins of calibration by position and size, of scores as many unless told otherwise.
+
+    Raises:
+        OptionError: no bin, more than are of use, or a bin of fewer than one.
+    """
+    boxes = 5 if options.box_bins is None else options.box_bins
+    least = 8 if options.least_in_bin is None else options.least_in_bin
+    if not 1 <= boxes <= _MOST_BOX_BINS:
+        raise OptionError(f"{option('box_bins', boxes)}: write 1 to {_MOST_BOX_BINS}.")
+    if least < 1:
+        raise OptionError(f"{option('least_in_bin', least)}: write 1 or more.")
+    return BoxBins(boxes if options.n_bins is None else options.n_bins, boxes, least)
+
+
 def resolve(options: Options, dialect: Dialect) -> Settings:
     """Fill in the defaults and check what was given.
 
@@ -300,6 +319,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         background_iou=background,
         aims=aims_of(options),
         n_bins=bins,
+        box_bins=_box_bins(options),
         thresholds=options.thresholds or (),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults),

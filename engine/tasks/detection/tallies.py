@@ -35,6 +35,7 @@ from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides,
 from .near import Near, find_near
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
+from .places import PLACES, placed
 from .point_counts import PointCounts, count_points, merge_points, pairing
 from .point_marks import NEEDS as OF_POINTS
 from .settings import Settings
@@ -210,6 +211,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         )
     matched, near = met(batch, settings, needs, threads, lap)
     left_out(frames, matched.left)
+    if PLACES in needs:
+        matched = placed(frames, batch, matched, settings)
     if settings.thresholds:
         words = "row", "rows", "below the threshold of their label left out"
         frames.notes.append(note_of("below", matched.below, words, before="predictions: "))

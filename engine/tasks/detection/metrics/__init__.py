@@ -1,4 +1,13 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("averages", "counts", "errors", "frames", "keypoints", "thresholds", "calibration")
+MODULES = (
+    "averages",
+    "counts",
+    "errors",
+    "frames",
+    "keypoints",
+    "thresholds",
+    "calibration",
+    "box_calibration",
+)
 """Those that hold ``METRICS``, in their order."""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_NO_ROW = "no prediction that counts"
-_BEYOND = "scores lie outside [0, 1]"
-_KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object Detection (D-ECE)"
+NO_ROW = "no prediction that counts"
+BEYOND = "scores lie outside [0, 1]"
+KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object Detection (D-ECE)"
 
 
 def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins]]:
@@ -36,7 +36,8 @@ def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins
     ]
 
 
-def _columns(settings: Settings, axis: str) -> dict[str, Any]:
+def columns_of(settings: Settings, axis: str) -> dict[str, Any]:
+    """What rows of a label, or of all labels of a key, say beside their number."""
     return {
         "average": None if axis == "label" else "micro",
         "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
@@ -55,9 +56,9 @@ def _error(view: RankedView, settings: Settings, of: str) -> list[Cells]:
                 "value": getattr(bins, of).reshape(keep.shape),
                 "support": bins.n.sum(axis=1).reshape(keep.shape),
                 "parameters": parameters(n_bins=settings.n_bins),
-                **_columns(settings, axis),
+                **columns_of(settings, axis),
             },
-            reason=np.where(bins.n.sum(axis=1) > 0, _BEYOND, _NO_ROW).reshape(keep.shape),
+            reason=np.where(bins.n.sum(axis=1) > 0, BEYOND, NO_ROW).reshape(keep.shape),
         )
         for axis, keep, bins in _levels(view, settings)
     ]
@@ -81,9 +82,9 @@ def _reliability(view: RankedView, settings: Settings) -> list[Cells]:
                     "value": value.reshape(shape),
                     "statistic": statistic,
                     "support": n,
-                    **_columns(settings, axis),
+                    **columns_of(settings, axis),
                 },
-                reason=_BEYOND,
+                reason=BEYOND,
             )
             for statistic, value in named.items()
         ]
@@ -109,7 +110,7 @@ METRICS = (
         definition="Expected calibration error of detections by score: mean over n_bins equal bins"
         " of |precision - mean score|, weighed by the predictions in each; per label, and micro"
         " over all predictions of a key.",
-        source=_KUEPPERS,
+        source=KUEPPERS,
         compute=partial(_error, of="expected"),
     ),
     _metric(
@@ -125,7 +126,7 @@ METRICS = (
         better="neither",
         definition="The bins behind ECE: mean score (confidence), precision and share of the"
         " predictions of each, which starts at score_threshold.",
-        source=_KUEPPERS,
+        source=KUEPPERS,
         compute=_reliability,
     ),
 )
