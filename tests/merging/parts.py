@@ -192,13 +192,11 @@ def detection(seed: int) -> Case:
     options = {
         "dialect": dialect,
         "metrics": metrics.names("detection"),
-        "box_bins": 2,
-        "least_in_bin": 2,
         "score_thresholds": [0.25, 0.5, 0.75],
         "iou_thresholds": [0.3, 0.5, 0.75],
         "pr_curve_max_examples": int(rng.integers(0, 3)),
         "by": ["weather"],
-    }
+    } | {"box_bins": 2, "least_in_bin": 2}
     if dialect in ("coco", "lvis", "lvis-fixed"):
         options["area_ranges"] = {"all": (0.0, 1e10), "small": (0.0, 5.0)}
     tables = {"datums": _slices(ids, rng).with_columns(height=12, width=9)}
@@ -262,8 +260,8 @@ def keypoints(seed: int) -> Case:
         "area_ranges": {"all": (0.0, 1e10), "small": (0.0, 100.0)},
         "by": ["weather"],
     }
-    tables = {"datums": _slices(ids, rng).with_columns(height=60, width=60)}
-    return Case((pl.concat([guesses, near]), truths), options, tables=tables)
+    images = _slices(ids, rng).with_columns(height=60, width=60)
+    return Case((pl.concat([guesses, near]), truths), options, tables={"datums": images})
 
 
 def classification(seed: int) -> Case:

@@ -13,7 +13,6 @@ from ....metrics.registry import Metric
 from ....tally.box_bins import Binned, BoxBins
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from ..places import PLACES
 from .averages import present, present_keys
 from .calibration import BEYOND, KUEPPERS, NO_ROW, columns_of
 
@@ -147,7 +146,7 @@ _metric = partial(
     Metric,
     task="detection",
     frame="metrics",
-    needs=("pr_curve_iou_threshold", PLACES),
+    needs=("pr_curve_iou_threshold", "places"),
     params=("pr_curve_iou_threshold", "n_bins", "box_bins", "least_in_bin"),
     averages=("micro",),
     source=KUEPPERS,
