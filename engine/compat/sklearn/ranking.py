@@ -297,6 +297,7 @@ def precision_recall_curve(
 ) -> tuple[Array, Array, Array]:
     """Precision and recall, [N + 1], and thresholds, [N], lowest first."""
     frame = curve(y_true, y_score, pos_label, sample_weight, "ScorePrecisionRecallCurve")
+    frame = frame.select("precision", "recall", "score_threshold", "tp")
     frame = frame.filter(pl.col("score_threshold").is_finite())
     if drop_intermediate:
         frame = _corners(frame)
