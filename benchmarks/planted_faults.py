@@ -442,21 +442,26 @@ def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
         yield task, seeds, said
 
 
+def print_measured(*, distracted: bool) -> None:
+    """A row a fault, and the counts."""
+    print("| task | planted | named | first finding | CPU s |\n|---|---|---:|---|---:|")
+    places = []
+    for task, name, at, said, spent in measured(distracted=distracted):
+        places.append(at)
+        short = said[:90].splitlines()[0]
+        print(f"| {task} | {name} | {at or 'no'} | {short} | {spent:.2f} |", flush=True)
+    first = sum(at == 1 for at in places)
+    three = sum(at is not None and at <= 3 for at in places)
+    late = sum(at is not None and at > 3 for at in places)
+    print(f"\n{len(places)} planted{', night harder' * distracted}: {first} named first,"
+          f" {three} among the first three, {late} later,"
+          f" {places.count(None)} not at all.")  # fmt: skip
+
+
 def main() -> None:
     """Plant, diagnose, print."""
     for distracted in (False, True):
-        print("| task | planted | named | first finding | CPU s |\n|---|---|---:|---|---:|")
-        places = []
-        for task, name, at, said, spent in measured(distracted=distracted):
-            places.append(at)
-            short = said[:90].splitlines()[0]
-            print(f"| {task} | {name} | {at or 'no'} | {short} | {spent:.2f} |", flush=True)
-        first = sum(at == 1 for at in places)
-        three = sum(at is not None and at <= 3 for at in places)
-        late = sum(at is not None and at > 3 for at in places)
-        print(f"\n{len(places)} planted{', night harder' * distracted}: {first} named first,"
-              f" {three} among the first three, {late} later,"
-              f" {places.count(None)} not at all.")  # fmt: skip
+        print_measured(distracted=distracted)
     for task, n, findings in unbroken():
         print(f"{task}: {len(findings)} findings in {n} sets without a fault {findings[:3]}")
 
