@@ -9,6 +9,7 @@ were not made for. Prints a row a fault, and the counts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import planted_faults as planted
@@ -74,7 +75,7 @@ def late_frames(t: Tables) -> Tables:
     """Predictions of one video out of six a frame late."""
     t = columned(t, video=[f"v{i}" for i in range(1, 7)])
     some = ids(t, video="v3")
-    new = pl.col("datum_id").replace(dict(zip(some[:-1], some[1:], strict=True)))
+    new = pl.col("datum_id").replace(dict(pairwise(some)))
     return change(t, P, datum_id=new)
 
 
@@ -100,8 +101,9 @@ def listed_twice(t: Tables) -> Tables:
 
 def other_language(t: Tables) -> Tables:
     """One city's references in other words."""
-    words = dict(zip(planted.WORDS, "rot blau alt neu haus fluss weg stadt rennt nah fern zwei"
-                     .split(), strict=True))  # fmt: skip
+    german = ["rot", "blau", "alt", "neu", "haus", "fluss", "weg", "stadt", "rennt", "nah", "fern",
+              "zwei"]  # fmt: skip
+    words = dict(zip(planted.WORDS, german, strict=True))
     new = pl.col("text").str.split(" ").list.eval(pl.element().replace(words)).list.join(" ")
     return change(t, G, text=pl.when(within(t, city="Oslo")).then(new).otherwise("text"))
 

@@ -7,7 +7,7 @@ several files, see :mod:`evalengine.tally.ranked_parts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -20,15 +20,17 @@ from ..schemas.tuning import tuning
 from . import stored
 from .datums import Labels
 from .draws import Draws, OneByOne
+from .pooled_ranges import PooledRanges
 from .ranked import Ranked, Variants
 from .ranked_draws import RankedDraws
 from .ranked_parts import ViewOfParts
-from .ranked_points import CountedRows
+from .ranked_points import CountedRows, sought
 from .ranked_view import RankedView
 
 Array = np.ndarray[Any, Any]
 
 
+_POOLED_BYTES = 40  # of a prediction while the rows of all labels are brought into one order
 _COUNTED_BYTES = 24  # of a prediction that counts, and of the ground truths beside it, in memory
 
 
@@ -158,6 +160,28 @@ class RankedGroups(msgspec.Struct, frozen=True):
         for files in self.files:
             yield from map(stored.load, files)
 
+    def pooled(self, iou: float, key: Array, n_keys: int) -> PooledRanges:
+        """The rows by descending score, of every label key by itself, few at a time.
+
+        Args:
+            iou: one of the thresholds.
+            key: int32 [labels], key of each label.
+            n_keys: how many there are.
+        """
+
+        def files() -> Iterator[tuple[Ranked, Array]]:
+            for names, (first, last) in zip(self.files, pairwise(self.first), strict=True):
+                for name in names:
+                    yield stored.mapped(name), key[first:last]
+
+        most = max(1, tuning().drawn_bytes // (4 * _POOLED_BYTES))
+        return PooledRanges(files, iou, n_keys, self.n_rows, most)
+
+    @property
+    def held_pooled(self) -> bool:
+        """Whether the rows of all labels together are few enough to hold."""
+        return self.n_rows * _POOLED_BYTES <= tuning().drawn_bytes
+
 
 class GroupedView(RankedView):
     """The view of a ranked tally, group of labels by group of labels.
@@ -224,6 +248,21 @@ class GroupedView(RankedView):
                 yield whole
         if kept:
             self.shared["rows", iou] = pieces
+
+    def _pieces(self, iou: float, *, pooled: bool) -> Iterable[CountedRows]:
+        if not pooled or self._groups.held_pooled:
+            return super()._pieces(iou, pooled=pooled)
+        return self._pooled(iou)
+
+    def _pooled(self, iou: float) -> PooledRanges:
+        if self._draws is not None:
+            raise OneByOne
+        return self._groups.pooled(iou, self.labels.key, len(self.labels.key_names))
+
+    def sought(self, iou: float, *, pooled: bool = False) -> Array:
+        if not pooled or self._groups.held_pooled:
+            return super().sought(iou, pooled=pooled)
+        return sought(self._pooled(iou).truths(), self.group, self.n_groups, self.weights)
 
     def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
         """What an answer makes of every group, joined along the axis of labels."""

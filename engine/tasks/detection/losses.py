@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,8 +26,6 @@ from .tallies import Tallies
 
 Array = np.ndarray[Any, Any]
 
-Pieces = Callable[[], Iterable[Ranked]]
-
 IOU = 0.5
 
 
@@ -39,23 +37,30 @@ def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
     return hit, (ranked.ignored[word] & at) == 0, (ranked.gt_counted[word] & at) != 0
 
 
-def score_threshold(pieces: Pieces, n_labels: int, iou: float) -> float:
+def score_threshold(held: Ranked | RankedGroups, n_labels: int, iou: float) -> float:
     """The score threshold at which F1 of the whole run is highest, all labels taken together.
 
     It is chosen as the metrics of chosen thresholds choose: of every distinct score, the highest
     of equal ones; 0 where none is to be chosen.
 
     Args:
-        pieces: the tally, one after the other; about 40 bytes a row are held at once.
+        held: the tally, of which no more than a few rows are held at once where it is in files.
         n_labels: labels of the run.
         iou: one of the tally's thresholds.
     """
-    counted = (ranked_points.counted_rows(one, iou) for one in pieces())
-    rows = ranked_points.pooled_rows(counted, np.zeros(n_labels, np.int32), 1)
-    whole = [rows], None, 1, None
+    key = np.zeros(n_labels, np.int32)
+    rows: Iterable[ranked_points.CountedRows]
+    truths: Iterable[ranked_points.CountedRows]
+    if isinstance(held, RankedGroups) and not held.held_pooled:
+        ranges = held.pooled(iou, key, 1)
+        rows, truths = ranges, ranges.truths()
+    else:
+        pieces = held.pieces() if isinstance(held, RankedGroups) else (held,)
+        counted = (ranked_points.counted_rows(one, iou) for one in pieces)
+        rows = truths = [ranked_points.pooled_rows(counted, key, 1)]
     curve = Curve(
-        partial(ranked_points.point_blocks, *whole),
-        ranked_points.sought(*whole),
+        partial(ranked_points.point_blocks, rows, None, 1, None),
+        ranked_points.sought(truths, None, 1, None),
         None,
         lambda: np.ones(1, bool),
     )
@@ -77,7 +82,7 @@ def losses(
 
     thresholds = np.asarray(held.variants.thresholds)
     nearest = int(np.argmin(np.abs(thresholds - IOU)))
-    lowest = score_threshold(pieces, len(tallies.labels), float(thresholds[nearest]))
+    lowest = score_threshold(held, len(tallies.labels), float(thresholds[nearest]))
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0
     for ranked in pieces():
