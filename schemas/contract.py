@@ -94,6 +94,8 @@ class Table(msgspec.Struct, frozen=True):
             one of truths, of which the first fits whose kinds the values have.
         beside: pairs of columns of which the first may be called by its kin, where nothing else is
             it and the second is there.
+        measured: columns that are signs only where their values are numbers with fractions; then
+            tasks whose labels they would be give way.
     """
 
     task: str
@@ -122,6 +124,7 @@ class Table(msgspec.Struct, frozen=True):
     multilabel_shape: str = ""
     values: tuple[tuple[str, str], ...] = ()
     beside: tuple[tuple[str, str], ...] = ()
+    measured: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

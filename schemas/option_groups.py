@@ -97,6 +97,11 @@ GROUPS: tuple[Group, ...] = (
         ("mode", "beta", "atomicity", "coverage", "strict_mode", "penalize_ambiguous"),
         ("judged",),
     ),
+    Group(
+        "Errors of numbers",
+        ("huber_delta", "tweedie_power", "quantile", "interval_level", "n_features"),
+        ("regression",),
+    ),
     Group("ROUGE", ("rouge_types", "use_stemmer", "rouge_tokenizer"), ("text",)),
     Group("BLEU", ("bleu_weights", "smoothing", "tokenizer"), ("text",)),
     Group(

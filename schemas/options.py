@@ -396,6 +396,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     nulls: Annotated[
         str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
     ] = None
+    huber_delta: Annotated[
+        float | None, _meta("Error from which Huber grows in step with it; 1.", "2.5")
+    ] = None
+    tweedie_power: Annotated[
+        float | None, _meta("Power of TweedieDeviance and D2Tweedie; 1.5.", "1.9")
+    ] = None
+    quantile: Annotated[
+        float | None, _meta("Which quantile predictions are, for Pinball; 0.5.", "0.9")
+    ] = None
+    interval_level: Annotated[
+        float | None, _meta("Share of targets that predicted intervals should hold; 0.9.", "0.8")
+    ] = None
+    n_features: Annotated[int | None, _meta("Features of the model, for AdjustedR2.", "12")] = None
     intervals: Annotated[
         float | None,
         _meta("Confidence of intervals beside every metric: 0.95, or 95 percent; none.", "95"),

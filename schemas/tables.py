@@ -15,6 +15,11 @@ from .detection_tables import DETECTION_GROUND_TRUTHS, DETECTION_PREDICTIONS
 from .errors import OptionError, unknown
 from .judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
 from .panoptic_tables import PANOPTIC_GROUND_TRUTHS, PANOPTIC_PREDICTIONS
+from .regression_tables import (
+    REGRESSION_GROUND_TRUTHS,
+    REGRESSION_PREDICTIONS,
+    REGRESSION_TABLE,
+)
 from .retrieval_tables import RETRIEVAL_GROUND_TRUTHS, RETRIEVAL_PREDICTIONS, RETRIEVAL_TABLE
 from .segmentation_tables import SEGMENTATION_GROUND_TRUTHS, SEGMENTATION_PREDICTIONS
 from .shared_tables import DATUM_TABLE, LABEL_TABLE
@@ -39,6 +44,9 @@ TABLES: tuple[Table, ...] = (
     TEXT_PREDICTIONS,
     TEXT_GROUND_TRUTHS,
     TEXT_TABLE,
+    REGRESSION_PREDICTIONS,
+    REGRESSION_GROUND_TRUTHS,
+    REGRESSION_TABLE,
     DATUM_TABLE,
     LABEL_TABLE,
 )

@@ -1,3 +1,12 @@
 """The tasks, by name."""
 
-NAMES = ("classification", "detection", "retrieval", "segmentation", "panoptic", "text", "judged")
+NAMES = (
+    "classification",
+    "detection",
+    "retrieval",
+    "segmentation",
+    "panoptic",
+    "text",
+    "judged",
+    "regression",
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,9 +16,14 @@ from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
+from .measured import fractional
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
+
+_LOOKED_AT = 1000  # rows that tell whether numbers have fractions
+_Measured = Mapping[str, frozenset[str]]
+"""Role -> own columns of numbers with fractions that a contract measures."""
 
 _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_id", "text_id")
 """Names of columns that name the rows of a table, whatever its task."""
@@ -61,7 +66,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         return options.task
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
     filled = [role for role in roles if inputs.schemas[role]] or roles
-    fits = [_fit(task, filled, inputs, options) for task in tables.task_names()]
+    measured = _measured(inputs, filled, options)
+    fits = [_fit(task, filled, inputs, options, measured) for task in tables.task_names()]
     for refuted in (fit.refuted for fit in fits if fit.refuted):
         if any(fit.complete and fit.here and refuted <= fit.known for fit in fits):
             continue  # a task that takes all of that for what it is
@@ -132,10 +138,49 @@ def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
     return tuple(able or fits)
 
 
-def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
+def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
+    """Columns of numbers with fractions on every side that a contract measures; else none."""
+    for task in tables.task_names():
+        contracts = tables.contracts(task)
+        found = {}
+        for role in roles if all(role in contracts for role in roles) else ():
+            columns = {column.name: column for column in contracts[role].columns}
+            find = _finder(contracts[role], inputs, role, options, {})
+            own = [
+                name
+                for one in contracts[role].measured
+                for name in (find.said.get(one) or _first(find, columns[one]),)
+            ]
+            schema = inputs.schemas[role]
+            if not own or not all(name in schema and schema[name].is_float() for name in own):
+                break
+            values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
+            if not all(map(fractional, values)):
+                break
+            found[role] = frozenset(own)
+        if found and len(found) == len(roles):
+            return found
+    return {}
+
+
+def _first(find: Finder, column: Column) -> str:
+    """The one column that bears a name or an alias; empty where there is none, or are several."""
+    names = find.candidates((column.name,)) or find.candidates(column.aliases)
+    return names[0] if len(names) == 1 else ""
+
+
+def _fit(
+    task: str,
+    roles: list[str],
+    inputs: Inputs,
+    options: Options,
+    measured: _Measured,
+) -> _Fit:
     contracts = tables.contracts(task)
     signs = {
-        role: _signs(contracts[role], inputs, role, options) if role in contracts else set()
+        role: _signs(contracts[role], inputs, role, options, measured)
+        if role in contracts
+        else set()
         for role in roles
     }
     first = contracts.get(roles[0])
@@ -149,13 +194,13 @@ def _fit(task: str, roles: list[str], inputs: Inputs, options: Options) -> _Fit:
         name for role in roles if role in contracts for name in _known(contracts[role])
     )
     like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
-    complete = first is not None and _complete(first, inputs, roles[0], options)
+    complete = first is not None and _complete(first, inputs, roles[0], options, measured)
     return _Fit(task, signs[roles[0]], rest, known, like, complete, refuted)
 
 
 def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
     """Whether a column is there that tells against the task."""
-    find = _finder(table, inputs, role, options)
+    find = _finder(table, inputs, role, options, {})
     said = {name for mine, name in (options.columns or {}).items() if mine in inputs.schemas[role]}
     return any(
         column.name in said or find.candidates((column.name, *column.aliases))
@@ -163,9 +208,11 @@ def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> boo
     )
 
 
-def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
+def _complete(
+    table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
+) -> bool:
     """Whether every required column outside the contract's shape is there, and one of several."""
-    find = _finder(table, inputs, role, options)
+    find = _finder(table, inputs, role, options, measured)
     columns = {column.name: column for column in table.columns}
     wide = options.score_columns is not None and table.wide
     if (
@@ -185,15 +232,23 @@ def _complete(table: Table, inputs: Inputs, role: str, options: Options) -> bool
     )
 
 
-def _finder(table: Table, inputs: Inputs, role: str, options: Options) -> Finder:
-    """A table's columns, with what the user said of them."""
+def _finder(
+    table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
+) -> Finder:
+    """A table's columns, with what the user said of them.
+
+    Numbers with fractions are no labels: they are found by contracts that measure them alone.
+    """
     schema = inputs.schemas[role]
     said = {
         mine: target
         for mine, target in (options.columns or {}).items()
         if mine in schema and target in table.names
     }
-    return Finder(schema, role, said)
+    find = Finder(schema, role, said)
+    if not table.measured:
+        find.used.update(measured.get(role, ()))
+    return find
 
 
 def _yields(task: str, roles: list[str]) -> bool:
@@ -207,9 +262,13 @@ def _known(table: Table) -> frozenset[str]:
     return table.names | {table.shape}
 
 
-def _signs(table: Table, inputs: Inputs, role: str, options: Options) -> set[str]:
+def _signs(
+    table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
+) -> set[str]:
     """The signs of a contract that a table has."""
-    find = _finder(table, inputs, role, options)
+    find = _finder(table, inputs, role, options, measured)
+    if table.measured and role not in measured:
+        return set()
     columns = {column.name: column for column in table.columns}
     shape = SHAPES[table.shape]
     found = {
@@ -260,7 +319,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     """No task fits: perhaps a second table is missing, else what each task needs."""
     if roles == [TABLE]:
         moved = Inputs({PREDICTIONS: inputs.sources[TABLE]}, {PREDICTIONS: inputs.schemas[TABLE]})
-        fits = [_fit(task, [PREDICTIONS], moved, options) for task in tables.task_names()]
+        fits = [_fit(task, [PREDICTIONS], moved, options, {}) for task in tables.task_names()]
         half = [fit for fit in fits if fit.here]
         left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
         if len(left) == 1 and TABLE not in tables.contracts(left[0].task):

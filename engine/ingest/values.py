@@ -18,6 +18,7 @@ from evalengine.schemas.wording import option
 from . import dtypes, wide
 from .indicators import indicator, long_truths, may_be_labels, several
 from .lists import open_labels
+from .measured import measured_pair
 from .problems import listing
 from .sources.objects import column_of
 from .sources.source import Source
@@ -60,7 +61,8 @@ def paired_values(
     if pair is None:
         return None
     ours, theirs = pair
-    theirs = _whole(theirs)
+    numbers = measured_pair(ours, theirs, options)
+    theirs = theirs if numbers is not None else _whole(theirs)
     many = _by_class(ours)
     if many is not None and theirs.dtype.is_nested():
         marked = indicator(theirs) if may_be_labels(options) else None
@@ -72,7 +74,7 @@ def paired_values(
         return _scores(many, theirs, classes, notes)
     if ours.dtype.is_float() and theirs.n_unique() > 2:
         ours = _whole(ours, strict=False)
-    columns = _columns(ours, theirs, classes, options)
+    columns = numbers or _columns(ours, theirs, classes, options)
     if columns is None:
         return None
     names = {columns[0]: _named(ours, classes, PREDICTIONS), columns[1]: theirs}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merging import label_sets, oriented_parts, parts
+from merging import label_sets, oriented_parts, parts, regression_parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
@@ -24,6 +24,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "lists": ("retrieval", parts.lists),
     "text": ("text", parts.text),
     "judged": ("judged", parts.judged),
+    "regression": ("regression", regression_parts.regression),
 }
 """Name -> task and what draws its tables."""
 

@@ -20,7 +20,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine.outofcore import frame_files, memory_plan
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged")
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged", "regression")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from evalengine.outofcore import memory_plan, repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged")
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged", "regression")
 
 
 class Twice(Here):

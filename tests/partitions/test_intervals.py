@@ -20,7 +20,8 @@ from sizes import tune
 import evalengine as ee
 from evalengine.statistics.intervals import METHODS
 
-BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation", "panoptic")
+BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation", "panoptic",
+            "regression")  # fmt: skip
 """Cases whose draws are added up part by part."""
 
 

@@ -180,7 +180,7 @@ def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
 MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
          "judged": "verdict", "panoptic": "label_value", "keypoints": "score",
-         "oriented": "score", "sets": "predicted"}  # fmt: skip
+         "oriented": "score", "sets": "predicted", "regression": "prediction"}  # fmt: skip
 
 
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing

@@ -1,0 +1,1 @@
+"""Regression: predicted numbers against true ones."""

@@ -1,0 +1,160 @@
+"""Encode: tables become pairs of a predicted and a true number, by datum and label key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.codes import encode
+from ...ingest.frames import Frames
+from ...ingest.problems import note_of
+from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
+from ...tally.datums import Datums, Labels
+from ...tally.paired_values import Paired
+from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
+
+Array = np.ndarray[Any, Any]
+
+STATUS = ("scored", "no_prediction", "no_target", "no_values")
+"""Standing of a datum; those of the first have a number."""
+BESIDE = ("scale", "squared_scale", "lower", "upper")
+"""Columns of numbers beside predictions and targets."""
+_SHOWN = 5
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """All rows of a run.
+
+    Attributes:
+        datums: ids and slices.
+        labels: the label keys, each of which is a target.
+        paired: rows that both sides have.
+        status: int8 [n_datums], code of ``STATUS``.
+    """
+
+    datums: Datums
+    labels: Labels
+    paired: Paired
+    status: Array
+
+
+def encode_batch(frames: Frames) -> Batch:
+    """Pairs of numbers from checked tables.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+    """
+    return _from_table(frames, frames.table) if frames.table is not None else _from_sides(frames)
+
+
+def _keys(columns: list[pl.Series | None], sizes: list[int]) -> tuple[Labels, list[Array]]:
+    """The label keys of all rows, ascending, and int32 codes of each column's rows."""
+    default = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)
+    names, codes = encode(
+        [
+            default.new_from_index(0, n) if column is None else column
+            for column, n in zip(columns, sizes, strict=True)
+        ]
+    )
+    if not len(names):
+        names = default
+    none = pl.lit(None, pl.String).alias("label_name")
+    table = pl.DataFrame({"label_key": names, "label_value": names}).with_columns(none)
+    return Labels.of(table), [code.astype(np.int32) for code in codes]
+
+
+def _numbers(table: pl.DataFrame, name: str) -> Array:
+    """A column of numbers, taken out, float64 [n]."""
+    return taken(table, name).cast(pl.Float64).to_numpy()
+
+
+def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
+    """Further columns by name: which table has them, and their numbers."""
+    return {
+        name: (i, _numbers(table, name))
+        for i, table in enumerate(tables)
+        for name in BESIDE
+        if name in table.columns
+    }
+
+
+def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
+    height = table.height
+    row_numbers(table)
+    key = taken(table, "label_key") if "label_key" in table.columns else None
+    datums, codes = table_datums(frames, table, height)
+    datum = np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32)
+    labels, (key_code,) = _keys([key], [height])
+    paired = Paired(
+        datum,
+        key_code,
+        _numbers(table, "target"),
+        _numbers(table, "prediction"),
+        _numbers(table, "weight") if "weight" in table.columns else None,
+        {name: values for name, (_, values) in _beside(table).items()},
+    )
+    status = np.full(len(datums), STATUS.index("no_values"), np.int8)
+    status[datum] = STATUS.index("scored")
+    return Batch(datums, labels, _in_order(paired), status)
+
+
+def _in_order(paired: Paired) -> Paired:
+    """Rows by datum and label key."""
+    place = paired.datum.astype(np.int64) * (int(paired.key.max(initial=0)) + 1) + paired.key
+    return paired if bool((np.diff(place) > 0).all()) else paired.chosen(np.argsort(place))
+
+
+def _from_sides(frames: Frames) -> Batch:
+    predictions, truths = frames.predictions, frames.ground_truths
+    row_numbers(predictions), row_numbers(truths)
+    dataset = dataset_of(frames)
+    sides = (truths, predictions)
+    keys = [taken(side, "label_key") if "label_key" in side.columns else None for side in sides]
+    labels, key_codes = _keys(keys, [side.height for side in sides])
+    ids = [taken(side, "datum_id") for side in sides]
+    datums, codes = encode_datums(ids, frames, dataset, [GROUND_TRUTHS, PREDICTIONS])
+    width = len(labels)
+    places = [
+        code.astype(np.int64) * width + key for code, key in zip(codes, key_codes, strict=True)
+    ]
+    true = np.full(len(datums) * width, -1, np.int64)
+    true[places[0]] = np.arange(places[0].size)
+    found = np.full(true.size, -1, np.int64)
+    found[places[1]] = np.arange(places[1].size)
+    both = np.flatnonzero((true >= 0) & (found >= 0))
+    rows = true[both], found[both]
+    weight = _numbers(truths, "weight") if "weight" in truths.columns else None
+    paired = Paired(
+        (both // width).astype(np.int32),
+        (both % width).astype(np.int32),
+        _numbers(truths, "target")[rows[0]],
+        _numbers(predictions, "prediction")[rows[1]],
+        None if weight is None else weight[rows[0]],
+        {name: values[rows[side]] for name, (side, values) in _beside(*sides).items()},
+    )
+    known, answered = (
+        (place >= 0).reshape(len(datums), width).any(axis=1) for place in (true, found)
+    )
+    status = np.where(known, STATUS.index("no_prediction"), STATUS.index("no_target"))
+    status = np.where(known | answered, status, STATUS.index("no_values")).astype(np.int8)
+    status[paired.datum] = STATUS.index("scored")
+    _tell_lone(frames, datums, labels, (true, found), width)
+    return Batch(datums, labels, paired, status)
+
+
+def _tell_lone(
+    frames: Frames, datums: Datums, labels: Labels, places: tuple[Array, Array], width: int
+) -> None:
+    """Rows of a datum that both sides have whose label key one side alone has."""
+    if width == 1:
+        return  # whole datums, of which checks have told
+    has = [(place >= 0).reshape(-1, width).any(axis=1).repeat(width) for place in places]
+    lone = np.flatnonzero(has[0] & has[1] & ((places[0] >= 0) != (places[1] >= 0)))
+    if not lone.size:
+        return
+    ids = datums.id.gather(np.unique(lone // width)[:_SHOWN]).to_list()
+    words = ("target", "targets", "that one side alone has, of datums")
+    frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))

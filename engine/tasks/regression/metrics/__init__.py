@@ -1,0 +1,4 @@
+"""Metrics of the task, a family a module."""
+
+MODULES = ("errors", "relative", "scaled", "correlation", "deviance", "quantiles", "intervals")
+"""Those that hold ``METRICS``, in their order."""

@@ -1,0 +1,111 @@
+"""How much of the target's variation predictions tell, and how well the two go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....tally.cells import Cells
+from ....tally.paired_values import PairedView
+from .errors import squared
+from .parts import CONSTANT, ONE_ROW, SCIKIT, cells, metric, ratio, share_explained
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_FLAT = "target or predictions are constant"
+_FEW = "no more rows than features and one"
+
+
+def _r2(view: PairedView, settings: Settings) -> tuple[Array, Array, Array]:
+    """R2, why it is undefined, and the squares around the mean."""
+    left = view.total("squared", lambda rows, cell: squared(rows, settings))
+    whole = view.comoment("target", "target")
+    return *share_explained(view, left, whole, settings), whole
+
+
+def _determination(view: PairedView, settings: Settings) -> list[Cells]:
+    value, why, whole = _r2(view, settings)
+    return cells(view, value, why, whole)
+
+
+def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
+    value, why, _ = _r2(view, settings)
+    features = settings.n_features or 0
+    n = view.rows.astype(np.float64)
+    free = n - features - 1
+    adjusted = 1 - (1 - value) * np.where(free > 0, ratio(n - 1, free), np.nan)
+    return cells(view, adjusted, np.where(free > 0, why, _FEW))
+
+
+def _explained(view: PairedView, settings: Settings) -> list[Cells]:
+    whole = view.comoment("target", "target")
+    value, why = share_explained(view, view.comoment("error", "error"), whole, settings)
+    return cells(view, value, why, whole)
+
+
+def _pearson(view: PairedView, settings: Settings) -> list[Cells]:
+    ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
+    value = ratio(view.comoment("target", "prediction"), np.sqrt(ours) * np.sqrt(theirs))
+    why = np.where(view.rows < 2, ONE_ROW, _FLAT)
+    return cells(view, np.clip(value, -1, 1), why)
+
+
+def _concordance(view: PairedView, settings: Settings) -> list[Cells]:
+    ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
+    apart = view.mean("error", lambda rows, cell: rows.error)
+    bottom = ours + theirs + view.weight * apart**2
+    value = ratio(2 * view.comoment("target", "prediction"), bottom)
+    return cells(view, value, np.where(view.rows < 2, ONE_ROW, f"{CONSTANT} and predicted"))
+
+
+_SHARE = {"better": "higher", "range": (-np.inf, 1.0)}
+_CORRELATION = {"better": "higher", "range": (-1.0, 1.0)}
+
+METRICS = (
+    metric(
+        "R2",
+        "1 - sum of squared errors / sum of squares of targets less their mean; averages over"
+        " targets alike and, weighted, by their variance",
+        f"{SCIKIT} r2_score",
+        _determination,
+        aliases=("r2", "r2_score", "R2Score"),
+        **{**_SHARE, "averages": ("macro", "weighted")},
+    ),
+    metric(
+        "AdjustedR2",
+        "1 - (1 - R2) (n - 1) / (n - n_features - 1), of n rows",
+        "Theil 1961, Economic forecasts and policy",
+        _adjusted,
+        aliases=("adjusted_r2", "AdjustedR2Score"),
+        params=("n_features",),
+        **_SHARE,
+    ),
+    metric(
+        "ExplainedVariance",
+        "1 - variance of errors / variance of targets",
+        f"{SCIKIT} explained_variance_score",
+        _explained,
+        aliases=("explained_variance_score",),
+        **{**_SHARE, "averages": ("macro", "weighted")},
+    ),
+    metric(
+        "Pearson",
+        "covariance of predictions and targets over the product of their standard deviations",
+        "scipy.stats.pearsonr",
+        _pearson,
+        aliases=("pearsonr", "PearsonCorrelation"),
+        **_CORRELATION,
+    ),
+    metric(
+        "Concordance",
+        "2 covariance / (both variances + squared difference of the means), Lin's coefficient",
+        "Lin 1989, A concordance correlation coefficient to evaluate reproducibility",
+        _concordance,
+        aliases=("CCC", "concordance_correlation_coefficient"),
+        **_CORRELATION,
+    ),
+)

@@ -1,0 +1,161 @@
+"""Deviances of exponential families, and shares of them explained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+from .errors import absolute
+from .parts import SCIKIT, cells, mean_of, metric, share_explained, weighted_quantile, weighted_sum
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_OUTSIDE = "a target or prediction is outside what the distribution allows"
+
+
+def unit_deviance(target: Array, mean: Array, power: float) -> Array:
+    """Deviance of single values from a Tweedie distribution's mean; NaN where it allows no such.
+
+    Args:
+        target: float64 [n].
+        mean: float64 [n], what is predicted.
+        power: of the variance: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian.
+    """
+    if power == 0:
+        square: Array = (target - mean) ** 2
+        return square
+    fits = mean > 0
+    if 1 <= power < 2:
+        fits = fits & (target >= 0)
+    elif power >= 2:
+        fits = fits & (target > 0)
+    y, mu = np.where(fits, target, 1.0), np.where(fits, mean, 1.0)
+    some = np.where(y > 0, y, 1.0)
+    if power == 1:
+        half = np.where(y > 0, y * np.log(some / mu), 0.0) - y + mu
+    elif power == 2:
+        half = np.log(mu / some) + y / mu - 1
+    else:
+        lifted = np.where(y > 0, some ** (2 - power), 0.0)
+        half = (
+            lifted / ((1 - power) * (2 - power))
+            - y * mu ** (1 - power) / (1 - power)
+            + mu ** (2 - power) / (2 - power)
+        )
+    return np.where(fits, np.where(y == mu, 0.0, 2 * half), np.nan)
+
+
+def _deviance(power: float | None) -> Any:
+    def loss(rows: Paired, settings: Settings) -> Array:
+        own = settings.tweedie_power if power is None else power
+        return unit_deviance(rows.target, rows.prediction, own)
+
+    return loss
+
+
+def _d2_tweedie(view: PairedView, settings: Settings) -> list[Cells]:
+    power = settings.tweedie_power
+    left = view.total("tweedie", lambda rows, cell: _deviance(None)(rows, settings))
+
+    def around(rows: Paired, weight: Array | None) -> float:
+        mean = weighted_sum(rows.target, weight) / weighted_sum(np.ones(rows.target.size), weight)
+        return weighted_sum(unit_deviance(rows.target, np.full(1, mean), power), weight)
+
+    value, why = share_explained(view, left, _flat(view, view.by_cell(around)), settings)
+    return cells(view, value, np.where(np.isnan(left) & (view.rows > 1), _OUTSIDE, why))
+
+
+def _flat(view: PairedView, whole: Array) -> Array:
+    """0 where the target is constant, whatever rounding has left of its spread."""
+    return np.where(view.comoment("target", "target") == 0, 0.0, whole)
+
+
+def _pinball(target: Array, predicted: Array | float, level: float) -> Array:
+    less = target - predicted
+    loss: Array = np.maximum(level * less, (level - 1) * less)
+    return loss
+
+
+def pinball(rows: Paired, settings: Settings) -> Array:
+    """Quantile loss of the predictions at the option ``quantile``."""
+    return _pinball(rows.target, rows.prediction, settings.quantile)
+
+
+def _d2_around(level_of: Any, loss: Any, name: str, factor: int = 1) -> Any:
+    """Share of a loss that predictions take off from that of the target's own quantile."""
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        level = level_of(settings)
+        left = view.total(name, lambda rows, cell: loss(rows, settings))
+
+        def around(rows: Paired, weight: Array | None) -> float:
+            own = weighted_quantile(rows.target, weight, level)
+            return weighted_sum(_pinball(rows.target, own, level) * factor, weight)
+
+        whole = _flat(view, view.by_cell(around))
+        return cells(view, *share_explained(view, left, whole, settings))
+
+    return compute
+
+
+_SHARE = {"better": "higher", "range": (-np.inf, 1.0)}
+
+METRICS = (
+    metric(
+        "PoissonDeviance",
+        "mean of 2 (t log (t / p) - t + p) of targets t and predictions p; undefined where p <= 0"
+        " or t < 0",
+        f"{SCIKIT} mean_poisson_deviance",
+        mean_of("poisson", _deviance(1), _OUTSIDE),
+        aliases=("mean_poisson_deviance",),
+    ),
+    metric(
+        "GammaDeviance",
+        "mean of 2 (log (p / t) + t / p - 1) of targets t and predictions p; undefined where one"
+        " is 0 or less",
+        f"{SCIKIT} mean_gamma_deviance",
+        mean_of("gamma", _deviance(2), _OUTSIDE),
+        aliases=("mean_gamma_deviance",),
+    ),
+    metric(
+        "TweedieDeviance",
+        "mean deviance of the Tweedie distribution whose variance goes with the mean to the power"
+        " tweedie_power",
+        f"{SCIKIT} mean_tweedie_deviance",
+        mean_of("tweedie", _deviance(None), _OUTSIDE),
+        aliases=("mean_tweedie_deviance",),
+        params=("tweedie_power",),
+    ),
+    metric(
+        "D2Tweedie",
+        "1 - TweedieDeviance / that of the targets' mean",
+        f"{SCIKIT} d2_tweedie_score",
+        _d2_tweedie,
+        aliases=("d2_tweedie_score",),
+        params=("tweedie_power",),
+        **_SHARE,
+    ),
+    metric(
+        "D2AbsoluteError",
+        "1 - MAE / that of the targets' median",
+        f"{SCIKIT} d2_absolute_error_score",
+        _d2_around(lambda settings: 0.5, absolute, "absolute", 2),
+        aliases=("d2_absolute_error_score",),
+        **_SHARE,
+    ),
+    metric(
+        "D2Pinball",
+        "1 - Pinball / that of the targets' own quantile",
+        f"{SCIKIT} d2_pinball_score",
+        _d2_around(lambda settings: settings.quantile, pinball, "pinball"),
+        aliases=("d2_pinball_score",),
+        params=("quantile",),
+        **_SHARE,
+    ),
+)

@@ -1,0 +1,117 @@
+"""Errors in the unit of the target."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+from .parts import SCIKIT, cells, mean_of, metric, weighted_quantile
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+def absolute(rows: Paired, settings: Settings) -> Array:
+    """Distances of predictions from targets."""
+    size: Array = np.abs(rows.error)
+    return size
+
+
+def squared(rows: Paired, settings: Settings) -> Array:
+    """Their squares."""
+    square: Array = rows.error**2
+    return square
+
+
+def _signed(rows: Paired, settings: Settings) -> Array:
+    return rows.error
+
+
+def _huber(rows: Paired, settings: Settings) -> Array:
+    size, delta = np.abs(rows.error), settings.huber_delta
+    return np.where(size <= delta, size**2 / 2, delta * (size - delta / 2))
+
+
+def _log_cosh(rows: Paired, settings: Settings) -> Array:
+    size = np.abs(rows.error)
+    grown: Array = size + np.log1p(np.exp(-2 * size)) - math.log(2)
+    return grown
+
+
+def _median(view: PairedView, settings: Settings) -> list[Cells]:
+    value = view.by_cell(lambda rows, w: weighted_quantile(np.abs(rows.error), w, 0.5))
+    return cells(view, value, "")
+
+
+def _largest(view: PairedView, settings: Settings) -> list[Cells]:
+    return cells(view, view.by_cell(lambda rows, w: float(np.abs(rows.error).max())), "")
+
+
+METRICS = (
+    metric(
+        "MAE",
+        "mean of |prediction - target|",
+        f"{SCIKIT} mean_absolute_error",
+        mean_of("absolute", absolute),
+        aliases=("mae", "mean_absolute_error", "MeanAbsoluteError"),
+    ),
+    metric(
+        "MSE",
+        "mean of (prediction - target)^2",
+        f"{SCIKIT} mean_squared_error",
+        mean_of("squared", squared),
+        aliases=("mse", "mean_squared_error", "MeanSquaredError"),
+    ),
+    metric(
+        "RMSE",
+        "square root of MSE, of each target by itself",
+        f"{SCIKIT} root_mean_squared_error",
+        mean_of("squared", squared, root=True),
+        aliases=("rmse", "root_mean_squared_error"),
+    ),
+    metric(
+        "MeanError",
+        "mean of prediction - target, the bias: above 0 where predictions are too high",
+        "Walther & Moore 2005, The concepts of bias, precision and accuracy",
+        mean_of("error", _signed),
+        aliases=("ME", "MBE", "mean_bias_error"),
+        better="neither",
+        range=(-math.inf, math.inf),
+    ),
+    metric(
+        "MedianAE",
+        "median of |prediction - target|; with weights the value at half of their sum, the mean of"
+        " two where it falls between them",
+        f"{SCIKIT} median_absolute_error",
+        _median,
+        aliases=("MedAE", "median_absolute_error"),
+    ),
+    metric(
+        "MaxError",
+        "largest |prediction - target| of the rows that have weight",
+        f"{SCIKIT} max_error",
+        _largest,
+        aliases=("max_error",),
+    ),
+    metric(
+        "Huber",
+        "mean of e^2 / 2 where |e| <= huber_delta, else huber_delta * (|e| - huber_delta / 2)",
+        "Huber 1964, Robust estimation of a location parameter",
+        mean_of("huber", _huber),
+        aliases=("huber_loss",),
+        params=("huber_delta",),
+    ),
+    metric(
+        "LogCosh",
+        "mean of log cosh (prediction - target)",
+        "Saleh & Saleh 2022, Statistical properties of the log-cosh loss function",
+        mean_of("log_cosh", _log_cosh),
+        aliases=("log_cosh", "log_cosh_error"),
+    ),
+)

@@ -1,0 +1,184 @@
+"""What metrics of regression share: rows per target, their mean, and why they are undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....kernels.sums import ExactSums
+from ....metrics.registry import Metric
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+Loss = Callable[[Paired, Any], Array]
+"""From rows and settings to a number of each, float64 [n]."""
+
+NO_WEIGHT = "weights are all zero"
+ONE_ROW = "a single row"
+CONSTANT = "the target is constant"
+SCIKIT = "scikit-learn"
+MACRO = ("macro",)
+NUMBERS = ("prediction", "target")
+INFINITE = (0.0, float("inf"))
+
+
+def metric(
+    name: str,
+    definition: str,
+    source: str,
+    compute: Callable[[PairedView, Settings], list[Cells]],
+    **more: Any,
+) -> Metric:
+    """A metric of regression, with a row a target and, of several, their mean.
+
+    Args:
+        name: what users write.
+        definition: one sentence with the formula.
+        source: whose definition it is.
+        compute: from a view and settings to cells.
+        **more: other fields of :class:`Metric`.
+    """
+    fields: dict[str, Any] = {
+        "frame": "metrics",
+        "averages": MACRO,
+        "better": "lower",
+        "range": INFINITE,
+        **more,
+        "needs": NUMBERS + more.get("needs", ()),
+    }
+    return Metric(
+        name=name,
+        task="regression",
+        definition=definition,
+        source=source,
+        compute=compute,
+        **fields,
+    )
+
+
+def cells(
+    view: PairedView, value: Array, reason: Array | str, weights: Array | None = None
+) -> list[Cells]:
+    """A row a target; of several targets their mean, too.
+
+    Args:
+        view: whose numbers they are.
+        value: float64 [group, key]; NaN where undefined.
+        reason: why it is undefined, a word or an array of that shape.
+        weights: float64 [group, key], how much each target counts in a further mean, ``weighted``.
+    """
+    rows = view.rows
+    here = rows > 0
+    why = np.where(view.weight > 0, reason, NO_WEIGHT)
+    out = [
+        Cells(
+            axes=("group", "key"),
+            shape=value.shape,
+            keep=here,
+            columns={"value": value, "support": rows},
+            reason=why,
+        )
+    ]
+    if value.shape[1] > 1:
+        many = here.sum(axis=1)
+        out.append(_mean(view, value, np.where(here, 1.0, 0.0), "macro", many))
+        if weights is not None:
+            out.append(_mean(view, value, np.where(here, weights, 0.0), "weighted", many))
+    return out
+
+
+def _mean(view: PairedView, value: Array, weights: Array, average: str, many: Array) -> Cells:
+    total = weights.sum(axis=1)
+    mean = np.full(total.shape, np.nan)
+    added = np.where(weights > 0, value * weights, 0.0).sum(axis=1)
+    np.divide(added, total, out=mean, where=total > 0)
+    return Cells(
+        axes=("group",),
+        shape=mean.shape,
+        keep=many > 0,
+        columns={"value": mean, "average": average, "support": view.rows.sum(axis=1)},
+        reason="a target is undefined",
+    )
+
+
+def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> Any:
+    """The weighted mean over rows of a number of each, or its square root.
+
+    Args:
+        name: of the sum.
+        loss: the number.
+        reason: why it may be undefined.
+        root: whether the square root is taken.
+    """
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        value = view.mean(name, lambda rows, cell: loss(rows, settings))
+        return cells(view, np.sqrt(value) if root else value, reason)
+
+    return compute
+
+
+def ratio(top: Array, bottom: Array) -> Array:
+    """top / bottom, NaN where the bottom is 0."""
+    out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
+    np.divide(top, bottom, out=out, where=np.asarray(bottom) != 0)
+    return out
+
+
+def share_explained(
+    view: PairedView, left: Array, whole: Array, settings: Settings
+) -> tuple[Array, Array]:
+    """1 - left / whole, and why it is undefined.
+
+    Args:
+        view: whose numbers they are.
+        left: float64 [group, key], what the predictions leave.
+        whole: float64 [group, key], what a constant would; 0 where the target is one.
+        settings: whose dialect says what is made of a constant target.
+    """
+    value = 1 - ratio(left, whole)
+    if settings.rules.constant is not None:
+        best, worst = settings.rules.constant
+        constant = (whole == 0) & (view.weight > 0)
+        value = np.where(constant, np.where(left == 0, best, worst), value)
+    single = view.rows < 2
+    return np.where(single, np.nan, value), np.where(single, ONE_ROW, CONSTANT)
+
+
+def weighted_sum(values: Array, weight: Array | None) -> float:
+    """The exact sum of values, each times its weight; NaN where one of them is."""
+    return float(ExactSums(1).add(values if weight is None else values * weight).rounded()[0])
+
+
+def weighted_quantile(values: Array, weight: Array | None, level: float) -> float:
+    """The value below which a share of the weight lies; the mean of two where it lies between.
+
+    Where all weights are alike this is the quantile of Hyndman and Fan's second kind, at 0.5 the
+    usual median.
+
+    Args:
+        values: float64 [n], n > 0.
+        weight: float64 [n], above 0; None for all alike.
+        level: the share.
+    """
+    if weight is None:
+        aim = level * values.size
+        at = min(max(int(np.ceil(aim)) - 1, 0), values.size - 1)
+        after = min(at + 1, values.size - 1)
+        found = np.partition(values, (at, after) if aim == at + 1 else at)
+        return float((found[at] + found[after]) / 2) if aim == at + 1 else float(found[at])
+    order = np.lexsort((weight, values))
+    reached = np.cumsum(weight[order])
+    aim = level * reached[-1]
+    at = min(int(np.searchsorted(reached, aim)), values.size - 1)
+    after = at + 1 if reached[at] - aim <= _SAME and at + 1 < values.size else at
+    return float((values[order[at]] + values[order[after]]) / 2)
+
+
+_SAME = float(np.finfo(np.float64).eps)

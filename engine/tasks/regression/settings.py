@@ -1,0 +1,77 @@
+"""Settings: the options of a regression run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ...dialects import Dialect
+from ...schemas.errors import OptionError
+from ...schemas.options import Options
+from ...schemas.wording import option
+from .dialects import RegressionDefaults, RegressionRules
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a regression run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        k: no cut-offs; here because the planner asks every task.
+        huber_delta: error from which Huber grows no faster than it.
+        tweedie_power: of TweedieDeviance and D2Tweedie.
+        quantile: which the prediction is, for Pinball and D2Pinball.
+        interval_level: share of targets that the intervals are to hold, for Winkler.
+        n_features: of the model, for AdjustedR2; None where nobody said.
+    """
+
+    rules: RegressionRules
+    k: tuple[int | None, ...] = (None,)
+    huber_delta: float
+    tweedie_power: float
+    quantile: float
+    interval_level: float
+    n_features: int | None
+
+
+def _within(name: str, given: float | None, default: float) -> float:
+    """A share between 0 and 1."""
+    value = default if given is None else float(given)
+    if not 0 < value < 1:
+        raise OptionError(f"{option(name, given)}: write a share above 0 and below 1.")
+    return value
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    delta = 1.0 if options.huber_delta is None else float(options.huber_delta)
+    if not (delta > 0 and math.isfinite(delta)):
+        raise OptionError(f"{option('huber_delta', delta)}: write a finite error above 0.")
+    power = 1.5 if options.tweedie_power is None else float(options.tweedie_power)
+    if not math.isfinite(power) or 0 < power < 1:
+        raise OptionError(
+            f"{option('tweedie_power', power)}: no Tweedie distribution has a power between 0 and"
+            " 1; write 0 or less (any predictions above 0), or 1 or more."
+        )
+    features = options.n_features
+    if features is not None and features < 0:
+        raise OptionError(f"{option('n_features', features)}: write 0 or more.")
+    return Settings(
+        rules=dialect.rules,
+        huber_delta=delta,
+        tweedie_power=power,
+        quantile=_within("quantile", options.quantile, 0.5),
+        interval_level=_within("interval_level", options.interval_level, 0.9),
+        n_features=features,
+    )
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: RegressionDefaults = dialect.defaults
+    return defaults.metrics

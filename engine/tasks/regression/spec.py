@@ -1,0 +1,36 @@
+"""Regression: predicted numbers are laid beside true ones and their errors summed here."""
+
+from ...tally.paired_values import PairedDraws, PairedView
+from ..contents import Contents
+from ..counted_parts import counts_in_parts
+from ..counted_views import cells_per_group, frames_of, view_of
+from ..crossings import crossing_frame
+from ..task import Task, Unanswered
+from .explaining import explain
+from .fitting import fit
+from .losses import contents, losses
+from .samples import samples, warm_large
+from .settings import default_metrics, resolve
+from .tallies import counted, examine, merge, tally
+
+TASK = Task(
+    name="regression",
+    settings=resolve,
+    default_metrics=default_metrics,
+    fit=fit,
+    tally=tally,
+    merge=merge,
+    view=view_of(PairedView, "paired"),
+    cells_per_group=cells_per_group,
+    own_frames=frames_of(crossing_frame),
+    explain=explain,
+    samples=samples,
+    losses=losses,
+    contents=Contents(of_tally=contents),
+    no_limits="every row has one prediction and one target, which leave nothing open",
+    drawn=PairedDraws,
+    warm_large=warm_large,
+    examine=examine,
+    in_parts=counts_in_parts("paired", merge),
+    unanswered=Unanswered(counted),
+)

@@ -1,0 +1,127 @@
+"""Tally: pairs of numbers, and the errors of single datums."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...ingest.frames import Frames
+from ...tally.datums import Datums, Labels
+from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.paired_values import Paired, merge_paired
+from ...tally.stats import Column, Stats
+from ..workers import Workers
+from .encode import STATUS, encode_batch
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+ERROR = "AbsoluteError"
+"""The number of single datums."""
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a regression run leaves behind.
+
+    Attributes:
+        datums: ids and slices.
+        labels: the label keys, each of which is a target.
+        paired: rows that both sides have, :class:`~evalengine.tally.paired_values.Paired`, or in
+            files :class:`~evalengine.tally.counted_rows.CountParts`.
+        stats: errors of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        present: int8 [n_datums], standing of each datum.
+        seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics.
+        weighted: whether counts are sums of weights; never: ``support`` counts rows.
+    """
+
+    datums: Datums
+    labels: Labels
+    paired: Any
+    stats: Any
+    present: Array
+    seconds: dict[str, float]
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: columns that metrics read beside predictions and targets.
+        workers: unused: rows are only laid side by side.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames)
+    matched = time.perf_counter()
+    stats = stats_of(batch.status, batch.labels, batch.paired)
+    seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
+    return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
+
+
+def stats_of(present: Array, labels: Labels, paired: Paired) -> Stats:
+    """The error of every datum, one parameter a label key.
+
+    Args:
+        present: int8 [n_datums], standing of each datum.
+        labels: of the run.
+        paired: rows that both sides have.
+    """
+    keys = labels.key_names
+    parameters: tuple[str | None, ...] = (None,) * len(keys)
+    if len(keys) > 1:
+        parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
+    values = np.full((present.size, len(keys), 1), np.nan)
+    values[paired.datum, paired.key, 0] = np.abs(paired.error)
+    column = Column(metric=ERROR, parameters=parameters, values=values, reason="not on both sides")
+    return Stats(present == 0, {ERROR: (column,)}, (STATUS, present))
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, _ = merge_labels([part.labels for part in parts])
+    place = {name: i for i, name in enumerate(labels.key_names)}
+    of_key = [np.array([place[n] for n in part.labels.key_names], np.int32) for part in parts]
+    paired = merge_paired([part.paired for part in parts], of_datum, of_key)
+    present = np.empty(len(datums), np.int8)
+    for part, code in zip(parts, of_datum, strict=True):
+        present[code] = part.present
+    return Tallies(
+        datums, labels, paired, stats_of(present, labels, paired), present, merged_seconds(parts)
+    )
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Encode without measuring: what one side alone has shows there.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: as of :func:`tally`.
+        workers: unused.
+    """
+    encode_batch(frames)
+
+
+def counted(tallies: Tallies) -> Array:
+    """Which datums enter means, bool [n_datums]."""
+    inside: Array = tallies.stats.counted
+    return inside

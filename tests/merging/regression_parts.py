@@ -1,0 +1,47 @@
+"""Random tables of regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from merging.parts import Case, ids_of
+
+from evalengine import metrics
+
+
+def regression(seed: int) -> Case:
+    """Numbers with ties and of many sizes, of one target or several, in two tables or one."""
+    rng = np.random.default_rng(seed)
+    ids = ids_of(rng, 12)
+    keys = ["price", "size"][: rng.integers(1, 3)]
+    table = pl.DataFrame({"datum_id": ids}).join(
+        pl.DataFrame({"label_key": keys}), how="cross", maintain_order="left"
+    )
+    n = table.height
+    target = rng.integers(0, 5, n) * 10.0 ** rng.integers(-2, 3)
+    table = table.with_columns(
+        prediction=pl.Series(target + rng.normal(size=n).round(int(rng.integers(0, 12)))),
+        target=pl.Series(target),
+        lower=pl.Series(target - 1),
+        upper=pl.Series(target + rng.random(n)),
+        scale=pl.Series(rng.random(n)),
+        squared_scale=pl.Series(rng.random(n)),
+    )
+    if rng.random() < 0.5:
+        table = table.with_columns(weight=pl.Series(rng.choice([0.0, 0.5, 1.0, 3.0], n)))
+    table = table.sample(fraction=1, shuffle=True, seed=seed)
+    options: dict[str, Any] = {
+        "metrics": metrics.names("regression"),
+        "n_features": 1,
+        "by": ["weather"],
+        "dialect": str(rng.choice(["standard", "sklearn"])),
+    }
+    words = pl.Series(rng.choice(["wet", "dry", "ice"], len(ids)))
+    tables = {"datums": pl.DataFrame({"datum_id": ids, "weather": words})}
+    if rng.random() < 0.5:
+        return Case((table,), options, tables=tables)
+    predicted = table.select("datum_id", "label_key", "prediction", "lower", "upper")
+    true = table.drop("prediction", "lower", "upper").sample(fraction=0.9, seed=seed)
+    return Case((predicted.filter(pl.int_range(pl.len()) > 0), true), options, tables=tables)
