@@ -40,7 +40,9 @@ few = settings(max_examples=1)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
-BY_NUMBER = (*COUNTS, "AdjustedR2")  # of rows: twice as many make another number
+BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not
+    *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
+)  # fmt: skip
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
 
