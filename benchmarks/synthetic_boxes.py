@@ -1,8 +1,8 @@
 """Synthetic objects and what a detector makes of them, as NumPy arrays.
 
 Shared by the benchmark data (detection_data.py) and the bundled example
-(examples/make_detection.py). Everything is drawn from the NumPy generator that is passed in, so a
-seed fixes every number. Boxes are float64 [n, 4] arrays of corners (xmin, ymin, xmax, ymax) in
+(examples/making/make_detection.py). Everything is drawn from the NumPy generator that is passed in,
+so a seed fixes every number. Boxes are float64 [n, 4] arrays of corners (xmin, ymin, xmax, ymax) in
 pixels, always with positive width and height and inside their image.
 """
 

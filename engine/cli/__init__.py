@@ -26,6 +26,7 @@ from .base import (
 from .calibration import calibration
 from .compare import compare
 from .convert import convert
+from .demo import demo
 from .diagnose import diagnose
 from .errors import errors
 from .explain import explain
@@ -239,6 +240,7 @@ def _tell_of_frames(card: Any, *, written: bool) -> None:
         click.echo(beside, err=True)
 
 
+cli.add_command(demo)
 cli.add_command(run)
 cli.add_command(compare)
 cli.add_command(diagnose)

@@ -1,6 +1,6 @@
 """Make the bundled detection example: 60 frames of a street, seen by two cameras of a car.
 
-    python examples/make_detection.py [FOLDER]
+    python examples/making/make_detection.py [FOLDER]
 
 writes predictions.parquet, groundtruths.parquet and datums.parquet into `examples/detection/` (or
 FOLDER). Objects stand on flat ground before a pinhole camera, so their boxes are as large as their
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE.parent / "benchmarks"))
 
 from synthetic_boxes import Detector, Objects, detect, spread  # noqa: E402

@@ -1,6 +1,6 @@
 """Make the bundled classification example: 200 messages to a help desk, sorted by subject.
 
-    python examples/make_classification.py [FOLDER]
+    python examples/making/make_classification.py [FOLDER]
 
 writes predictions.parquet, groundtruths.parquet and urgent.parquet into `examples/classification/`
 (or FOLDER). Predictions and ground truths are two long tables: one score per message and subject,
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 11
 MESSAGES = 200
 UNPREDICTED, UNLABELLED = 57, 141  # messages without a prediction, without a ground truth

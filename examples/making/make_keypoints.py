@@ -1,9 +1,9 @@
 """Make the bundled keypoint example: 24 photographs of people, and where a model sees their joints.
 
-Run with ``python examples/make_keypoints.py [FOLDER]``; writes `people.json` (COCO's keypoint
-annotations of one category, images with a slice field `crowding`) and `found.json` (results) into
-`examples/keypoints/` (or FOLDER). Coordinates are whole pixels. Of people in crowds many joints are
-hidden; the model jitters, mixes left and right up and misses some people.
+Run with ``python examples/making/make_keypoints.py [FOLDER]``; writes `people.json` (COCO's
+keypoint annotations of one category, images with a slice field `crowding`) and `found.json`
+(results) into `examples/keypoints/` (or FOLDER). Coordinates are whole pixels. Of people in crowds
+many joints are hidden; the model jitters, mixes left and right up and misses some people.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def make(rng: np.random.Generator) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "keypoints")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "keypoints")
     folder.mkdir(exist_ok=True, parents=True)
     truths, found = make(np.random.default_rng(11))
     for name, rows in (("people", truths), ("found", found)):

@@ -1,6 +1,6 @@
 """Make the bundled segmentation example: 12 tiny street scenes, by day and by night.
 
-    python examples/make_segmentation.py [FOLDER]
+    python examples/making/make_segmentation.py [FOLDER]
 
 writes label maps as PNG into `truth/` and `predicted/` of `examples/segmentation/` (or FOLDER), and
 truth.parquet, predicted.parquet, labels.parquet, scenes.parquet and masks.parquet beside them.
@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import rasterio
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 31
 SCENES, HEIGHT, WIDTH = 12, 48, 64
 LABELS = ("sky", "building", "road", "tree", "car")  # index 1, 2, ...

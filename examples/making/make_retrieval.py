@@ -1,6 +1,6 @@
 """Make the bundled retrieval example: 50 questions put to the handbook of a bicycle workshop.
 
-    python examples/make_retrieval.py [FOLDER]
+    python examples/making/make_retrieval.py [FOLDER]
 
 writes run.parquet, qrels.parquet and contexts.parquet into `examples/retrieval/` (or FOLDER). The
 run holds up to 20 pages of the handbook per question with the score of an imagined search engine,
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 23
 QUESTIONS, PAGES, DEPTH, JUDGED = 50, 400, 20, 12
 UNANSWERED, UNJUDGED = 17, 41  # questions without a list, without a judgment

@@ -1,6 +1,6 @@
 """Make the bundled panoptic example: 10 tiny street scenes as COCO has them, JSON beside pictures.
 
-    python examples/make_panoptic.py [FOLDER]
+    python examples/making/make_panoptic.py [FOLDER]
 
 writes `truth.json` and `predicted.json` with a folder of PNGs of their name, and `scenes.parquet`,
 into `examples/panoptic/` (or FOLDER). Colours are ids, R + 256 G + 65536 B, black is void. Road and
@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 import rasterio
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 12
 SCENES, HEIGHT, WIDTH = 10, 48, 64
 CATEGORIES = [

@@ -1,6 +1,6 @@
 """Make the bundled example for comparing: three detectors on the same 180 frames of 30 videos.
 
-    python examples/make_comparing.py [FOLDER]
+    python examples/making/make_comparing.py [FOLDER]
 
 writes groundtruths, old, new and small (.parquet) into `examples/comparing/` (or FOLDER).
 Frames of a video show the same few objects a moment later, and what a detector does not see in one
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 6
 VIDEOS, FRAMES = 30, 6  # frames a video
 NIGHT = 0.4  # share of videos

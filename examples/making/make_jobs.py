@@ -1,6 +1,6 @@
 """Make the tables of the bundled job: three nights of frames, the last one worse at pedestrians.
 
-    python examples/make_jobs.py [FOLDER]
+    python examples/making/make_jobs.py [FOLDER]
 
 writes `night=DATE/predictions.parquet`, `groundtruths.parquet` and `datums.parquet` for three dates
 into `examples/jobs/tables/` (or FOLDER). Every night has the frames of the detection example under
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SOURCE = HERE / "detection"
 SEED = 17
 NIGHTS = ("2026-11-19", "2026-11-20", "2026-11-21")

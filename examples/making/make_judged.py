@@ -1,6 +1,6 @@
 """Make the bundled judged example: answers of a bicycle workshop's assistant, and verdicts on them.
 
-    python examples/make_judged.py [FOLDER]
+    python examples/making/make_judged.py [FOLDER]
 
 ``answers.parquet`` is what a judge reads: a row an answer. ``verdicts.parquet`` is what one said of
 24 answers, errors and all; the verdicts are made up, with a fixed seed.
@@ -101,4 +101,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "judged")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "judged")

@@ -1,6 +1,6 @@
 """Make the bundled text example: 60 answers of an imagined assistant about a bicycle workshop.
 
-    python examples/make_text.py [FOLDER]
+    python examples/making/make_text.py [FOLDER]
 
 writes answers.parquet, predictions.parquet and references.parquet into `examples/text/` (or
 FOLDER). `answers.parquet` is one table: the question's id, its subject, what was answered and the
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 SEED = 31
 QUESTIONS = 60
 UNANSWERED, UNACCEPTED = 11, 47
