@@ -88,6 +88,8 @@ class Table(msgspec.Struct, frozen=True):
             has the second and not the first, the second is required instead.
         yields: whether all signs are needed to tell the task, and any other that the columns fit
             goes first: texts may stand beside labels and lists.
+        all_signs: whether all signs are needed to tell the task, where one alone may stand in a table
+            of another.
         filtered: whether the option ``where`` can leave rows of it out.
         multilabel_shape: the shape instead, where the option ``multilabel`` is true.
         values: what plain values of both sides are, row by row: pairs of a column of answers and
@@ -120,6 +122,7 @@ class Table(msgspec.Struct, frozen=True):
     unread: tuple[tuple[Column, str], ...] = ()
     stand_ins: tuple[tuple[str, str], ...] = ()
     yields: bool = False
+    all_signs: bool = False
     filtered: bool = True
     multilabel_shape: str = ""
     values: tuple[tuple[str, str], ...] = ()

@@ -35,6 +35,9 @@ GROUPS: tuple[Group, ...] = (
         ("detection",),
     ),
     Group(
+        "Matching and thresholds", ("iou_thresholds", "iou_thresholds_to_return"), ("tracking",)
+    ),
+    Group(
         "Classes and scores",
         (
             "beta",
@@ -64,6 +67,7 @@ GROUPS: tuple[Group, ...] = (
         "Geometry", ("box_format", "angle_format", "convert_to", "keypoint_sigmas"), ("detection",)
     ),
     Group("Geometry", ("pck_threshold", "head_segment", "mirrored_keypoints"), ("detection",)),
+    Group("Geometry", ("box_format",), ("tracking",)),
     Group("Geometry", ("iou_type",), ("detection", "panoptic")),
     Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),

@@ -6,6 +6,7 @@ NAMES = (
     "retrieval",
     "segmentation",
     "panoptic",
+    "tracking",
     "text",
     "judged",
     "regression",

@@ -285,6 +285,8 @@ def _signs(
     }
     if table.yields and not set(table.signs) - spared(table, options) <= found:
         found = set()
+    if table.all_signs and not set(table.signs) <= found:
+        return {table.shape} if inputs.sources[role].format in table.formats else set()
     if inputs.sources[role].format in table.formats or (shape.present and shape.present(find)):
         found.add(table.shape)
     if options.score_columns is not None and table.wide:

@@ -39,12 +39,13 @@ def view_of(kind: Callable[..., Any], field: str) -> View:
 
 
 def frames_of(
-    crossings: Callable[..., pl.DataFrame], **kept: Callable[[Any], pl.DataFrame]
+    crossings: Callable[..., pl.DataFrame] | None = None, **kept: Callable[[Any], pl.DataFrame]
 ) -> OwnFrames:
     """The confusion matrix, the values of single datums, and frames that the tally holds.
 
     Args:
-        crossings: the frame ``confusion`` of a slice column, its group names and view.
+        crossings: the frame ``confusion`` of a slice column, its group names and view; None where
+            labels are not confused.
         **kept: frame -> how it comes from the tally.
     """
 
@@ -56,7 +57,7 @@ def frames_of(
         *,
         cuts: Mapping[str, set[int | None]],
     ) -> pl.DataFrame:
-        if frame == "confusion":
+        if frame == "confusion" and crossings is not None:
             return pl.concat(each_view(crossings))
         if frame in kept:
             return kept[frame](tallies)

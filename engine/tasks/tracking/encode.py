@@ -1,0 +1,150 @@
+"""Encode: rows of both sides become boxes with codes of sequence, label, frame and object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.boxes import CORNER_NAMES
+from ...ingest.codes import encode
+from ...ingest.frames import Frames
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from ...schemas.errors import InputError
+from ...tally.datums import Datums, Labels
+from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
+
+Array = np.ndarray[Any, Any]
+
+NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
+"""What the ids of each side are called."""
+UNNAMED = "object"
+"""The label of all rows where tables have none."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side's rows as arrays, in the order of its table.
+
+    Attributes:
+        datum: int32 [n], code of the sequence.
+        label: int32 [n], label code.
+        frame: int64 [n], number of the frame.
+        id: int32 [n], code of the object or track.
+        ids: what these codes stand for.
+        boxes: float64 [n, 4]: xmin, ymin, xmax, ymax.
+        ignored: bool [n].
+        score: of predictions, where they have one.
+    """
+
+    datum: Array
+    label: Array
+    frame: Array
+    id: Array
+    ids: pl.Series
+    boxes: Array
+    ignored: Array
+    score: pl.Series | None
+
+    def some(self, rows: Array) -> Side:
+        """Some of the rows."""
+        names = ("datum", "label", "frame", "id", "boxes", "ignored")
+        chosen = {name: getattr(self, name)[rows] for name in names}
+        score = None if self.score is None else self.score.gather(rows)
+        return msgspec.structs.replace(self, **chosen, score=score)
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """All sequences of a run.
+
+    Attributes:
+        datums: the sequences and their slices.
+        labels: of both sides and the declared ones.
+        declared: bool [n_labels], labels that were declared.
+        labelled: whether the tables have labels.
+        truth: ground truths.
+        found: predictions.
+    """
+
+    datums: Datums
+    labels: Labels
+    declared: Array
+    labelled: bool
+    truth: Side
+    found: Side
+
+
+def encode_batch(frames: Frames) -> Batch:
+    """Arrays from checked tables, whose columns are taken out as they are encoded.
+
+    Args:
+        frames: both sides, checked, used up here; their label map is applied.
+
+    Raises:
+        InputError: one side alone has labels.
+    """
+    dataset = dataset_of(frames)
+    roles = (GROUND_TRUTHS, PREDICTIONS)
+    sides = [frames.sides[role] for role in roles]
+    ids = [taken(side, "datum_id") for side in sides]
+    datums, datum = encode_datums(ids, frames, dataset, roles)
+    labelled = _labelled(sides)
+    values = [
+        taken(side, "label_value")
+        if labelled
+        else pl.Series([UNNAMED], dtype=pl.String).new_from_index(0, side.height)
+        for side in sides
+    ]
+    labels, label = encode_labels(values, [None, None], frames)
+    truth, found = (
+        _side(side, role, *codes)
+        for side, role, *codes in zip(sides, roles, datum, label, strict=True)
+    )
+    return Batch(datums, labels, _declared(frames, labels), labelled, truth, found)
+
+
+def _labelled(sides: list[pl.DataFrame]) -> bool:
+    """Whether rows have labels.
+
+    Raises:
+        InputError: those of one side alone have.
+    """
+    have = ["label_value" in side.columns for side in sides]
+    if any(have) and not all(have):
+        there, lacking = ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
+        raise InputError(
+            f"{lacking}: no labels, and the {there} have a column label_value. Objects and tracks"
+            f" meet within their label: give the {lacking} the column, too, or leave it out of the"
+            f" {there}."
+        )
+    return all(have)
+
+
+def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array) -> Side:
+    corners = [taken(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
+    ids, (code,) = encode([taken(frame, NAMES[role])])
+    ignored = np.zeros(datum.size, bool)
+    if "ignored" in frame.columns:
+        ignored = taken(frame, "ignored").cast(pl.Boolean).to_numpy()
+    return Side(
+        datum=datum,
+        label=label,
+        frame=taken(frame, "frame").cast(pl.Int64).to_numpy(),
+        id=code,
+        ids=ids,
+        boxes=np.stack(corners, axis=1),
+        ignored=ignored,
+        score=taken(frame, "score") if "score" in frame.columns else None,
+    )
+
+
+def _declared(frames: Frames, labels: Labels) -> Array:
+    """Which labels were declared, bool [n_labels]."""
+    if frames.labels is None or frames.labels.is_empty():
+        return np.zeros(len(labels), bool)
+    key = ["label_key", "label_value"]
+    told = declared_labels(frames, labels.frame).select(*key, declared=pl.lit(value=True))
+    joined = labels.frame.select(key).join(told, on=key, how="left", maintain_order="left")
+    declared: Array = joined["declared"].fill_null(value=False).to_numpy()
+    return declared

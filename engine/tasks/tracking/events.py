@@ -1,0 +1,100 @@
+"""Events: what became of every box in CLEAR, frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
+from ...schemas.results import frame_schema
+from .encode import Batch
+from .matching import Matched
+from .settings import Settings
+
+OUTCOMES = ("match", "switch", "fragment", "miss", "false")
+"""What a row is: the last of a prediction without a match, all others of a ground truth."""
+_KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
+
+
+def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFrame:
+    """One row a ground truth, and one a prediction that matches none, by sequence and frame.
+
+    Args:
+        batch: all sequences.
+        matched: what became of their rows.
+        settings: the run's settings.
+    """
+    laid, events = matched.laid, matched.events
+    alone = np.ones(laid.found_row.size, bool)
+    alone[events.met[events.met >= 0]] = False
+    wrong = laid.found_row[np.flatnonzero(alone)]
+    truth, found = laid.truth_row, matched.found
+    event = events.event.astype(np.int64)
+    kind = np.select(
+        [event & SWITCH > 0, event & FRAGMENT > 0, event & MATCH > 0], [1, 2, 0], default=3
+    )
+    met = np.where(events.met < 0, -1, laid.found_row[events.met] if laid.found_row.size else -1)
+    before = _tracks_before(matched)
+    n, k = truth.size, wrong.size
+    label = np.r_[matched.truth.label[truth], found.label[wrong]]
+    table = batch.labels.frame
+    none = np.full(k, -1, np.int64)
+    track = np.r_[np.where(met < 0, -1, found.id[met] if found.id.size else -1), found.id[wrong]]
+    scored = np.r_[met, wrong]
+    made = {
+        "datum_id": batch.datums.id.gather(
+            np.r_[matched.truth.datum[truth], found.datum[wrong]]
+        ),
+        "label_key": table["label_key"].gather(label),
+        "label_value": table["label_value"].gather(label),
+        "iou_threshold": np.full(n + k, settings.rules.overlap),
+        "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, n + k),
+        "outcome": pl.Series(OUTCOMES).gather(np.r_[kind, np.full(k, 4)]),
+        "score": _given(found.score, scored),
+        "iou": pl.Series(np.r_[events.overlap, np.full(k, np.nan)], nan_to_null=True),
+        "matched_annotation_id": pl.Series([None], dtype=pl.Int64).new_from_index(0, n + k),
+        "frame": np.r_[matched.truth.frame[truth], found.frame[wrong]],
+        "object_id": _given(matched.truth.ids, np.r_[matched.truth.id[truth], none]),
+        "track_id": _given(found.ids, track),
+        "previous_track_id": _given(found.ids, np.r_[before, none]),
+        "resumed": np.r_[event & FRAGMENT > 0, np.zeros(k, bool)],
+    }
+    schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
+    frame = pl.DataFrame(made)
+    if not batch.labelled:
+        nothing = [pl.lit(None, frame.schema[name]).alias(name) for name in _LABEL]
+        frame = frame.with_columns(nothing)
+    return in_order(frame.cast({name: dtype for name, dtype in schema.items() if dtype}))
+
+
+_LABEL = ("label_key", "label_value")
+
+
+def _tracks_before(matched: Matched) -> np.ndarray:
+    """The track from which each ground truth switched, its code, int64 [n], -1 for none."""
+    frames, before = matched.laid.frames, matched.events.before
+    many = np.diff(frames.start)
+    unit_of_frame = np.repeat(np.arange(many.size), many)
+    units = [
+        np.repeat(unit_of_frame, np.diff(start))
+        for start in (frames.truth_start, frames.found_start)
+    ]
+    width = int(max(before.max(initial=0), frames.found_id.max(initial=0))) + 1
+    own = matched.found.id[matched.laid.found_row]
+    keys, first = np.unique(units[1] * width + frames.found_id, return_index=True)
+    here = np.flatnonzero(before >= 0)
+    out = np.full(before.size, -1, np.int64)
+    out[here] = own[first[np.searchsorted(keys, units[0][here] * width + before[here])]]
+    return out
+
+
+def _given(values: pl.Series | None, at: np.ndarray) -> pl.Series:
+    """Values at places, null at -1."""
+    if values is None:
+        return pl.Series([None], dtype=pl.Float64).new_from_index(0, at.size)
+    return values.gather(pl.Series(at, dtype=pl.Int64).replace(-1, None))
+
+
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows by sequence, frame, label, object and track."""
+    return frame.sort(_KEYS, nulls_last=True, maintain_order=True)

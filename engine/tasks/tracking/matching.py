@@ -1,0 +1,139 @@
+"""Match: what is ignored is set aside, then HOTA, CLEAR and identity count unit by unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...kernels.tracking import (
+    EPSILON,
+    ClearCounts,
+    ClearEvents,
+    HotaSums,
+    absorbed,
+    clear,
+    hota,
+    identities,
+)
+from ...tally.tracks import TrackRows
+from ..workers import Workers
+from .encode import Batch, Side
+from .layout import LaidOut, lay_out
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """What became of the rows of both sides.
+
+    Attributes:
+        laid: the rows that count.
+        truth: the ground truths that count, in the order of their table.
+        found: the predictions that do.
+        events: what CLEAR makes of each ground truth, in the layout.
+        rows: counts by sequence and label.
+    """
+
+    laid: LaidOut
+    truth: Side
+    found: Side
+    events: ClearEvents
+    rows: TrackRows
+
+
+def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Matched:
+    """Count by sequence and label.
+
+    Args:
+        batch: all sequences.
+        settings: the run's settings.
+        needs: ``hota``, ``clear``, ``identity``, ``events``: what is counted; the rest stays 0.
+        workers: runs ranges of units side by side.
+    """
+    truth, found = batch.truth, batch.found
+    least = settings.rules.overlap
+    laid = lay_out(truth, found, workers)
+    frames = _frames(laid)
+    if truth.ignored.any():
+        truth, found = _counting(truth, found, laid, least, workers)
+        laid = lay_out(truth, found, workers)
+    n, n_alphas = laid.datum.size, len(settings.alphas)
+
+    def many(*shape: int, dtype: type = np.int64) -> Array:
+        return np.zeros((n, *shape), dtype)
+
+    sums = HotaSums(many(n_alphas), *(many(n_alphas, dtype=np.float64) for _ in range(4)))
+    counts = ClearCounts(*(many() for _ in range(6)), many(dtype=np.float64))
+    common = many()
+    n_rows = laid.truth_row.size
+    events = ClearEvents(
+        np.zeros(n_rows, np.uint8),
+        np.full(n_rows, -1, np.int64),
+        np.full(n_rows, -1, np.int32),
+        np.full(n_rows, np.nan),
+    )
+    floors = np.array(settings.alphas) - EPSILON
+
+    def count(first: int, last: int) -> None:
+        if "hota" in needs:
+            hota(laid.frames, first, last, floors, sums)
+        if "clear" in needs or "events" in needs:
+            clear(laid.frames, first, last, least - EPSILON, counts, events)
+        if "identity" in needs:
+            identities(laid.frames, first, last, least, common)
+
+    workers.over(laid.offsets, count)
+    ends = laid.frames.start
+    rows_truth, rows_found = (
+        np.diff(start[ends]) for start in (laid.frames.truth_start, laid.frames.found_start)
+    )
+    both = (rows_truth > 0) & (rows_found > 0)
+    length = np.zeros(len(batch.datums), np.int64)
+    np.add.at(length, frames, 1)
+    rows = TrackRows(
+        datum=laid.datum,
+        label=laid.label,
+        truth=rows_truth,
+        found=rows_found,
+        frames=np.where(both, length[laid.datum], 0),
+        tp=counts.tp,
+        switches=counts.switches,
+        fragments=counts.fragments,
+        mostly=counts.mostly,
+        partly=counts.partly,
+        lost=counts.lost,
+        overlap=counts.overlap,
+        common=common,
+        alpha_tp=sums.tp,
+        alpha_overlap=sums.overlap,
+        alpha_either=sums.either,
+        alpha_truth=sums.of_truth,
+        alpha_found=sums.of_found,
+    )
+    return Matched(laid, truth, found, events, rows)
+
+
+def _frames(laid: LaidOut) -> Array:
+    """The sequence of every frame that has a row of any label, int64 [frames]."""
+    many = np.diff(laid.frames.start)
+    datum = laid.datum.repeat(many).astype(np.int64)
+    there: Array = np.unique(np.stack([datum, laid.number]), axis=1)[0]
+    return there
+
+
+def _counting(
+    truth: Side, found: Side, laid: LaidOut, least: float, workers: Workers
+) -> tuple[Side, Side]:
+    """Both sides without ignored ground truths and the predictions that match these."""
+    ignored = truth.ignored[laid.truth_row]
+    gone = np.zeros(laid.found_row.size, bool)
+    workers.over(
+        laid.offsets,
+        lambda first, last: absorbed(laid.frames, first, last, ignored, least - EPSILON, gone),
+    )
+    kept = np.ones(gone.size, bool)
+    kept[laid.found_row[gone]] = False
+    return truth.some(np.flatnonzero(~truth.ignored)), found.some(np.flatnonzero(kept))

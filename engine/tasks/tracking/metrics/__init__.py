@@ -1,0 +1,3 @@
+"""Metrics of tracking, by family."""
+
+MODULES = ("numbers", "frames")

@@ -1,0 +1,19 @@
+"""Tracking outputs that are frames of their own."""
+
+from __future__ import annotations
+
+from ....metrics.registry import Metric
+
+METRICS = (
+    Metric(
+        name="Outcomes",
+        task="tracking",
+        frame="outcomes",
+        needs=("events",),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="One row per ground truth (match, switch, fragment or miss in CLEAR) and per"
+        " prediction without a match (false), with frame, ids and the track before a switch.",
+        source="evalengine; events as TrackEval's CLEAR counts them",
+    ),
+)

@@ -1,0 +1,65 @@
+"""Settings: the options of a tracking run with every default filled in."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+
+from ...dialects import Dialect
+from ...schemas.errors import OptionError
+from ...schemas.options import Options
+from ...schemas.wording import option
+from .dialects import TrackingDefaults, TrackingRules
+
+ALPHAS = tuple(np.arange(0.05, 0.99, 0.05).tolist())
+"""Thresholds of HOTA, bit by bit as its authors' code has them."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tracking run computes with.
+
+    Attributes:
+        rules: the dialect's rules.
+        alphas: ascending IoU thresholds that HOTA and its parts are means over.
+        alphas_to_return: those with rows of their own.
+        k: no cut-offs; here because the planner asks every task.
+    """
+
+    rules: TrackingRules
+    alphas: tuple[float, ...] = ALPHAS
+    alphas_to_return: tuple[float, ...] = ()
+    k: tuple[int | None, ...] = ()
+
+
+def resolve(options: Options, dialect: Dialect) -> Settings:
+    """Fill in the defaults and check what was given.
+
+    Raises:
+        OptionError: a threshold out of range, or one to return that is none.
+    """
+    alphas = ALPHAS
+    if options.iou_thresholds is not None:
+        wrong = [value for value in options.iou_thresholds if not 0 < value <= 1]
+        if wrong or not options.iou_thresholds:
+            raise OptionError(
+                f"{option('iou_thresholds', wrong[0] if wrong else ())}: give one IoU threshold or"
+                " more, each above 0 and at most 1."
+            )
+        alphas = tuple(sorted(set(options.iou_thresholds)))
+    wanted = options.iou_thresholds_to_return or ()
+    for value in wanted:
+        if not any(math.isclose(value, one, abs_tol=1e-9) for one in alphas):
+            raise OptionError(
+                f"{option('iou_thresholds_to_return', value)} is not among iou_thresholds"
+                f" {[round(one, 10) for one in alphas]}: add it there."
+            )
+    returned = tuple(a for a in alphas if any(math.isclose(a, w, abs_tol=1e-9) for w in wanted))
+    return Settings(rules=dialect.rules, alphas=alphas, alphas_to_return=returned)
+
+
+def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
+    """The dialect's default set."""
+    defaults: TrackingDefaults = dialect.defaults
+    return defaults.metrics

@@ -1,0 +1,163 @@
+"""Tally: counts by sequence and label, and what single sequences are worth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.frames import Frames
+from ...schemas.results import empty_frame
+from ...tally.datums import Datums, Labels
+from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.stats import Column, Stats
+from ...tally.tracks import Tracks, merge_tracks
+from ..workers import Workers
+from .encode import encode_batch
+from .events import event_frame, in_order
+from .matching import match
+from .metrics.formulas import NOTHING, defined
+from .metrics.numbers import NUMBERS
+from .settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+STATUS = ("scored", "not_predicted", "no_ground_truth", "no_boxes")
+"""Standing of a sequence; those of the last have no number."""
+
+
+class Tallies(msgspec.Struct, frozen=True):
+    """What a tracking run leaves behind.
+
+    Attributes:
+        datums: sequences and their slices.
+        labels: of both sides and the declared ones.
+        tracks: the counts, :class:`~evalengine.tally.tracks.Tracks`, or in files
+            :class:`~evalengine.tally.counted_rows.CountParts`.
+        stats: metrics of single sequences, :class:`~evalengine.tally.stats.Stats`, or in files
+            :class:`~evalengine.tally.stats_parts.StatsParts`.
+        present: int8 [n_datums], standing of each sequence.
+        counted: what was counted: ``hota``, ``clear``, ``identity``.
+        outcomes: the ``outcomes`` frame, or None.
+        seconds: step -> wall seconds.
+        beside: frames there are whatever the metrics.
+        weighted: whether counts are sums of weights; never.
+    """
+
+    datums: Datums
+    labels: Labels
+    tracks: Any
+    stats: Any
+    present: Array
+    counted: tuple[str, ...]
+    outcomes: pl.DataFrame | None
+    seconds: dict[str, float]
+    beside: tuple[str, ...] = ("per_datum",)
+    weighted: bool = False
+
+
+def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Tallies:
+    """Encode, match and tally.
+
+    Args:
+        frames: checked tables, used up here; notes are added to theirs.
+        settings: the run's settings.
+        needs: ``hota``, ``clear``, ``identity``, ``events``.
+        workers: runs ranges of sequences side by side.
+
+    Raises:
+        InputError: one side alone has labels.
+    """
+    begun = time.perf_counter()
+    batch = encode_batch(frames)
+    read = time.perf_counter()
+    matched = match(batch, settings, needs, workers)
+    tracks = Tracks(matched.rows, batch.declared, batch.labelled)
+    listed = event_frame(batch, matched, settings) if "events" in needs else None
+    counted = tuple(sorted(needs - {"events"}))
+    present = _present(len(batch.datums), tracks)
+    seconds = {"encode": read - begun, "match": time.perf_counter() - read}
+    stats = stats_from(present, tracks, counted)
+    return Tallies(
+        batch.datums, batch.labels, tracks, stats, present, counted, listed, seconds
+    )
+
+
+def _present(n_datums: int, tracks: Tracks) -> Array:
+    """Standing of each sequence by the sides that have boxes there, int8 [n_datums]."""
+    rows = tracks.rows
+    truth, found = (
+        np.bincount(rows.datum, getattr(rows, name), minlength=n_datums) > 0
+        for name in ("truth", "found")
+    )
+    standing: Array = np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), found.astype(int)]
+    return standing
+
+
+def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
+    """The metrics of every sequence, all its labels together.
+
+    Args:
+        present: standing of each sequence.
+        tracks: the counts.
+        counted: what was counted.
+    """
+    rows = tracks.rows
+
+    def of(name: str) -> Array:
+        values = getattr(rows, name)
+        out = np.zeros((present.size, *values.shape[1:]), values.dtype)
+        np.add.at(out, rows.datum, values)
+        return out
+
+    some = defined(of)
+    columns: dict[str, tuple[Column, ...]] = {}
+    for number in NUMBERS:
+        if number.need in counted:
+            value = number.formula(of)
+            value = value.mean(axis=-1) if number.alphas else value.astype(np.float64)
+            values = np.where(some, value, np.nan)[:, None, None]
+            columns[number.name] = (Column(metric=number.name, values=values, reason=NOTHING),)
+    return Stats(np.ones(present.size, bool), columns, (STATUS, present))
+
+
+def outcomes(tallies: Tallies) -> pl.DataFrame:
+    """The ``outcomes`` frame, without rows where nothing was asked for."""
+    if tallies.outcomes is not None:
+        return tallies.outcomes
+    return empty_frame("outcomes", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of sequences.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels([part.labels for part in parts])
+    tracks = merge_tracks([part.tracks for part in parts], of_datum, of_label, labels)
+    present = np.empty(len(datums), np.int8)
+    for part, code in zip(parts, of_datum, strict=True):
+        present[code] = part.present
+    listed = [part.outcomes for part in parts if part.outcomes is not None]
+    filled = [frame for frame in listed if frame.height] or listed[:1]
+    counted = parts[0].counted
+    return Tallies(
+        datums,
+        labels,
+        tracks,
+        stats_from(present, tracks, counted),
+        present,
+        counted,
+        in_order(pl.concat(filled, how="vertical_relaxed")) if filled else None,
+        merged_seconds(parts),
+    )
