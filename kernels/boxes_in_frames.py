@@ -98,7 +98,10 @@ def pairs_of(
     offsets = truth_start + found_start
 
     def run(place: Array, out: tuple[Array, Array, Array]) -> None:
-        over(offsets, lambda first, last: _overlapping(first, last, *starts, truth, found, place, *out))
+        over(
+            offsets,
+            lambda first, last: _overlapping(first, last, *starts, truth, found, place, *out),
+        )
 
     run(many, none)
     start = np.cumsum(many)

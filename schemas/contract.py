@@ -88,8 +88,8 @@ class Table(msgspec.Struct, frozen=True):
             has the second and not the first, the second is required instead.
         yields: whether all signs are needed to tell the task, and any other that the columns fit
             goes first: texts may stand beside labels and lists.
-        all_signs: whether all signs are needed to tell the task, where one alone may stand in a table
-            of another.
+        all_signs: whether all signs are needed to tell the task, where one alone may stand in a
+            table of another.
         filtered: whether the option ``where`` can leave rows of it out.
         multilabel_shape: the shape instead, where the option ``multilabel`` is true.
         values: what plain values of both sides are, row by row: pairs of a column of answers and

@@ -34,9 +34,7 @@ GROUPS: tuple[Group, ...] = (
         ),
         ("detection",),
     ),
-    Group(
-        "Matching and thresholds", ("iou_thresholds", "iou_thresholds_to_return"), ("tracking",)
-    ),
+    Group("Matching and thresholds", ("iou_thresholds", "iou_thresholds_to_return"), ("tracking",)),
     Group(
         "Classes and scores",
         (

@@ -25,6 +25,7 @@ DATUM_ROW = Column(
         "topic",
         "queryid",
         "question_id",
+        "sequence",
         "id",
     ),
     unique=True,

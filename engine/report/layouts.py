@@ -137,6 +137,12 @@ _PIXELS = Layout(
     slice_columns=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),
 )
 
+_TRACKS = Layout(
+    headline=(),
+    label_columns=tuple(Entry(name, name) for name in ("HOTA", "MOTA", "IDF1", "IDSW")),
+    slice_columns=tuple(Entry(name, name) for name in ("HOTA", "MOTA", "IDF1", "IDSW")),
+)
+
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
@@ -144,6 +150,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", "crowdpose"): _COCO_KEYPOINTS,
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
+    ("tracking", None): _TRACKS,
 }
 """(task, dialect) -> layout; dialect None is the task's own."""
 

@@ -35,6 +35,12 @@ def _largest_cap(rows: pl.DataFrame) -> pl.Expr:
     return pl.col("max_detections") == caps.max()
 
 
+def _together(rows: pl.DataFrame) -> pl.Expr:
+    """All labels as one if there is such a row, else their plain mean."""
+    average = pl.col("average")
+    return average.is_null() if rows["average"].null_count() else average == "macro"
+
+
 _PREFERENCES: dict[str, Preference] = {
     "slice": _null("slice"),
     "slice_value": _null("slice_value"),
@@ -42,7 +48,8 @@ _PREFERENCES: dict[str, Preference] = {
     "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
     "max_detections": _largest_cap,
     "statistic": _null("statistic"),
-    "average": lambda rows: pl.col("average").is_null() | (pl.col("average") == "macro"),
+    "average": _together,
+    "iou_threshold": _null("iou_threshold"),
     "parameters": _null("parameters"),
     "k": _null("k"),
 }

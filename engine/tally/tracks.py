@@ -103,7 +103,7 @@ class TrackView(CountsView):
             out = self.exact_total(rows, n_codes)[0]
         else:
             out = self.summed(rows, n_codes)
-        self._known[name] = out.reshape(-1, len(self.labels), *values.shape[1:])
+        self._known[name] = out.reshape(len(out), len(self.labels), *values.shape[1:])
         return self._known[name]
 
     @cached_property

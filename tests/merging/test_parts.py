@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merging import label_sets, oriented_parts, parts, regression_parts
+from merging import label_sets, oriented_parts, parts, regression_parts, track_parts
 
 CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "detection": ("detection", parts.detection),
@@ -20,6 +20,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "sets": ("classification", label_sets.sets),
     "segmentation": ("segmentation", parts.segmentation),
     "panoptic": ("panoptic", parts.panoptic),
+    "tracking": ("tracking", track_parts.tracking),
     "retrieval": ("retrieval", parts.retrieval),
     "lists": ("retrieval", parts.lists),
     "text": ("text", parts.text),

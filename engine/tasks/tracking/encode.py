@@ -112,7 +112,9 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
     """
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
-        there, lacking = ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
+        there, lacking = (
+            ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
+        )
         raise InputError(
             f"{lacking}: no labels, and the {there} have a column label_value. Objects and tracks"
             f" meet within their label: give the {lacking} the column, too, or leave it out of the"

@@ -42,9 +42,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
     track = np.r_[np.where(met < 0, -1, found.id[met] if found.id.size else -1), found.id[wrong]]
     scored = np.r_[met, wrong]
     made = {
-        "datum_id": batch.datums.id.gather(
-            np.r_[matched.truth.datum[truth], found.datum[wrong]]
-        ),
+        "datum_id": batch.datums.id.gather(np.r_[matched.truth.datum[truth], found.datum[wrong]]),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
         "iou_threshold": np.full(n + k, settings.rules.overlap),

@@ -1,4 +1,4 @@
-"""Lay out: rows of both sides by unit (sequence and label), frame and row, and pairs that overlap."""
+"""Lay out: rows of both sides by unit (a sequence and label), frame and row, and what overlaps."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         return np.zeros((n, *shape), dtype)
 
     sums = HotaSums(many(n_alphas), *(many(n_alphas, dtype=np.float64) for _ in range(4)))
-    counts = ClearCounts(*(many() for _ in range(6)), many(dtype=np.float64))
+    counts = ClearCounts(many(), many(), many(), many(), many(), many(), many(dtype=np.float64))
     common = many()
     n_rows = laid.truth_row.size
     events = ClearEvents(

@@ -82,9 +82,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     present = _present(len(batch.datums), tracks)
     seconds = {"encode": read - begun, "match": time.perf_counter() - read}
     stats = stats_from(present, tracks, counted)
-    return Tallies(
-        batch.datums, batch.labels, tracks, stats, present, counted, listed, seconds
-    )
+    return Tallies(batch.datums, batch.labels, tracks, stats, present, counted, listed, seconds)
 
 
 def _present(n_datums: int, tracks: Tracks) -> Array:

@@ -1,7 +1,8 @@
 """Formulas of HOTA, CLEAR and identity, of sums over sequences and labels.
 
-Each takes what was summed, by the name of its column in :class:`~evalengine.tally.tracks.TrackRows`.
-Where a denominator is 0 the value is 0 (LocA: 1), as in TrackEval.
+Each takes what was summed, by the name of its column in
+:class:`~evalengine.tally.tracks.TrackRows`. Where a denominator is 0 the value is 0 (that of LocA
+1), as in TrackEval.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
         return total
 
     tracks = view.whole
-    values = {None: _values(number, together)}
-    support = {None: together("truth")}
+    values: dict[str | None, Array] = {None: _values(number, together)}
+    support: dict[str | None, Array] = {None: together("truth")}
     if tracks.labelled and not number.counts:
         own = _values(number, of_label)
         counted = f.defined(of_label)
@@ -99,7 +99,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
             )
         cells += [
             Cells(
-                axes=("group", "key"),
+                axes=("group", "key" if view.labels.key_names else "level"),
                 shape=(view.n_groups, 1),
                 columns={
                     "value": chosen(value),
@@ -193,9 +193,7 @@ NUMBERS = (
         "MOTA with the sum of IoU in the place of tp: (sum - fp - switches) / ground truths.",
         **_BELOW,
     ),
-    _of_clear(
-        "MOTAL", f.motal, "MOTA with log10(switches) in the place of switches.", **_BELOW
-    ),
+    _of_clear("MOTAL", f.motal, "MOTA with log10(switches) in the place of switches.", **_BELOW),
     _of_clear("Recall", f.recall, "tp / ground truths.", aliases=("CLR_Re",)),
     _of_clear("Precision", f.precision, "tp / predictions.", aliases=("CLR_Pr",)),
     _of_clear("F1", f.f1, "tp / (tp + fp / 2 + fn / 2).", aliases=("CLR_F1",)),
@@ -230,7 +228,9 @@ NUMBERS = (
         aliases=("Fragmentations", "FM"),
         **_FEW,
     ),
-    _of_clear("MT", f.plain("mostly"), "Objects matched in more than 0.8 of their frames.", **_COUNT),
+    _of_clear(
+        "MT", f.plain("mostly"), "Objects matched in more than 0.8 of their frames.", **_COUNT
+    ),
     _of_clear(
         "PT",
         f.plain("partly"),

@@ -1,0 +1,109 @@
+"""Tracking on small tables that can be followed by hand: events, ignored objects, edges, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+Row = tuple[int, Any, float]
+"""Frame, object or track, and left edge of a box of 10 x 10 pixels."""
+
+
+def table(rows: list[Row], name: str, **columns: Any) -> pl.DataFrame:
+    schema = {"frame": pl.Int64, name: pl.Int64, "xmin": pl.Float64}
+    made = pl.DataFrame(rows, schema, orient="row").with_columns(
+        sequence=pl.lit("s"), ymin=pl.lit(0.0), xmax=pl.col("xmin") + 10, ymax=pl.lit(10.0)
+    )
+    return made.with_columns(**columns)
+
+
+TRUTH: list[Row] = [(f, 1, 0.0) for f in range(1, 7)] + [(f, 2, 50.0) for f in range(1, 4)]
+FOUND: list[Row] = [(1, 7, 0), (2, 7, 1), (4, 8, 0), (5, 8, 0), (6, 7, 0), (2, 9, 50), (3, 5, 90)]
+
+
+def test_events() -> None:
+    """Object 1 is lost in frame 3, found again as another track, and switches back."""
+    card = ee.score(
+        table(FOUND, "track_id"), table(TRUTH, "object_id"), metrics=["IDSW", "Frag", "Outcomes"]
+    )
+    events = card.frame("outcomes")
+    keys = ("frame", "object_id", "track_id", "outcome", "previous_track_id", "resumed")
+    assert events.select(keys).rows() == [
+        (1, 1, 7, "match", None, False),
+        (1, 2, None, "miss", None, False),
+        (2, 1, 7, "match", None, False),
+        (2, 2, 9, "match", None, False),
+        (3, 1, None, "miss", None, False),
+        (3, 2, None, "miss", None, False),
+        (3, None, 5, "false", None, False),
+        (4, 1, 8, "switch", 7, True),
+        (5, 1, 8, "match", None, False),
+        (6, 1, 7, "switch", 8, False),
+    ]
+    assert events["iou"].null_count() == 4
+    assert (card.value("IDSW"), card.value("Frag")) == (2, 1)
+
+
+def test_a_fragment_is_no_switch() -> None:
+    found = [row for row in FOUND if row[0] != 4]
+    found = [(frame, 7 if track == 8 else track, x) for frame, track, x in found]
+    card = ee.score(table(found, "track_id"), table(TRUTH, "object_id"), metrics=["Outcomes"])
+    listed = card.frame("outcomes").filter(pl.col("outcome") == "fragment")
+    assert listed.select("frame", "object_id", "track_id", "resumed").rows() == [(5, 1, 7, True)]
+
+
+def test_what_is_ignored() -> None:
+    """An ignored ground truth is not missed, and takes the prediction that matches it along."""
+    ignored = pl.col("object_id") == 2
+    card = ee.score(
+        table(FOUND, "track_id"), table(TRUTH, "object_id", ignored=ignored), metrics=["FN", "FP"]
+    )
+    assert (card.value("FN"), card.value("FP")) == (1, 1)
+
+
+def test_one_side_alone() -> None:
+    truth = table(TRUTH, "object_id")
+    card = ee.score(table([], "track_id"), truth, task="tracking")
+    assert (card.value("HOTA"), card.value("LocA"), card.value("FN")) == (0, 1, 9)
+    card = ee.score(table(FOUND, "track_id"), table([], "object_id"), task="tracking")
+    assert (card.value("IDF1"), card.value("FP")) == (0, 7)
+    card = ee.score(table([], "track_id"), table([], "object_id"), task="tracking")
+    assert card.value("HOTA") is None
+    assert "no boxes on either side" in card.metrics["reason"].to_list()
+
+
+def test_perfect_and_turned_round_ids() -> None:
+    truth = table(TRUTH, "object_id")
+    same = truth.rename({"object_id": "track_id"}).with_columns(track_id=-pl.col("track_id"))
+    card = ee.score(same, truth)
+    assert [card.value(one) for one in ("HOTA", "MOTA", "IDF1", "LocA")] == [1, 1, 1, 1]
+
+
+def test_one_id_twice_in_a_frame() -> None:
+    twice = [*FOUND, (2, 7, 3.0)]
+    with pytest.raises(ee.InputError, match="track_id") as told:
+        ee.score(table(twice, "track_id"), table(TRUTH, "object_id"))
+    assert "sequence='s', frame=2, track_id=7" in str(told.value)
+
+
+def test_labels_of_one_side() -> None:
+    labelled = table(TRUTH, "object_id", label_value=pl.lit("car"))
+    with pytest.raises(ee.InputError, match="predictions: no labels"):
+        ee.score(table(FOUND, "track_id"), labelled)
+
+
+def test_thresholds() -> None:
+    sides = table(FOUND, "track_id"), table(TRUTH, "object_id")
+    every = ee.score(*sides, metrics=["HOTA"], iou_thresholds_to_return=[0.05, 0.95])
+    rows = every.metrics.drop_nulls("iou_threshold")
+    assert rows["iou_threshold"].to_list() == pytest.approx([0.05, 0.95])
+    one = ee.score(*sides, metrics=["HOTA"], iou_thresholds=[0.95])
+    assert one.value("HOTA") == rows["value"][1]
+    with pytest.raises(ee.OptionError, match="not among iou_thresholds"):
+        ee.score(*sides, iou_thresholds_to_return=[0.33])
+    with pytest.raises(ee.OptionError, match="above 0"):
+        ee.score(*sides, iou_thresholds=[0.0])
