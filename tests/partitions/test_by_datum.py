@@ -20,7 +20,8 @@ from sizes import tune
 import evalengine as ee
 from evalengine.outofcore import frame_files, memory_plan
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged", "regression")
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "tracking", "judged",
+            "regression")  # fmt: skip
 
 
 @pytest.mark.parametrize(

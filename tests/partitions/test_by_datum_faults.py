@@ -30,7 +30,8 @@ from evalengine.outofcore import memory_plan, repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "judged", "regression")
+BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "tracking", "judged",
+            "regression")  # fmt: skip
 
 
 class Twice(Here):

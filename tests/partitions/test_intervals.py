@@ -21,7 +21,7 @@ import evalengine as ee
 from evalengine.statistics.intervals import METHODS
 
 BY_PARTS = ("detection", "retrieval", "lists", "text", "judged", "segmentation", "panoptic",
-            "regression")  # fmt: skip
+            "tracking", "regression")  # fmt: skip
 """Cases whose draws are added up part by part."""
 
 

@@ -180,7 +180,8 @@ def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
 MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
          "judged": "verdict", "panoptic": "label_value", "keypoints": "score",
-         "oriented": "score", "sets": "predicted", "regression": "prediction"}  # fmt: skip
+         "tracking": "xmin", "oriented": "score", "sets": "predicted",
+         "regression": "prediction"}  # fmt: skip
 
 
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing
@@ -200,6 +201,8 @@ def pair(name: str, seed: int) -> tuple[Case, Case]:
     if column not in side.columns:  # whole score columns
         column = next(one for one in side.columns if one.startswith("p_"))
     moved = side.with_columns(pl.col(column).shuffle(seed))
+    if name == "tracking":  # boxes stay as wide as they are
+        moved = moved.with_columns(xmax=pl.col("xmin") + 4)
     if CASES[name][0] == "detection":  # again boxes of one datum have scores of their own
         within = pl.int_range(pl.len()).over("datum_id")
         moved = moved.with_columns(pl.col("score") + within / 1e6)

@@ -35,13 +35,15 @@ from evalengine.schemas.option_values import make_options
 from evalengine.statistics.estimates import Estimates
 from evalengine.statistics.intervals import METHODS
 from evalengine.tasks.packing import hashes_of
+from evalengine.tasks.tracking.metrics import numbers
 
 few = settings(max_examples=1)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
-BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not
+BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not; or counts
     *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
+    *(one.name for one in numbers.NUMBERS if one.counts), "MOTAL",
 )  # fmt: skip
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
