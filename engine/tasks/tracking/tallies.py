@@ -20,7 +20,6 @@ from ..workers import Workers
 from .encode import encode_batch
 from .events import event_frame, in_order
 from .matching import match
-from .metrics.formulas import NOTHING, defined
 from .metrics.numbers import NUMBERS
 from .settings import Settings
 
@@ -112,14 +111,14 @@ def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
         np.add.at(out, rows.datum, values)
         return out
 
-    some = defined(of)
     columns: dict[str, tuple[Column, ...]] = {}
     for number in NUMBERS:
         if number.need in counted:
             value = number.formula(of)
             value = value.mean(axis=-1) if number.alphas else value.astype(np.float64)
-            values = np.where(some, value, np.nan)[:, None, None]
-            columns[number.name] = (Column(metric=number.name, values=values, reason=NOTHING),)
+            values = np.where(number.some(of), value, np.nan)[:, None, None]
+            column = Column(metric=number.name, values=values, reason=number.reason)
+            columns[number.name] = (column,)
     return Stats(np.ones(present.size, bool), columns, (STATUS, present))
 
 

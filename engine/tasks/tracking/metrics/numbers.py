@@ -12,7 +12,7 @@ from ....metrics.registry import Metric
 from ....tally.cells import Cells
 from ....tally.tracks import TrackView
 from . import formulas as f
-from .formulas import NOTHING, Formula, Summed
+from .formulas import Formula, Summed
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -24,6 +24,12 @@ CLEAR = "Bernardin and Stiefelhagen 2008, CLEAR MOT; TrackEval clear.py"
 IDENTITY = "Ristani et al. 2016, Performance measures; TrackEval identity.py"
 MEAN = "mean over IoU thresholds (0.05 to 0.95 by 0.05)"
 INF = float("inf")
+REASONS = {
+    "": f.NOTHING,
+    "truth": "no ground truth",
+    "frames": "no sequence has boxes on both sides",
+}
+"""Why numbers have no value, by what they rest on."""
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +46,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
         range: smallest and largest value.
         aliases: other names.
         counts: whether it is a count, which has no mean over labels.
+        rests_on: the column without whose rows it has no value; none for any box on either side.
     """
 
     name: str
@@ -52,6 +59,17 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()
     counts: bool = False
+    rests_on: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it has no value."""
+        return REASONS[self.rests_on]
+
+    def some(self, of: Summed) -> Array:
+        """Where it has one, bool [...]."""
+        some: Array = of(self.rests_on) > 0 if self.rests_on else f.defined(of)
+        return some
 
 
 def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
@@ -67,7 +85,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
     support: dict[str | None, Array] = {None: together("truth")}
     if tracks.labelled and not number.counts:
         own = _values(number, of_label)
-        counted = f.defined(of_label)
+        counted = number.some(of_label)
         values["macro"] = _mean_of_labels(own, counted)
         support["macro"] = counted.sum(axis=1, keepdims=True)
     places: list[tuple[float | None, Any]] = [(None, slice(None))]
@@ -94,7 +112,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
                         "support": of_label("truth"),
                         "iou_threshold": alpha,
                     },
-                    reason=NOTHING,
+                    reason=number.reason,
                 )
             )
         cells += [
@@ -107,7 +125,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
                     "support": support[average],
                     "iou_threshold": alpha,
                 },
-                reason=NOTHING,
+                reason=number.reason,
             )
             for average, value in values.items()
         ]
@@ -117,7 +135,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
 def _values(number: Number, of: Summed) -> Array:
     """Values, [group, label] or [group, label, alpha], NaN where nothing is there to score."""
     value = number.formula(of).astype(np.float64)
-    some = f.defined(of)
+    some = number.some(of)
     return np.where(some[..., None] if number.alphas else some, value, np.nan)
 
 
@@ -156,7 +174,7 @@ def _of_identity(name: str, formula: Formula, about: str, **more: Any) -> Number
 
 _COUNT: dict[str, Any] = {"range": (0.0, INF), "counts": True}
 _FEW = {**_COUNT, "better": "lower"}
-_BELOW = {"range": (-INF, 1.0)}
+_BELOW: dict[str, Any] = {"range": (-INF, 1.0), "rests_on": "truth"}
 
 NUMBERS = (
     _of_hota("HOTA", f.hota, "Higher order tracking accuracy, sqrt(DetA x AssA)"),
@@ -204,6 +222,7 @@ NUMBERS = (
         aliases=("FP_per_frame", "FAF"),
         better="lower",
         range=(0.0, INF),
+        rests_on="frames",
     ),
     _of_clear(
         "TP",
