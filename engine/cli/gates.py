@@ -123,7 +123,7 @@ class Keeper:
         """The verdicts on a scorecard."""
         if not self._gates:
             return []
-        from ..jobs.surely import compare_with
+        from ..jobs.surely import answer_apart, compare_with
         from ..jobs.verdicts import judge_gates, numbers_of
 
         earlier = self.earlier
@@ -132,6 +132,7 @@ class Keeper:
             numbers_of(card),
             None if earlier is None else numbers_of(earlier),
             compare=compare_with(earlier, card),
+            apart=answer_apart(earlier, card),
         )
 
 

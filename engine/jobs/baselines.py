@@ -12,7 +12,7 @@ from ..schemas.errors import ResultError
 from ..scorecard.card import Scorecard, load
 from .loading import LAST, LoadedJob
 from .records import BASELINE_FILE, BASELINE_FOLDER, Success, last_passed, read_success
-from .surely import can_be_compared, hold, needing_margins, unkept
+from .surely import can_be_compared, hold, keeping, needing_margins, unkept
 from .verdicts import PASSED, Numbers
 
 
@@ -88,10 +88,10 @@ def baseline_of(
         ResultError: the named folder holds no result, or not what gates with ``surely`` need.
     """
     found = _baseline_of(loaded, folder, run_id, before, warn)
-    if found.card is not None and needing_margins(loaded.gates):
+    if found.card is not None and keeping(loaded.gates, found.card.task):
         if loaded.job.baseline != LAST:
             hold(loaded.gates, found.card)
-        elif not can_be_compared(found.card):
+        elif needing_margins(loaded.gates) and not can_be_compared(found.card):
             warn(unkept(found.card))
     return found
 

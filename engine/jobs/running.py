@@ -41,7 +41,7 @@ from .records import (
 from .reports import gate_lines
 from .sources import File
 from .stopping import Stopped, aside, held
-from .surely import compare_with, needing_margins
+from .surely import answer_apart, compare_with, keeping, needing_margins
 from .verdicts import Verdict, failed, judge_gates, numbers_of
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
@@ -193,6 +193,7 @@ def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdic
         baseline.numbers(card),
         first=baseline.first,
         compare=compare_with(baseline.card, card),
+        apart=answer_apart(baseline.card, card),
     )
 
 
@@ -241,7 +242,7 @@ def _score(
             untold=lineage.run_id,
         )
         with held():
-            kept = baseline.kept if needing_margins(plan.loaded.gates) else None
+            kept = baseline.kept if keeping(plan.loaded.gates, card.task) else None
             write_records(fresh, _details(plan, verdicts), baseline.metrics, success, kept)
             swap(fresh, target, partial(tell, level=WARNING))
             _remember(plan, card, success, again=True)  # as of now, whatever stands there

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from .. import tasks
 from ..comparing import margins
 from ..held_runs import tallied_of
 from ..schemas.errors import OptionError, ResultError
@@ -15,6 +16,7 @@ from ..schemas.results import frame_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS
 from ..scorecard.storage import kept_bytes
+from ..statistics.compared_datums import answered_by_one
 from ..statistics.comparison import Comparison
 from ..statistics.margins import Margins
 from .gates import Gate
@@ -69,8 +71,29 @@ def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
     needing = needing_margins(gates)
     if needing and not can_be_compared(earlier):
         raise ResultError(f"gate {needing[0].text!r}: {unkept(earlier)}")
-    if needing:
+    if needing or (keeping(gates, earlier.task) and can_be_compared(earlier)):
         earlier.tallied = tallied_of("the baseline", earlier)
+
+
+def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool:
+    """Whether some datums of a run and its baseline enter the means of one of the two alone.
+
+    Their numbers are then no answers to one question, and gates are held to those of the datums
+    that both answer, where both runs keep what tells them.
+    """
+    rule = tasks.get(card.task).unanswered
+    if rule is None or earlier is None or earlier.task != card.task:
+        return False
+    if not can_be_compared(earlier) or not can_be_compared(card):
+        return False
+    runs = tallied_of("the baseline", earlier), tallied_of("this run", card)
+    return any(one.any() for one in answered_by_one(*runs))
+
+
+def keeping(gates: Sequence[Gate], task: str) -> bool:
+    """Whether gates need what the numbers of a baseline are made of, or are better with it."""
+    about = any(gate.needs_baseline for gate in gates)
+    return bool(needing_margins(gates)) or (about and tasks.get(task).unanswered is not None)
 
 
 def unkept(earlier: Scorecard | None) -> str:

@@ -134,6 +134,7 @@ def judge_gates(
     *,
     first: bool = False,
     compare: Compare = lambda metrics, slices: "there is nothing to compare with",
+    apart: bool = False,
 ) -> list[Verdict]:
     """Hold gates against a run.
 
@@ -145,6 +146,8 @@ def judge_gates(
             that are about it are skipped.
         compare: how sure differences to the baseline are, of the metrics and slices that gates ask
             about; called only where they do.
+        apart: whether each run answers other datums: then every gate about the baseline is held to
+            the numbers that ``compare`` gives, of what both answer.
 
     Returns:
         one verdict a gate; several for a gate with ``*``, one a row.
@@ -154,8 +157,8 @@ def judge_gates(
         ResultError: a gate that no row matches, or that leaves open which of several.
     """
     asked = [_asked(gate, numbers, baseline, first) for gate in gates]
-    needing = [one.rows for one in asked if one.gate.surely and one.gate.needs_baseline]
-    margins: Margins | str = ""
+    needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or apart)]
+    margins: Margins | str | None = None
     if needing and baseline is not None:
         metrics, slices = (
             {value for rows in needing for value in rows[column].drop_nulls().to_list()}
@@ -212,7 +215,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
 
 
 def _judged(
-    asked: _Asked, baseline: Numbers | None, numbers: Numbers, margins: Margins | str
+    asked: _Asked, baseline: Numbers | None, numbers: Numbers, margins: Margins | str | None
 ) -> Iterable[Verdict]:
     gate, each = asked.gate, asked.each
     for row in asked.rows.iter_rows(named=True):
@@ -244,7 +247,7 @@ def _judged(
         if row["value"] is None:
             why = f"undefined: {row['reason'] or 'no reason is told'}"
             yield _with(blank, reason=why)
-        elif gate.surely and gate.needs_baseline:
+        elif gate.needs_baseline and margins is not None:
             yield _of_difference(gate, blank, row, margins)
         elif gate.surely:
             yield _of_interval(gate, blank, row, numbers.level)
@@ -278,7 +281,8 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
 def _of_difference(
     gate: Gate, blank: Verdict, row: dict[str, Any], margins: Margins | str
 ) -> Verdict:
-    """The verdict on a number whose difference to the baseline has to hold with its interval.
+    """The verdict on a number whose difference to the baseline has to hold, with its interval where
+    the gate says surely.
 
     Number and baseline are those of the datums that were compared.
     """
@@ -297,6 +301,10 @@ def _of_difference(
         bound=None if found["a"] is None else gate.bound(found["a"]),
         reason=margins.told,
     )
+    if not gate.surely:
+        if about.value is None or about.bound is None:
+            return _with(about, reason="undefined over the datums that both runs answer")
+        return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
         why = "; ".join(filter(None, ("the difference has no interval", margins.told)))
         return _with(about, reason=why)

@@ -106,6 +106,29 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
     return ComparedDatums(datums.ids.filter(pl.Series(~apart)), codes, datums.left_out, lacking)
 
 
+def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
+    """Datums of both runs that enter the means of one alone, bool [n_datums] of each run.
+
+    Unlike :func:`datums_of`, datums that one run lacks altogether are of no account: nights are of
+    different data.
+    """
+    runs = first, second
+    rule, datums = first.plan.does.unanswered, [run.tallies.datums for run in runs]
+    ids = [one.id for one in datums]
+    if rule is None or ids[0].dtype.is_integer() != ids[1].dtype.is_integer():
+        return np.zeros(len(ids[0]), bool), np.zeros(len(ids[1]), bool)
+    counted = [
+        pl.DataFrame({"id": own.cast(ids[0].dtype), "counted": rule.counted(run.tallies)})
+        for own, run in zip(ids, runs, strict=True)
+    ]
+    made = []
+    for own, other in (counted, counted[::-1]):
+        both = own.join(other, on="id", how="left", maintain_order="left")
+        apart = (both["counted"] != both["counted_right"]).fill_null(value=False)
+        made.append(apart.to_numpy())
+    return made[0], made[1]
+
+
 def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
     """Which datums are compared.
 

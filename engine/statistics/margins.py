@@ -9,6 +9,7 @@ import polars as pl
 
 from ..plan.summary import Tallied
 from ..schemas.intervals import FEW_CLUSTERS, Wanted
+from .compared_datums import answered_by_one
 from .comparing import pair
 from .paired import numbers
 
@@ -33,7 +34,8 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
 
     A datum has the same weight in both runs, so that what both share cancels, and what one run
     alone has varies on its own: from runs over the same datums, whose draws are paired, to runs of
-    different nights, whose draws are independent.
+    different nights, whose draws are independent. Where means leave out datums without a
+    prediction, those of both runs that one alone answers are left out, as in every comparison.
 
     Args:
         first: the earlier run.
@@ -41,16 +43,21 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         differing: datums that both have, with other ground truths.
         asked: level, draws, seed.
     """
+    apart = answered_by_one(first, second)
     drawn = [
-        numbers(run, lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed))
-        for run in (first, second)
+        numbers(
+            run,
+            lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
+            ~left if left.any() else None,
+        )
+        for run, left in zip((first, second), apart, strict=True)
     ]
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, _, _ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
-    return Margins(rows, asked.level, _told(first, second, differing))
+    return Margins(rows, asked.level, _told(first, second, differing, int(apart[1].sum())))
 
 
-def _told(first: Tallied, second: Tallied, differing: int) -> str:
+def _told(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
     """How far the data of two runs differ, and whether they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
     alike = ids.dtype.is_integer() == others.dtype.is_integer()
@@ -58,6 +65,8 @@ def _told(first: Tallied, second: Tallied, differing: int) -> str:
     said = []
     if not both == len(ids) == len(others):
         said.append(f"{both:,} of {len(ids):,} datums are among the baseline's {len(others):,}")
+    if lone:
+        said.append(f"{lone:,} datums that one of the two runs answers alone are left out of both")
     if differing:
         said.append(f"{differing:,} datums have other ground truths")
     clusters = np.unique(second.tallies.datums.keys).size

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evalengine as ee
+from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.surely import answer_apart, compare_with
+from evalengine.jobs.verdicts import judge_gates, numbers_of
 
 LACKING = ("q0", "q1", "q2")
 QRELS = {f"q{q}": {"good": 1} for q in range(12)}
@@ -71,3 +75,33 @@ def test_texts_that_one_run_lacks_leave_both() -> None:
     assert (found.differences["a"] == found.differences["b"]).all()
     assert (found.n, found.differences.height > 0) == (3, True)
     assert "Means are over the rest alone, so that they may be too high." in found.warnings[0]
+
+
+@pytest.mark.parametrize("surely", ["", " surely"])
+def test_gates_are_about_what_both_answer(surely: str, tmp_path: Path) -> None:
+    """A run that leaves out what its baseline found late is no better than that."""
+    earlier = ee.score(WHOLE, QRELS, metrics=["MRR"])
+    earlier.save(tmp_path / "earlier")
+    card = ee.score(GAPPED, QRELS, metrics=["MRR"])
+    both = card.value("MRR")
+    assert both > earlier.value("MRR") + 0.01
+    gates = parse_gates([f"MRR > baseline + 0.01{surely}", f"MRR >= baseline{surely}"], ())
+    for baseline in (earlier, ee.load(tmp_path / "earlier")):
+        found = judge_gates(
+            gates,
+            numbers_of(card),
+            numbers_of(baseline),
+            compare=compare_with(baseline, card),
+            apart=answer_apart(baseline, card),
+        )
+        assert [one.status for one in found] == ["failed", "passed"]
+        assert {(one.value, one.baseline) for one in found} == {(both, both)}
+        assert all("3 datums that one of the two runs answers alone" in one.reason for one in found)
+    assert answer_apart(earlier, earlier) is False
+
+
+def test_nights_of_other_queries_stand_as_they_are() -> None:
+    tonight = {f"n{q}": {"good": 1.0} for q in range(8)}
+    earlier = ee.score(WHOLE, QRELS, metrics=["MRR"])
+    card = ee.score(tonight, {query: {"good": 1} for query in tonight}, metrics=["MRR"])
+    assert answer_apart(earlier, card) is False
