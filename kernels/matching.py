@@ -1,10 +1,12 @@
-"""Matching: predictions and ground truths of one datum and label meet, under one of three rules.
+"""Matching: predictions and ground truths of one datum and label meet, under one of five rules.
 
 Predictions are walked by rank, and all variants (IoU threshold times area range) are bits of one
 word, so that one walk settles them together. The rules differ in what a prediction takes:
 
 - ``GREEDY``: at each threshold the best ground truth that is still free; a regular one goes before
   an ignored one, a crowd is never used up. Source: pycocotools ``COCOeval.evaluateImg``.
+- ``NEAREST``: the same, but of equal ones the first ground truth. Source: nuscenes-devkit
+  ``detection.algo.accumulate``.
 - ``LOCKED``: its one best ground truth, free or not (the first among equals). Of predictions by
   score, then IoU, it is a true positive at threshold t when its IoU is at least t and that of no
   prediction before it with the same ground truth is: on the half-open interval (best earlier IoU,
@@ -34,7 +36,7 @@ from .jit import inner, kernel
 
 Array = np.ndarray[Any, Any]
 
-GREEDY, LOCKED, POOL, BEST = 0, 1, 2, 3
+GREEDY, LOCKED, POOL, BEST, NEAREST = 0, 1, 2, 3, 4
 
 
 class Predictions(NamedTuple):
@@ -231,7 +233,7 @@ def match(
     Args:
         first: first label.
         last: one past the last label.
-        rule: ``GREEDY``, ``LOCKED``, ``POOL`` or ``BEST``.
+        rule: ``GREEDY``, ``NEAREST``, ``LOCKED``, ``POOL`` or ``BEST``.
         ours: predictions.
         theirs: ground truths.
         pairs: their IoUs, where boxes do not tell them.
@@ -306,8 +308,9 @@ def match(
             area = p_area[p]
             hits = none
             aside = none
-            if rule == GREEDY:
-                # Candidates by descending IoU; of equal ones the later ground truth comes first.
+            if rule in (GREEDY, NEAREST):
+                # Candidates by descending IoU; of equal ones the later ground truth comes first,
+                # or the earlier one.
                 n = 0
                 near = pair_start[p] if given else np.int64(where[datum])
                 while (
@@ -323,7 +326,9 @@ def match(
                     if iou >= thresholds[0]:
                         reached = prefix[_reached(iou, thresholds)]
                         at = n
-                        while at > 0 and ious[at - 1] <= iou:
+                        while at > 0 and (
+                            ious[at - 1] < iou or (ious[at - 1] == iou and rule == GREEDY)
+                        ):
                             ious[at] = ious[at - 1]
                             places[at] = places[at - 1]
                             reach[at] = reach[at - 1]

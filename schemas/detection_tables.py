@@ -32,6 +32,7 @@ from .geometry_columns import (
     MASK,
     NUM_KEYPOINTS,
     OBB,
+    OF_SOLIDS,
     POLYGON,
     RASTER,
     RASTER_BAND,
@@ -45,7 +46,7 @@ _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
     for column in (POLYGON, OBB, BOX3D, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
 )
-_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES)
+_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES, *OF_SOLIDS[:-1])
 
 _UNREAD = (
     (WEIGHT, "detection has no sample weights"),
@@ -70,7 +71,7 @@ DETECTION_GROUND_TRUTHS = Table(
     "detection",
     GROUND_TRUTHS,
     (DATUM_ID, LABEL_VALUE, *_BOX),
-    (*_COMMON, NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    (*_COMMON, OF_SOLIDS[-1], NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images"),
     shape="boxes",

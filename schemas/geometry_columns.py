@@ -32,6 +32,40 @@ BOX3D = Column(
     " height and yaw.",
 )
 YAW = Column("yaw", "number", "Turn of a 3-D box.", ("rotation_y", "rotation_z", "heading"))
+VX, VY = (
+    Column(
+        f"v{axis}",
+        "number",
+        f"Velocity along {axis} of a 3-D box, metres a second; null where it is unknown.",
+        (f"velocity_{axis}",),
+        nullable=True,
+    )
+    for axis in "xy"
+)
+ATTRIBUTE = Column(
+    "attribute",
+    "text",
+    "What a 3-D box is doing (nuScenes' attribute); null or empty where there is none.",
+    ("attribute_name",),
+    nullable=True,
+)
+EGO_DISTANCE = Column(
+    "ego_distance",
+    "number",
+    "How far the centre of a 3-D box lies from the vehicle on the ground, metres: beyond the range"
+    " of its label it does not count (nuScenes).",
+    ("ego_dist",),
+    low=0.0,
+)
+NUM_POINTS = Column(
+    "num_points",
+    "number",
+    "Points of lidar and radar in a 3-D box; ground truths of 0 do not count (nuScenes).",
+    ("num_pts",),
+    low=0.0,
+)
+OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, NUM_POINTS)
+"""What is read beside 3-D boxes alone."""
 MASK = Column(
     "mask",
     "mask",

@@ -32,7 +32,7 @@ CAMERA = "radians-camera"
 about y from x away from z, in radians: KITTI's ``location`` and ``rotation_y``."""
 FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
 """What ``angle_format`` may say of 3-D boxes, and by what a yaw is multiplied to be radians."""
-IOU_TYPES = ("3d", "bev")
+IOU_TYPES = ("3d", "bev", "distance")
 """What ``iou_type`` may say that compares them."""
 NUMBERS = 7
 _CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))

@@ -15,7 +15,14 @@ from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
-from evalengine.schemas.geometry_columns import ANGLE, BOX3D, HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS
+from evalengine.schemas.geometry_columns import (
+    ANGLE,
+    BOX3D,
+    HEAD_SIZE,
+    KEYPOINTS,
+    NUM_KEYPOINTS,
+    OF_SOLIDS,
+)
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
@@ -39,7 +46,7 @@ _OWN = (
     ),
     (
         BOX3D.name,
-        (BOX3D.name,),
+        (BOX3D.name, *(column.name for column in OF_SOLIDS)),
         IOU_TYPES,
         "3-D boxes",
         "Needed is a list column box3d (cx, cy, cz, length, width, height, yaw), or a column"
@@ -140,7 +147,7 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                     naming.problems = naming.problems[-1:]
             if not wanted:
                 if others & naming.exprs.keys():
-                    _forget(naming, {name})
+                    _forget(naming, {*own})
                 _drop(naming, own)
     for naming in sides.values() if asked else ():
         gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)

@@ -239,6 +239,7 @@ def merge_ranked(
     gt_datum = _of_datums(parts, "gt_datum", datums)
     gt_order = merge_runs(gt_begin, gt_end, np.zeros(gt_datum.size), np.zeros(0), gt_datum)
     skipped, place = joined(parts, "skipped"), joined(parts, "place")
+    values = joined(parts, "values")
     return Ranked(
         variants=parts[0].variants,
         start=_starts(begin, end),
@@ -258,6 +259,7 @@ def merge_ranked(
         single=single,
         most=parts[0].most,
         place=place[order] if place.size else place,
+        values=values[:, order] if values.size else values,
     ).limited(before)
 
 

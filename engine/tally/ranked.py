@@ -110,6 +110,7 @@ class Ranked(msgspec.Struct, frozen=True):
         most: rows of a label that count, the best; those beyond are ignored everywhere. 0 for no
             limit.
         place: int64 [n] or [0], the bin of each prediction's position and size in its image.
+        values: float64 [k, n], what else is known of each row, or [0, 0].
     """
 
     variants: Variants
@@ -130,6 +131,7 @@ class Ranked(msgspec.Struct, frozen=True):
     single: bool
     most: int = 0
     place: Array = np.zeros(0, np.int64)
+    values: Array = np.zeros((0, 0))
 
     def limited(self, before: int = 0) -> Ranked:
         """The same, with what is beyond the most of a label ignored.

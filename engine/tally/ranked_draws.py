@@ -128,6 +128,8 @@ class RankedDraws:
         """Mean of interpolated precision, [draw * group, label, area, threshold, 1]."""
         view, how = self._view, self._view.interpolation
         levels = how.averaged
+        if how.linear is not None:
+            raise OneByOne
         even = np.linspace(0.0, 1.0, levels.size)
         if not np.allclose(levels, even, rtol=0.0, atol=1e-9):
             raise OneByOne
@@ -223,6 +225,11 @@ class RankedDraws:
     def _axes(self) -> tuple[Any, Any]:
         variants = self.tally.variants
         return variants.areas, variants.thresholds
+
+    @property
+    def rows(self) -> Any:
+        """Not of many draws at once: each has rows of its own."""
+        raise OneByOne
 
     def sought(self, iou: float, *, pooled: bool = False) -> Any:
         """Not of many draws at once: what is chosen among points differs from draw to draw."""

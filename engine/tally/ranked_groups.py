@@ -314,7 +314,7 @@ class GroupedView(RankedView):
         return self._counts[score_thresholds]
 
 
-_OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", "place")
+_OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", "place", "values")
 
 
 def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:

@@ -14,6 +14,7 @@ from ..kernels.threshold_counts import count_by_threshold
 from .box_bins import Binned, binned
 from .counts import Counts
 from .datums import Labels
+from .linear_precision import averaged, on_lines
 from .points import Points
 from .ranked import Ranked
 from .ranked_points import CountedRows, counted_rows, point_blocks, pooled_rows, sought
@@ -32,12 +33,14 @@ class Interpolation(NamedTuple):
             each true positive; otherwise the mean at the levels.
         integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
         epsilon: see there.
+        linear: of precision on lines, see :mod:`.linear_precision`; None where it is interpolated.
     """
 
     levels: Array
     every_point: bool = False
     integer_grid: bool = False
     epsilon: float = 0.0
+    linear: float | None = None
 
     @property
     def averaged(self) -> Array:
@@ -375,6 +378,8 @@ class RankedView(View):
 
     @cached_property
     def _precision(self) -> Array:
+        if self.interpolation.linear is not None:
+            return averaged(self._on_lines[0], self.levels, self.interpolation.linear)
         sampled: Array = self._sampled[0]
         if self.interpolation.every_point:
             sampled = sampled / np.maximum(self.positives, 1)[..., None, None]
@@ -386,10 +391,15 @@ class RankedView(View):
         Scores are NaN at levels that are not reached. Level 0 is reached by the best score of all,
         of labels without ground truth too.
         """
-        run: tuple[Array, Array, Array] = self._run(
-            leave_out=_skipped, caps=np.array([cap]), precision=True, scores=True
-        )
-        return run
+        if self.interpolation.linear is not None:
+            return (*self._on_lines, self._sampled[2])
+        caps = np.array([cap])
+        one, two, three = self._run(leave_out=_skipped, caps=caps, precision=True, scores=True)
+        return one, two, three
+
+    @cached_property
+    def _on_lines(self) -> tuple[Array, Array]:
+        return on_lines(self, self._shape)
 
     def true_positives(self, lowest_score: float | None) -> Array:
         """True positives by cap, int64 [group, label, cap, area, threshold].
@@ -398,8 +408,7 @@ class RankedView(View):
             lowest_score: those below do not count; None for all.
         """
         if lowest_score is None:
-            everything: Array = self._sampled[2]
-            return everything
+            return np.asarray(self._sampled[2])
         lowest = self.tally.comparable(lowest_score)
 
         def too_low(tally: Ranked) -> Array:

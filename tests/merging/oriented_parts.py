@@ -42,3 +42,29 @@ def solid(seed: int) -> parts.Case:
     options = {**case.options, "iou_type": "3d", "angle_format": "degrees-z-up"}
     options |= [{"dialect": "standard"}, {"dialect": "coco", "iou_type": "bev"}][seed % 2]
     return parts.Case(tuple(sides), options, tables=case.tables)
+
+
+def centres(seed: int) -> parts.Case:
+    """The same boxes by nuScenes' distances, with velocities and attributes that may lack."""
+    case = solid(2 * (seed // 2))
+    rng = np.random.default_rng(seed)
+    label = {"a": "barrier", "b": "traffic_cone", "x": "barrier"}
+    sides = [
+        side.with_columns(
+            pl.col("label_value").replace(label),
+            vx=pl.Series(rng.choice([0.0, 1.5, None], side.height).astype(float), nan_to_null=True),
+            vy=pl.Series(rng.choice([0.0, 1.5], side.height)),
+            attribute=pl.Series(rng.choice(["", "moving", "parked"], side.height)),
+            ego_distance=pl.Series(rng.uniform(0, 35, side.height)),
+        )
+        for side in case.sides
+    ]
+    sides[1] = sides[1].with_columns(num_points=pl.Series(rng.integers(0, 4, sides[1].height)))
+    options = {**case.options, "dialect": "nuscenes", "iou_type": "distance"}
+    options |= {"iou_thresholds": [0.5, 2.0], "metrics": _CENTRES}
+    options.pop("area_ranges", None)
+    return parts.Case(tuple(sides), options, tables=case.tables)
+
+
+_CENTRES = ["mAP", "AP", "mAPAveragedOverIOUs", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS", "Counts",
+            "Outcomes", "TIDECounts", "Errors", "InterpolatedPrecisionRecallCurve"]  # fmt: skip

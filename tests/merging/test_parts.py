@@ -15,6 +15,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "keypoints": ("detection", parts.keypoints),
     "oriented": ("detection", oriented_parts.oriented),
     "solid": ("detection", oriented_parts.solid),
+    "centres": ("detection", oriented_parts.centres),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "sets": ("classification", label_sets.sets),

@@ -36,7 +36,7 @@ def confusion_frame(
         (crossed.actual, crossed.predicted, crossed.threshold, crossed.scores),
         np.zeros(n, np.int32) if view.group is None else view.group[crossed.datum],
         np.ones(n, np.int64) if view.weights is None else view.weights[crossed.datum],
-        np.round(settings.spot_ious, 10),
+        np.array([settings.told(iou) for iou in settings.spot_ious]),
         np.asarray(settings.score_thresholds),
         (tp, fp, view.positives[:, :, 0, None, None] - tp),
     )

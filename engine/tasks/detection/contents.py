@@ -25,7 +25,8 @@ def contents(
     frames: Frames, settings: Settings, ids: list[str], made_with: dict[str, Any], workers: Workers
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`: matched again, datum by datum as in the run."""
-    iou, lowest = made_with["iou_threshold"], made_with["score_threshold"]
+    told, lowest = made_with["iou_threshold"], made_with["score_threshold"]
+    iou = settings.meant(told)
     settings = msgspec.structs.replace(settings, spot_ious=(iou,))
     batch = encode_batch(copied(frames), settings, workers)
     matched, near = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
@@ -68,7 +69,7 @@ def contents(
             Boxes(
                 boxes=tuple(boxes),
                 left_out=max(0, own.size - BOXES),
-                iou_threshold=iou,
+                iou_threshold=told,
                 score_threshold=lowest,
             )
         )

@@ -15,8 +15,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the references disagree about.
 
     Attributes:
-        matching: ``greedy`` (COCO), ``locked`` (Valor's code), ``pool`` (Valor's document) or
-            ``best`` (Pascal VOC).
+        matching: ``greedy`` (COCO), ``nearest`` (nuScenes), ``locked`` (Valor's code), ``pool``
+            (Valor's document) or ``best`` (Pascal VOC).
         from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
         crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
         crowd_counts: crowd regions are ground truths to be found, each by one prediction; otherwise
@@ -64,6 +64,12 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             round less; otherwise they are refused.
         cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
             those beyond it take no part; otherwise it is of a datum and label.
+        linear: precision lies on lines between points, and AP is made of what lies above this at
+            recalls beyond it; None where it is interpolated.
+        every_label: all labels enter means, those too that only ``labels`` declares.
+        ranges: label -> how far from the sensor, in metres, its objects still count.
+        unjudged: label -> errors of true positives that mean nothing of it.
+        half_turns: labels whose front and back are alike.
         most_of_label: predictions of a label that count, the best of all datums; 0 for no limit.
     """
 
@@ -81,6 +87,11 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     every_point: bool = False
     integer_grid: bool = False
     epsilon: float = 0.0
+    linear: float | None = None
+    every_label: bool = False
+    ranges: dict[str, float] = {}
+    unjudged: dict[str, tuple[str, ...]] = {}
+    half_turns: tuple[str, ...] = ()
     mean_over_cells: bool = False
     unannotated_labels_are_zero: bool = False
     masks_first: bool = False
@@ -110,6 +121,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
         pr_curve_max_examples: examples per cell of the detailed curves.
         max_detections: caps per datum and label; empty for none.
         area_ranges: named ranges in squared pixels, both ends included; empty for none.
+        background_iou: IoU up to which a wrong prediction lies on the background.
         keypoint_sigmas: name of the sigmas; None for COCO's where there are as many points.
     """
 
@@ -121,6 +133,7 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     pr_curve_max_examples: int = 1
     max_detections: tuple[int, ...] = ()
     area_ranges: dict[str, tuple[float, float]] = {}
+    background_iou: float = 0.1
     keypoint_sigmas: str | None = None
 
 
@@ -196,6 +209,20 @@ _LVIS_DEFAULTS = DetectionDefaults(
     iou_thresholds=_COCO_IOUS,
     max_detections=(300,),
     area_ranges=_COCO_AREAS,
+)
+_FAR = {"car": 50.0, "truck": 50.0, "bus": 50.0, "trailer": 50.0, "construction_vehicle": 50.0}
+_NEAR = {"pedestrian": 40.0, "motorcycle": 40.0, "bicycle": 40.0}
+_NUSCENES_RULES = DetectionRules(
+    matching="nearest",
+    crowd=False,
+    above=True,
+    linear=0.1,
+    unannotated_labels_are_zero=True,
+    every_label=True,
+    ranges={**_FAR, **_NEAR, "traffic_cone": 30.0, "barrier": 30.0},
+    unjudged={"traffic_cone": ("AOE", "AVE", "AAE"), "barrier": ("AVE", "AAE")},
+    half_turns=("barrier",),
+    compares=("distance",),
 )
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(
@@ -392,6 +419,28 @@ DIALECTS = {
             defaults=_COCO_DEFAULTS,
             undefined=-1.0,
             export="coco",
+        ),
+        Dialect(
+            name="nuscenes",
+            task="detection",
+            about="nuscenes-devkit's detection: centres within 0.5 to 4 m, errors at 2 m, NDS.",
+            rules=_NUSCENES_RULES,
+            defaults=DetectionDefaults(
+                metrics=(
+                    "mAPAveragedOverIOUs",
+                    "mAP",
+                    "AP",
+                    "ATE",
+                    "ASE",
+                    "AOE",
+                    "AVE",
+                    "AAE",
+                    "NDS",
+                ),
+                iou_thresholds=(0.5, 1.0, 2.0, 4.0),
+                pr_curve_iou_threshold=2.0,
+                background_iou=8.0,
+            ),
         ),
         Dialect(
             name="tidecv",

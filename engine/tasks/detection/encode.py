@@ -17,7 +17,7 @@ from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
-from ...schemas.geometry_columns import BOX3D, KEYPOINTS
+from ...schemas.geometry_columns import BOX3D, EGO_DISTANCE, KEYPOINTS, NUM_POINTS
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
@@ -157,6 +157,34 @@ def _declared_rows(frames: Frames, settings: Settings) -> None:
     _declared(frames, "label_value", frames.labels)
 
 
+def _in_range(frames: Frames, settings: Settings) -> None:
+    """Leave out rows beyond the range of their label, and ground truths without a point."""
+    ranges = settings.rules.ranges
+    for side in ("predictions", "ground_truths"):
+        frame = getattr(frames, side)
+        if EGO_DISTANCE.name in frame.columns:
+            most = (
+                pl.col("label_value")
+                .cast(pl.String)
+                .replace_strict(ranges, default=float("inf"), return_dtype=pl.Float64)
+            )
+            there = frame.select(pl.col(EGO_DISTANCE.name) < most).to_series()
+            words = ("row", "rows", "beyond the range of their label left out")
+            _keep(frames, side, there, "beyond_range", words)
+        elif frame.height:
+            said = (
+                f"{side.replace('_', ' ')}: no column {EGO_DISTANCE.name}, so that all rows count"
+            )
+            frames.notes.append(
+                Note("no_range", f"{said} as lying within the range of their label.")
+            )
+    frame = frames.ground_truths
+    if NUM_POINTS.name in frame.columns:
+        there = frame.select(pl.col(NUM_POINTS.name) != 0).to_series()
+        words = ("row", "rows", "without a lidar or radar point left out")
+        _keep(frames, "ground_truths", there, "no_points", words)
+
+
 def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
     """Leave out rows whose value of a column is not declared."""
     if table is None or column not in table.columns:
@@ -239,6 +267,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     heights = None if numbered else (frames.predictions.height, frames.ground_truths.height)
     if settings.rules.declared_only:
         _declared_rows(frames, settings)
+    if settings.rules.ranges:
+        _in_range(frames, settings)
     if settings.rules.decimals is not None:
         frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
     sides = [frames.predictions, frames.ground_truths]

@@ -64,7 +64,7 @@ def error_rows(
             "datum_id": batch.datums.id.gather(datum),
             "label_key": table["label_key"].gather(label),
             "label_value": table["label_value"].gather(label),
-            "iou_threshold": np.full(n, round(threshold, 10)),
+            "iou_threshold": np.full(n, threshold),
             "error": pl.Series(error, dtype=pl.String),
             "score": pl.Series(score, nan_to_null=True),
             "iou": pl.Series(iou, nan_to_null=True),

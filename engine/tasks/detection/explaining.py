@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from .geometry import POINTS
+from .geometry import POINTS, SOLID
 from .settings import Settings
 from .tallies import variants
 
 _MATCHING = {
     "greedy": "per threshold, by descending score, the best ground truth still free (COCO)",
+    "nearest": "per threshold, by descending score, the nearest ground truth still free (nuScenes)",
     "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
     "best": "each prediction has its best ground truth or none (Pascal VOC)",
     "pool": "pairs leave the pool whatever the threshold (Valor's document)",
@@ -19,6 +20,7 @@ _GEOMETRY = {
     "polygon": "polygons",
     "mask": "masks",
     POINTS: "keypoints (OKS in place of IoU)",
+    SOLID: "3-D boxes",
 }
 _OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
 
@@ -31,7 +33,8 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         needs: what the metrics need.
     """
     grid = variants(settings, needs)
-    ious = ", ".join(f"{iou:g}" for iou in grid.thresholds)
+    ious = ", ".join(f"{settings.told(iou):g}" for iou in grid.thresholds)
+    what = "metres" if settings.by_distance else "IoU"
     areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
     passes = len(grid.words)
     geometry = settings.geometry_said or "the most detailed that every row of both sides has"
@@ -39,7 +42,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         "encode    ids and labels to codes; rows by label, then datum",
         f"geometry  {_GEOMETRY[settings.geometry]}, {geometry}",
         f"match     {_MATCHING[settings.rules.matching]}",
-        f"          IoU {ious} x area {areas} in {passes} pass{'es' if passes > 1 else ''}",
+        f"          {what} {ious} x area {areas} in {passes} pass{'es' if passes > 1 else ''}",
     ]
     if settings.cap is not None:
         lines.append(f"          at most {settings.cap} predictions per datum and label")

@@ -18,10 +18,11 @@ from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ..image_sizes import SIZE_NAMES
+from .found_errors import OF_FOUND, READS
 from .geometry import POINTS, SOLID
 from .places import PLACES
 from .point_marks import NEEDS, PCKH
-from .settings import Settings
+from .settings import DISTANCE, Settings
 
 
 def fit(
@@ -43,7 +44,8 @@ def fit(
             notes.append(Note(kind, f"{names} left out: {why}."))
     if asked_for and said and not kept:
         raise InputError(" ".join(said))
-    return (kept, notes if asked_for else []) if kept else (metrics, [])
+    told = notes if asked_for or settings.by_distance else []
+    return (kept, told) if kept else (metrics, [])
 
 
 def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
@@ -60,6 +62,17 @@ def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
     elif frames.datums is None or not {*SIZE_NAMES} <= {*frames.datums.columns}:
         why = "images have no size: give a table of datum_id, height and width as"
         yield "without_sizes", frozenset({PLACES}), f"{why} {option('datums')}"
+    if settings.rules.linear is None:
+        why = f"they are of dialect nuscenes: write {option('iou_type', DISTANCE)} with it"
+        yield "without_errors", frozenset({OF_FOUND}), why
+    sides = frames.predictions, frames.ground_truths
+    for need, names in READS.items():
+        if any(name not in side.columns for side in sides for name in names):
+            why = f"both sides need {' and '.join(f'a column {name}' for name in names)}"
+            yield "without_columns", frozenset({need}), why
+    if settings.by_distance:
+        why = "they rest on IoU, and distances are compared"
+        yield "without_iou", frozenset({"label errors"}), why
 
 
 def _hold_areas(frames: Frames, settings: Settings) -> None:

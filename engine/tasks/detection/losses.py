@@ -103,7 +103,7 @@ def losses(
             for code in codes
         ]
 
-    iou = round(float(thresholds[nearest]), 10)
+    iou = settings.told(float(thresholds[nearest]))
     return Losses(
         metric="F1",
         made_with={"iou_threshold": iou, "score_threshold": lowest},

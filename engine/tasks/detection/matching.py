@@ -14,6 +14,7 @@ from ...kernels.matching import (
     BEST,
     GREEDY,
     LOCKED,
+    NEAREST,
     POOL,
     Bits,
     GroundTruths,
@@ -30,7 +31,7 @@ from .encode import Batch, Side
 
 Array = np.ndarray[Any, Any]
 
-RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL, "best": BEST}
+RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL, "best": BEST, "nearest": NEAREST}
 LOOKING_AT_ALL = ("locked", "pool")
 """Rules for which overlaps below the lowest threshold count too."""
 

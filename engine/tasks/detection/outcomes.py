@@ -84,7 +84,7 @@ def _at(
             "datum_id": batch.datums.id.gather(datum),
             "label_key": table["label_key"].gather(label),
             "label_value": table["label_value"].gather(label),
-            "iou_threshold": np.full(label.size, round(iou, 10)),
+            "iou_threshold": np.full(label.size, iou),
             "score_threshold": np.full(
                 label.size, max(score, 0.0) if np.isneginf(score) else score
             ),

@@ -56,6 +56,8 @@ def samples() -> Iterator[Sample]:
     solid = pl.Series("box3d", [[4.5, 4.5, 1.0, 9.0, 5.0, 2.0, 0.3]] * 2)
     one, other = (side.drop(*box).with_columns(solid) for side in (predicted, truth))
     yield one, other, {"iou_type": "3d", "angle_format": "radians-z-up"}
+    yield one, other, {"iou_type": "distance", "angle_format": "radians-z-up",
+                       "dialect": "nuscenes"}  # fmt: skip
     size = pl.DataFrame({"datum_id": [1], "height": [9], "width": [9]})
     yield found, shapes, {"iou_type": "boundary", "datums": size}
     person = [5.0, 5.0, 2.0, 6.0, 6.0, 0.0]

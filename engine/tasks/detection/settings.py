@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ...dialects import Dialect
 from ...ingest.oriented_boxes import ANGLES
@@ -17,10 +18,15 @@ from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.box_bins import BoxBins
 from .dialects import DetectionDefaults, DetectionRules
+from .distances import FARTHEST, metres, similarity
 from .point_marks import SHARES
 from .sigmas import Sigmas, read_sigmas
 
+Array = np.ndarray[Any, Any]
 Range = tuple[str | None, float, float]
+
+DISTANCE = "distance"
+"""What is compared by how far apart centres are; thresholds are metres then."""
 
 IOU_TYPES = {
     "bbox": "box",
@@ -31,6 +37,7 @@ IOU_TYPES = {
     "keypoints": "points",
     "3d": "solid",
     "bev": "solid",
+    DISTANCE: "solid",
 }
 """What can be compared, and the geometry that is."""
 
@@ -40,7 +47,7 @@ GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", 
 PROBIOU = "probiou"
 """What is compared as oriented boxes, by no IoU."""
 
-_ALIKE = (PROBIOU, "3d", "bev")
+_ALIKE = (PROBIOU, "3d", "bev", DISTANCE)
 """What is compared in a way of its own, whatever the dialect."""
 
 _MOST_BOX_BINS = 100
@@ -109,6 +116,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: LabelThresholds = ()
 
     @property
+    def by_distance(self) -> bool:
+        """Whether the distance of centres takes the place of IoU."""
+        return self.alike == DISTANCE
+
+    def told(self, iou: float) -> float:
+        """A threshold as users write it: metres where distances are compared."""
+        return round(float(metres(iou)) if self.by_distance else iou, 10)
+
+    def meant(self, told: float) -> float:
+        """A threshold as it is compared, of one as :meth:`told` writes it."""
+        if not self.by_distance:
+            return told
+        return _reached(float(similarity(told)), self.rules)
+
+    @property
+    def told_thresholds(self) -> tuple[float, ...]:
+        """Thresholds of averages, as users write them."""
+        given = self.iou_thresholds
+        return tuple(map(self.told, given)) if self.by_distance else given
+
+    def shown(self, iou: Array) -> Array:
+        """How alike pairs are as users see it, float64 [k]: metres where distances are compared."""
+        return metres(iou) if self.by_distance else iou
+
+    @property
     def ranged(self) -> bool:
         """Whether areas matter: some range leaves areas out."""
         return any(low > 0 or high < math.inf for _, low, high in self.areas)
@@ -134,16 +166,27 @@ def _distinct(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(sorted(set(values)))
 
 
-def _check_ious(name: str, values: tuple[float, ...]) -> None:
-    wrong = [v for v in values if not 0 < v <= 1]
+def _check_ious(name: str, values: tuple[float, ...], *, far: bool) -> None:
+    wrong = [v for v in values if not 0 < v <= (FARTHEST if far else 1)]
+    if wrong and far:
+        raise OptionError(f"{name}={wrong[0]}: a distance lies above 0 and at most at 4096 m.")
     if wrong:
         raise OptionError(f"{name}={wrong[0]}: an IoU threshold lies above 0 and at most at 1.")
 
 
+def _alike(values: tuple[float, ...], *, far: bool) -> tuple[float, ...]:
+    """Thresholds as similarities, ascending."""
+    return tuple(sorted(float(similarity(v)) for v in values)) if far else values
+
+
 def _to_return(
-    options: Options, thresholds: tuple[float, ...], defaults: DetectionDefaults
+    options: Options, thresholds: tuple[float, ...], defaults: DetectionDefaults, *, far: bool
 ) -> tuple[float, ...]:
     given = options.iou_thresholds_to_return
+    if given is not None and far:
+        given = _alike(given, far=far)
+    if given is None and far:
+        return thresholds
     if given is None:
         return (
             thresholds
@@ -266,12 +309,14 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         OptionError: a threshold out of range, an empty list, a range upside down.
     """
     defaults: DetectionDefaults = dialect.defaults
+    geometry = _geometry(options, dialect)
     thresholds = _distinct(
         "iou_thresholds",
         defaults.iou_thresholds if options.iou_thresholds is None else options.iou_thresholds,
     )
-    _check_ious("iou_thresholds", thresholds)
-    thresholds = tuple(_reached(iou, dialect.rules) for iou in thresholds)
+    far = options.iou_type == DISTANCE
+    _check_ious("iou_thresholds", thresholds, far=far)
+    thresholds = tuple(_reached(iou, dialect.rules) for iou in _alike(thresholds, far=far))
     scores = (
         defaults.score_thresholds if options.score_thresholds is None else options.score_thresholds
     )
@@ -281,7 +326,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     at = defaults.pr_curve_iou_threshold
     if options.pr_curve_iou_threshold is not None:
         at = options.pr_curve_iou_threshold
-    _check_ious("pr_curve_iou_threshold", (at,))
+    _check_ious("pr_curve_iou_threshold", (at,), far=far)
+    at = _alike((at,), far=far)[0]
     at = (_snapped((at,), thresholds) or (_reached(at, dialect.rules),))[0]
     examples = defaults.pr_curve_max_examples
     if options.pr_curve_max_examples is not None:
@@ -297,13 +343,20 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             raise OptionError(f"area_ranges: {name!r} runs from {low} to {high}; low comes first.")
         if low < 0:
             raise OptionError(f"area_ranges: {name!r} starts at {low}; an area is 0 or more.")
+    if dialect.rules.linear is not None and ranges:
+        raise OptionError(f"area_ranges: dialect {dialect.name} has none.")
     if dialect.rules.cap_of_datum and len(set(caps)) > 1:
         raise OptionError(
             f"max_detections {sorted(set(caps))}: dialect {dialect.name} has one cap, on all"
             " predictions of a datum."
         )
-    background = 0.1 if options.background_iou is None else options.background_iou
-    if not 0 < background < 1:
+    background = defaults.background_iou
+    if options.background_iou is not None:
+        background = options.background_iou
+    if far:
+        _check_ious("background_iou", (background,), far=far)
+        background = _alike((background,), far=far)[0]
+    elif not 0 < background < 1:
         raise OptionError(
             f"{option('background_iou', background)}: write an IoU above 0 and below 1."
         )
@@ -322,7 +375,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         box_bins=_box_bins(options),
         thresholds=options.thresholds or (),
         iou_thresholds=thresholds,
-        iou_thresholds_to_return=_to_return(options, thresholds, defaults),
+        iou_thresholds_to_return=_to_return(options, thresholds, defaults, far=far),
         score_thresholds=scores,
         recall_score_threshold=options.recall_score_threshold,
         pr_curve_iou_threshold=at,
@@ -332,7 +385,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         or ((None, -math.inf, math.inf),),
         spot_ious=thresholds if options.iou_thresholds is not None else (at,),
         outcome_scores=scores if options.score_thresholds is not None else (-math.inf,),
-        **_geometry(options, dialect),
+        **geometry,
     )
 
 

@@ -1,4 +1,4 @@
-"""3-D boxes as they are compared: by the volume they share, or by the area on the ground.
+"""3-D boxes as they are compared: by the volume they share, the area on the ground, or centres.
 
 A box stands upright and is turned about the vertical alone. Two share the area that their ground
 planes share (:class:`.layers.QuadLayer`) times the height that both have. Everything else sees them
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -17,7 +18,8 @@ from ...geometry.quads import corners_of, hulls_of
 from ...schemas.geometry_columns import BOX3D
 from ..outlines import Ring
 from ..workers import Workers
-from .layers import QuadLayer, Shapes
+from .distances import FARTHEST, NEAREST, metres, similarity
+from .layers import Meeting, QuadLayer, Shapes, by_boxes
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -60,6 +62,41 @@ class SolidLayer(GroundLayer, frozen=True):
         return iou
 
 
+class CentreLayer(GroundLayer, frozen=True):
+    """3-D boxes by how far apart their centres are on the ground.
+
+    Attributes:
+        numbers: float64 [n, 7], as :func:`numbers_of` gives them.
+    """
+
+    numbers: Array
+
+    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+        """See :meth:`.layers.Layer.candidates`: squares around centres that meet."""
+        reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
+        half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
+        made = []
+        for side, row in zip((self, other), meeting.row, strict=True):
+            centre = side.numbers[row, :2]
+            slack = half + 1e-12 * np.abs(centre)
+            made.append(np.concatenate([centre - slack, centre + slack], axis=1))
+        wide = msgspec.structs.replace(meeting, boxes=(made[0], made[1]), lowest=0.0)
+        return by_boxes(wide, (np.ones(len(made[0])), np.ones(len(made[1]))), threads)
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`: of the distance; see :mod:`.distances`."""
+        return similarity(apart(self.numbers[rows], other.numbers[other_rows]))
+
+
+def apart(boxes: Array, others: Array) -> Array:
+    """How far apart centres are on the ground, float64 [k], of boxes and others [k, 7]."""
+    away = boxes[:, :2] - others[:, :2]
+    far: Array = np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
+    return far
+
+
 def numbers_of(frame: pl.DataFrame) -> Array:
     """Centre, length, width, height and yaw (radians, from x towards y) of all rows [n, 7]."""
     values, _ = flat(frame[BOX3D.name])
@@ -78,7 +115,10 @@ def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
     corners = corners_of(boxes[:, [0, 1, 3, 4]], boxes[:, 6])
     ground = GroundLayer.of(corners)
     area = boxes[:, 3] * boxes[:, 4]
+    if settings.by_distance:
+        layer = CentreLayer(ground.area, ground.corners, ground.pieces, boxes)
+        return Shapes((layer,), hulls_of(corners), area)
     if settings.alike == "bev":
         return Shapes((ground,), hulls_of(corners), area)
-    layer = SolidLayer(ground.area, ground.corners, ground.pieces, boxes[:, 2], boxes[:, 5])
-    return Shapes((layer,), hulls_of(corners), area * boxes[:, 5])
+    solid = SolidLayer(ground.area, ground.corners, ground.pieces, boxes[:, 2], boxes[:, 5])
+    return Shapes((solid,), hulls_of(corners), area * boxes[:, 5])

@@ -30,15 +30,18 @@ from .errors import Errors, in_the_input, merge_errors, merge_rows
 from .errors import find as find_errors
 from .examples import Examples, merge_examples
 from .federated import left_out, taking_part
+from .found_errors import OF_FOUND
 from .label_errors import find_label_errors
 from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
+from .outcomes import in_order as outcomes_in_order
 from .outcomes import merge_outcomes, outcomes_frame
 from .overlaps import cross_match, find_facts, find_pairs, label_of
 from .places import PLACES, placed
 from .point_counts import PointCounts, count_points, merge_points, pairing
 from .point_marks import NEEDS as OF_POINTS
 from .settings import Settings
+from .true_positives import found_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +75,7 @@ class Tallies(msgspec.Struct, frozen=True):
         rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
         seconds: wall time by step.
         points: what is known of single keypoints, or None.
+        found: true positives of 3-D boxes, with their errors as values, or None.
         judged: whether single datums are shown with what they are judged by.
         beside: frames there are whatever the metrics: none.
         weighted: whether counts are sums of weights: they are not.
@@ -89,6 +93,7 @@ class Tallies(msgspec.Struct, frozen=True):
     rows_as_ids: bool
     seconds: dict[str, float]
     points: PointCounts | None = None
+    found: Ranked | None = None
     judged: bool = False
     beside: tuple[str, ...] = ()
     weighted: bool = False
@@ -99,7 +104,10 @@ class Tallies(msgspec.Struct, frozen=True):
 
         Runs in bounded memory keep it whole, and the ids of datums that it names with it.
         """
-        more = self.examples, self.outcomes, self.errors, self.label_errors, self.points
+        more = (
+            *(self.examples, self.outcomes, self.errors, self.label_errors),
+            *(self.points, self.found),
+        )
         return self.judged or any(one is not None for one in more)
 
 
@@ -253,6 +261,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             outcomes = outcomes_frame(
                 batch, matched, pairs, settings.spot_ious, settings.outcome_scores
             )
+            outcomes = outcomes_in_order(_as_told(outcomes, settings))
         lap("overlaps")
     if needs & OF_POINTS:
         points, rows = count_points(batch, matched, settings, needs, frames.notes)
@@ -260,8 +269,14 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         if rows is not None:
             errors = errors or Errors((), (), None)
             every = [frame for frame in (errors.frame, rows) if frame is not None]
-            errors = msgspec.structs.replace(errors, frame=in_order(pl.concat(every)))
+            errors = msgspec.structs.replace(errors, frame=pl.concat(every))
         lap("keypoints")
+    if errors is not None and errors.frame is not None:
+        told = in_order(_as_told(errors.frame, settings))
+        errors = msgspec.structs.replace(errors, frame=told)
+    found = None
+    if OF_FOUND in needs:
+        found = found_rows(batch, matched, settings)
     sides_of = batch.predictions, batch.ground_truths
     return Tallies(
         batch.datums,
@@ -276,7 +291,18 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
         "annotation_id" not in batch.ground_truths.frame.columns,
         seconds,
         points,
+        found,
         judged=bool(needs & _SINGLE),
+    )
+
+
+def _as_told(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """A frame with thresholds and how alike rows are as users see them."""
+    thresholds = frame["iou_threshold"].unique().to_list()
+    told = dict(zip(thresholds, map(settings.told, thresholds), strict=True))
+    return frame.with_columns(
+        pl.col("iou_threshold").replace_strict(told, return_dtype=pl.Float64),
+        pl.Series("iou", settings.shown(frame["iou"].to_numpy()), nan_to_null=True),
     )
 
 
@@ -314,7 +340,7 @@ def met(
         grid,
         settings.cap,
         threads,
-        taker=bool(needs & (_OVERLAPPING | OF_POINTS)),
+        taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_FOUND})),
         took=took,
         pairs=BY_BOXES if near is None else _of_labels(near, sides),
         lenient=lenient,
@@ -406,6 +432,14 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         merge_points(
             [part.points for part in parts],
             lambda every: merge_ranked(every, of_datum, of_label, len(labels)),
+        ),
+        None
+        if parts[0].found is None
+        else merge_ranked(
+            [part.found for part in parts if part.found is not None],
+            of_datum,
+            of_label,
+            len(labels),
         ),
         judged=any(part.judged for part in parts),
     )

@@ -17,6 +17,7 @@ from ..workers import Workers
 from .confusion import confusion_frame
 from .errors import beside, errors_frame
 from .examples import examples_frame
+from .found_errors import FOUND
 from .label_errors import label_errors_frame
 from .point_marks import POINTS
 from .settings import Settings
@@ -48,7 +49,11 @@ def view(
     ranked: Any = tallies.ranked
     rules = settings.rules
     how = Interpolation(
-        np.asarray(rules.levels), rules.every_point, rules.integer_grid, rules.epsilon
+        np.asarray(rules.levels),
+        rules.every_point,
+        rules.integer_grid,
+        rules.epsilon,
+        rules.linear,
     )
     kind: Any = GroupedView if isinstance(ranked, RankedGroups) else RankedView
     made: RankedView = kind(
@@ -58,7 +63,8 @@ def view(
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
         crossed=tallies.crossed,
         tallies=beside(tallies.errors, rules, how)
-        | ({} if tallies.points is None else {POINTS: Beside(tallies.points.ranked, how)}),
+        | ({} if tallies.points is None else {POINTS: Beside(tallies.points.ranked, how)})
+        | ({} if tallies.found is None else {FOUND: Beside(tallies.found, how)}),
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -113,7 +119,7 @@ def own_frames(
             tallies.examples,
             tallies.datums,
             tallies.labels,
-            settings.pr_curve_iou_threshold,
+            settings.told(settings.pr_curve_iou_threshold),
             settings.score_thresholds,
         )
     if frame == "confusion" and tallies.crossed is not None:

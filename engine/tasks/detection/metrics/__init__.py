@@ -9,5 +9,6 @@ MODULES = (
     "thresholds",
     "calibration",
     "box_calibration",
+    "true_positives",
 )
 """Those that hold ``METRICS``, in their order."""

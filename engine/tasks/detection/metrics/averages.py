@@ -70,7 +70,9 @@ def _members(
     Yields:
         int64 [g], groups; int64 [g, labels], at least one each.
     """
-    if settings.rules.unannotated_labels_are_zero:
+    if settings.rules.every_label:
+        inside = np.ones((view.n_groups, key.size), bool)
+    elif settings.rules.unannotated_labels_are_zero:
         inside = present(view)[:, key]
     else:
         inside = view.positives[:, key, area] > 0
@@ -182,7 +184,7 @@ def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, S
     """What the axes of detection cells stand for; IoU thresholds as round decimals."""
     return {
         "area": [name for name, _, _ in settings.areas],
-        "iou_threshold": [round(iou, 10) for iou in ious],
+        "iou_threshold": [settings.told(iou) for iou in ious],
         "score_threshold": settings.score_thresholds,
         "max_detections": settings.max_detections or (None,),
     }
@@ -232,7 +234,7 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
     """Columns of means of AP over IoU thresholds."""
     return {
         "max_detections": settings.cap,
-        "parameters": parameters(iou_thresholds=settings.iou_thresholds),
+        "parameters": parameters(iou_thresholds=settings.told_thresholds),
     }
 
 
@@ -279,7 +281,7 @@ def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[
 
 def _recall_parameters(settings: Settings) -> str:
     return parameters(
-        iou_thresholds=settings.iou_thresholds,
+        iou_thresholds=settings.told_thresholds,
         recall_score_threshold=settings.recall_score_threshold,
     )
 

@@ -40,7 +40,7 @@ def columns_of(settings: Settings, axis: str) -> dict[str, Any]:
     """What rows of a label, or of all labels of a key, say beside their number."""
     return {
         "average": None if axis == "label" else "micro",
-        "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
+        "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
         "area": settings.areas[0][0],
         "max_detections": settings.cap,
     }

@@ -164,7 +164,7 @@ def _cells(
     keep = present(view) if axis == "label" else present_keys(view)
     return Cells(
         axes=("group", axis, "iou_threshold"),
-        values={"iou_threshold": tuple(round(iou, 10) for iou in settings.spot_ious)},
+        values={"iou_threshold": tuple(settings.told(iou) for iou in settings.spot_ious)},
         shape=value.shape,
         keep=keep[..., None],
         columns={

@@ -64,7 +64,7 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
                 "value": value.reshape(keep.shape),
                 "statistic": statistic,
                 "support": sought,
-                "iou_threshold": round(settings.pr_curve_iou_threshold, 10),
+                "iou_threshold": settings.told(settings.pr_curve_iou_threshold),
                 "area": settings.areas[0][0],
                 "max_detections": settings.cap,
                 "parameters": told,

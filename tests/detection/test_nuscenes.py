@@ -1,0 +1,144 @@
+"""Dialect nuscenes: 20 random sets as the functions of nuscenes-devkit 1.2.0 score them.
+
+``tests/known_answers/detection/README.md`` says how they were made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from known import known_answers
+from merging.oriented_parts import centres
+from partitions.cases import in_buckets, same_as_in_memory
+
+import evalengine as ee
+from evalengine.executors.threads import Threads
+from evalengine.ingest.frames import load_frames
+from evalengine.plan import planner
+from evalengine.schemas.option_values import make_options
+from evalengine.tasks.detection.distances import metres, similarity
+
+CASES = known_answers("detection", "nuscenes")["cases"]
+NAMES = ("car", "truck", "bus", "trailer", "construction_vehicle", "pedestrian", "motorcycle",
+         "bicycle", "traffic_cone", "barrier")  # fmt: skip
+ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
+FIELDS = {"datum_id": pl.String, "label_value": pl.String, "box3d": pl.List(pl.Float64),
+          "vx": pl.Float64, "vy": pl.Float64, "attribute": pl.String, "ego_distance": pl.Float64,
+          "num_points": pl.Float64, "score": pl.Float64}  # fmt: skip
+HOW: dict[str, Any] = {"dialect": "nuscenes", "iou_type": "distance", "task": "detection",
+                       "angle_format": "radians-z-up"}  # fmt: skip
+
+
+def sides(case: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    ours, theirs = (
+        pl.DataFrame(case[name], schema=FIELDS, orient="row")
+        for name in ("predictions", "ground_truths")
+    )
+    return ours.drop("num_points"), theirs.drop("score")
+
+
+def near(found: float | None, expected: float | None) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    return abs(found - expected) < 1e-12
+
+
+def test_the_devkit() -> None:
+    """AP of each label and distance, errors, their means, and the detection score."""
+    labels = pl.DataFrame({"label_value": NAMES})
+    compared = 0  # where all rows are out of range there is no number
+    for case in CASES:
+        card = ee.score(*sides(case), labels=labels, **HOW)
+        for name, values in case["ap"].items():
+            for iou, value in zip((0.5, 1, 2, 4), values, strict=True):
+                found = card.metrics.filter(metric="AP", label_value=name, iou_threshold=iou)
+                assert [near(one, value) for one in found["value"]] in ([True], [])
+        for at, error in enumerate(ERRORS):
+            for name, value in case["tp"].items():
+                found = card.metrics.filter(metric=error, label_value=name)
+                assert [near(one, value[at]) for one in found["value"]] in ([True], [])
+        means = card.metrics.filter(pl.col("label_value").is_null())
+        for name, value in zip(
+            ("mAPAveragedOverIOUs", "NDS", *ERRORS),
+            (case["mAP"], case["nds"], *case["errors"]),
+            strict=True,
+        ):
+            assert [near(one, value) for one in means.filter(metric=name)["value"]] in ([True], [])
+        compared += case["nds"] > 0
+    assert compared > 10
+
+
+def test_similarities_keep_every_bit_of_distances() -> None:
+    away = np.sort(np.random.default_rng(0).uniform(0, 5, 1000))
+    away[:2] = [0.0, 2.0**-19]
+    alike = similarity(away)
+    assert (np.diff(alike) < 0).all()
+    assert (metres(alike) == away).all()
+    assert alike.max() == 1
+    assert similarity(5000.0) == 0
+
+
+def test_nearest_of_equals_and_thresholds() -> None:
+    """The first of two ground truths at one distance; 2 m apart is not within 2 m."""
+    box = {"datum_id": ["s"] * 2, "label_value": ["car"] * 2}
+    truth = pl.DataFrame({**box, "box3d": [[x, 0.0, 0, 4, 2, 1, 0] for x in (-1.0, 1.0)]})
+    found = pl.DataFrame(
+        {"datum_id": ["s"], "label_value": ["car"], "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]],
+         "score": [0.5]}
+    )  # fmt: skip
+    card = ee.score(found, truth, metrics=["Outcomes"], iou_thresholds=[1, 1.5], **HOW)
+    rows = card.outcomes.filter(score=0.5)
+    assert rows["iou_threshold"].to_list() == [1.0, 1.5]
+    assert rows["outcome"].to_list() == ["fp_hallucination", "tp"]
+    assert rows["matched_annotation_id"].to_list() == [None, 0]
+    assert rows["iou"].to_list() == [None, 1.0]
+    assert any("no column ego_distance" in note for note in card.notes)
+
+
+def test_what_is_missing_is_told() -> None:
+    ours, theirs = sides(CASES[0])
+    card = ee.score(ours.drop("vx"), theirs, **HOW)
+    assert "AVE, NDS left out: both sides need a column vx and a column vy." in card.notes
+    assert "NDS" not in card.metrics["metric"]
+    with pytest.raises(ee.InputError, match="AVE: both sides need a column vx and"):
+        ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **HOW)
+    with pytest.raises(ee.OptionError, match="dialect nuscenes and no iou_type"):
+        ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
+    with pytest.raises(ee.OptionError, match="a distance lies above 0"):
+        ee.score(ours, theirs, iou_thresholds=[0], **HOW)
+    with pytest.raises(ee.InputError, match="they are of dialect nuscenes"):
+        ee.score(ours, theirs, **{**HOW, "dialect": "standard", "iou_type": "3d"}, metrics=["NDS"])
+
+
+def test_through_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    same_as_in_memory(centres(4), "detection", tmp_path)
+
+
+def test_weights_are_copies() -> None:
+    """A sample that a draw takes twice counts as two of that sample do."""
+    case = max(CASES, key=lambda case: float(case["nds"]))
+    ours, theirs = sides(case)
+    plan = planner.make_plan(make_options(**{**HOW, "task": None}), "detection")
+    ids = sorted({*ours["datum_id"], *theirs["datum_id"]})
+    weights = np.arange(len(ids))[::-1] % 3
+    copies = []
+    for side in (ours, theirs):
+        many = side["datum_id"].replace_strict(ids, weights, return_dtype=pl.Int64)
+        again = side.with_columns(copy=pl.int_ranges(0, many)).explode("copy").drop_nulls("copy")
+        copies.append(again.with_columns(pl.concat_str("datum_id", "copy")).drop("copy"))
+    tables = pl.DataFrame({"label_value": NAMES})
+    expected = ee.score(copies[0], copies[1], labels=tables, **HOW).value("NDS")
+    frames = load_frames(ours, theirs, options=plan.options, task="detection", labels=tables)
+    tallies = planner.run(plan, frames, Threads(1))
+    view = plan.does.one_draw(plan.does.view(tallies, plan.settings), weights)
+    score = next(one for one in plan.metrics if one.name == "NDS")
+    (cells,) = score.compute(view, plan.settings)
+    assert cells.columns["value"].item() == pytest.approx(expected, abs=1e-12)
+    card = ee.score(ours, theirs, **HOW, metrics=["NDS"], intervals=0.9, draws=20, seed=1)
+    row = card.metrics.row(0, named=True)
+    assert row["lower"] <= row["upper"]
