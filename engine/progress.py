@@ -184,7 +184,7 @@ def _announce(console: Any) -> None:
     from .kernels.folder import is_compiled
 
     if not is_compiled():
-        console.print("compiling kernels once (a few seconds) ...", style="dim")
+        console.print("compiling kernels once (up to 20 seconds) ...", style="dim")
 
 
 @contextmanager

@@ -21,7 +21,11 @@ from judge.server import serving
 from evalengine.cli import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("", "coming-from", "how-to")
+PAGES = [
+    ROOT / "README.md",
+    *(page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 HEAD = re.compile(r"(.*) \| head -(\d+)")
 

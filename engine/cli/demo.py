@@ -47,8 +47,7 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
     folder = _folder(out)
     _copy(words, folder)
     shown = shlex.join(["evalengine", "score", *words, "--report", _REPORT])
-    click.echo(f"$ cd {shlex.quote(str(folder))}\n$ {shown}\n")
-    _tell_of_compiling()
+    click.echo(f"In {folder}:\n  {shown}\n")
     placed = [str(folder / word) if (folder / word).is_file() else word for word in words]
     score = context.find_root().command.commands["score"]  # type: ignore[attr-defined]
     status: int = score.main(
@@ -87,13 +86,3 @@ def _copy(words: list[str], folder: Path) -> None:
     with as_file(files("evalengine.examples")) as bundled:
         for top in {word.partition("/")[0] for word in words if (bundled / word).is_file()}:
             shutil.copytree(bundled / top, folder / top, copy_function=shutil.copyfile)
-
-
-def _tell_of_compiling() -> None:
-    from ..kernels.folder import is_compiled
-
-    if not is_compiled():
-        click.echo(
-            "This machine has no compiled kernels yet: they are compiled now, once, in about 15 s.",
-            err=True,
-        )

@@ -18,8 +18,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LINES = tomllib.loads((EXAMPLES / "demos.toml").read_text("utf-8"))
 
 
-def test_every_task_has_a_set() -> None:
-    assert set(NAMES) <= set(LINES)
+def test_every_task_with_examples_has_a_set() -> None:
+    assert {name for name in NAMES if (EXAMPLES / name).is_dir()} <= set(LINES)
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -37,14 +37,14 @@ def test_scores_where_asked_and_says_how(
     status, out, err = run("demo", "judged", "--out", "new/try")
     assert status == 0, err
     place, command, *_ = out.splitlines()
-    assert place == "$ cd new/try"
+    assert place == "In new/try:"
     assert "judged, dialect standard" in out
     assert "the report is in new/try/report.html" in err
     assert all(other in out.splitlines()[-1] for other in LINES if other != "judged")
-    monkeypatch.chdir(place.removeprefix("$ cd "))
+    monkeypatch.chdir("new/try")
     first = Path("report.html").read_text("utf-8")
     Path("report.html").unlink()
-    status, again, _ = run(*shlex.split(command.removeprefix("$ evalengine ")))
+    status, again, _ = run(*shlex.split(command)[1:])
     assert (status, again.strip() in out) == (0, True)
     assert len(first) > 10_000
     assert Path("report.html").is_file()
@@ -56,14 +56,12 @@ def test_the_first_set_unless_named_in_a_temporary_folder(
     calls: list[list[str]] = []
     monkeypatch.setattr(cli.commands["score"], "main", lambda words, **_: calls.append(words))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("evalengine.kernels.folder.is_compiled", lambda: False)
-    _, _, err = run("demo")
+    run("demo")
     [folder] = tmp_path.glob("evalengine-demo-*")
     first = next(iter(LINES))
     assert calls[0][0] == str(folder / first / "predictions.parquet")
     assert calls[0][-2:] == ["--report", str(folder / "report.html")]
     assert (folder / first / "groundtruths.parquet").is_file()
-    assert "compiled now, once" in err
 
 
 def test_what_cannot_be(run: Run, tmp_path: Path) -> None:

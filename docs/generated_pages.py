@@ -1,0 +1,256 @@
+"""Pages of the site that nobody writes: what the package knows of itself, as Markdown.
+
+MkDocs calls the functions whose names begin with `on_`; `pages` needs the package alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import evalengine as ee
+from evalengine import dialects
+from evalengine.cli import cli
+from evalengine.report import listings
+from evalengine.schemas.option_groups import GROUPS
+from evalengine.schemas.options import FIELDS
+from evalengine.schemas.task_names import NAMES
+
+FOLDER = "reference"
+_WORKER = "scripts/worker_in_a_frame.js"
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|Example):$")
+
+
+def pages() -> dict[str, tuple[str, str]]:
+    """Address in the site -> title in its navigation, and Markdown."""
+    made = {"commands": ("Commands", commands()), "options": ("Options", options())}
+    for task in NAMES:
+        made[f"metrics-{task}"] = (f"Metrics: {task}", metrics(task))
+    made["tables"] = ("Tables and frames", tables())
+    made["python"] = ("Python", python())
+    return {f"{FOLDER}/{name}.md": page for name, page in made.items()}
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages at the end of the navigation's reference."""
+    generated = [{title: address} for address, (title, _) in pages().items()]
+    [reference] = [part["Reference"] for part in config["nav"] if "Reference" in part]
+    reference.append({"Generated": generated})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages to those that are written."""
+    from mkdocs.structure.files import File
+
+    for address, (_, text) in pages().items():
+        files.append(File.generated(config, address, content=text))
+    return files
+
+
+def on_post_build(config: Any) -> None:
+    """Take the script by which a folder is searched from that folder, not from another host."""
+    top = Path(config["site_dir"])
+    for path in top.rglob("*.html"):
+        ours = f"{'../' * (len(path.relative_to(top).parts) - 1)}{_WORKER}"
+        text = path.read_text("utf-8")
+        path.write_text(text.replace("https://unpkg.com/iframe-worker/shim", ours), "utf-8")
+
+
+def metrics(task: str) -> str:
+    """Every metric of a task."""
+    about = dialect_lines(task)
+    lines = [
+        f"# Metrics of {task}",
+        'Asked for with `--metric NAME` in a shell, `metrics=["NAME"]` in Python.'
+        f" The dialects, whose numbers differ: {', '.join(f'`{name}`' for name in about)}"
+        " (see [below](#dialects)).",
+    ]
+    for row in ee.metrics_table().filter(task=task).iter_rows(named=True):
+        better = row["better"]
+        direction = f"{better} is better" if better in ("higher", "lower") else "no direction"
+        lines += [
+            f"## {row['name']}",
+            plain(row["definition"]),
+            *bullets(
+                {
+                    "range": f"{row['range']}, {direction}",
+                    "averages": row["averages"],
+                    "frame": None if row["frame"] == "metrics" else f"`{row['frame']}`",
+                    "options": code(row["options"]),
+                    "also written": code(row["aliases"]),
+                    "source": plain(row["source"] or ""),
+                }
+            ),
+        ]
+    lines += ["## Dialects", table(("dialect", "whose numbers"), about.items())]
+    lines.append(f"`evalengine score --help {task}` has the defaults that each sets otherwise.")
+    return "\n\n".join(lines) + "\n"
+
+
+def dialect_lines(task: str) -> dict[str, str]:
+    """Names of a task's dialects, and whose numbers they give."""
+    return {name: plain(dialects.get(task, name).about) for name in dialects.names(task)}
+
+
+def options() -> str:
+    """Every option, by what it is about."""
+    by_name = {option.name: option for option in every_option()}
+    lines = [
+        "# Options",
+        "Of `score` and whatever scores; in Python fields of `ee.Options`, in a job file keys of"
+        " `[options]`, with underscores.",
+    ]
+    titles: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for group in GROUPS:
+        titles.setdefault((group.title, group.tasks), []).extend(group.options)
+    for (title, tasks), names in titles.items():
+        heading = f"## {title}" + (f" ({', '.join(tasks)})" if tasks else "")
+        rows = [
+            (code(", ".join(by_name[name].opts)), f"`{name}`", plain(by_name[name].help or ""))
+            for name in names
+        ]
+        lines += [heading, table(("shell", "Python", "what it says"), rows)]
+    return "\n\n".join(lines) + "\n"
+
+
+def every_option() -> list[click.Option]:
+    """The options that are fields, of the command that has them all."""
+    score = cli.commands["score"]
+    context = click.Context(score, info_name="score")
+    return [
+        param
+        for param in score.get_params(context)
+        if isinstance(param, click.Option) and param.name in FIELDS
+    ]
+
+
+def commands() -> str:
+    """The help of every command."""
+    lines = ["# Commands", "What `evalengine COMMAND --help` prints."]
+    for name, command in walked(cli, "evalengine"):
+        context = click.Context(command, info_name=name, terminal_width=96, max_content_width=96)
+        lines += [f"## {name}", f"```text\n{command.get_help(context).rstrip()}\n```"]
+    return "\n\n".join(lines) + "\n"
+
+
+def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command below a group, by all its words."""
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from walked(command, f"{path} {name}")
+
+
+def tables() -> str:
+    """The columns of input tables and output frames."""
+    listed = listings.schemas((), "text").rstrip().split("\n\n")
+    lines = ["# Tables and frames", "What `evalengine schemas` prints."]
+    for block in listed:
+        title, _, columns = block.partition("\n")
+        lines += [f"## {title}", f"```text\n{columns}\n```"]
+    return "\n\n".join(lines) + "\n"
+
+
+def python() -> str:
+    """Public names with signature and docstring."""
+    lines = ["# Python", "What `import evalengine as ee` has."]
+    for name in sorted(set(ee.__all__) - {"__version__"}, key=str.casefold):
+        value = getattr(ee, name)
+        lines += [f"## {name}", *described(value, name)]
+        if inspect.isclass(value) and not issubclass(value, Exception) and name != "Options":
+            for inner, member in vars(value).items():
+                if callable(member) and not inner.startswith("_") and inspect.getdoc(member):
+                    lines += [f"### {name}.{inner}", *described(member, inner)]
+    return "\n\n".join(lines) + "\n"
+
+
+def described(value: Any, name: str) -> list[str]:
+    """The signature, as Python is written, and the docstring, as Markdown."""
+    kind = "class " if inspect.isclass(value) else "def "
+    shown = "" if inspect.isclass(value) else f"{spread(inspect.signature(value))}"
+    doc = inspect.getdoc(value) or ""
+    return [f"```text\n{kind}{name}{shown}\n```", docstring(doc)]
+
+
+def spread(signature: inspect.Signature) -> str:
+    """A signature on one line, or a line a parameter where that is too long."""
+    text = str(signature).replace("'", "")
+    if len(text) <= 80:
+        return text
+    starred = False
+    lines = []
+    for one in signature.parameters.values():
+        if one.kind is one.KEYWORD_ONLY and not starred:
+            starred = True
+            lines.append("    *,")
+        lines.append(f"    {one},".replace("'", ""))
+    end = signature.return_annotation
+    back = "" if end is inspect.Signature.empty else f" -> {end}"
+    return "(\n" + "\n".join(lines) + f"\n){back}"
+
+
+def docstring(text: str) -> str:
+    """Google's form as Markdown: sections become headed lists, examples code."""
+    text = re.sub(r":\w+:`~?\.*([^`]+)`", r"`\1`", text).replace("``", "`")
+    out: list[str] = []
+    for section, lines in sections(text):
+        body = inspect.cleandoc("\n" + "\n".join(lines))
+        if section:
+            out.append(f"**{section}**")
+        if section == "Example":
+            out.append(f"```pycon\n{body}\n```")
+        elif section:
+            out.append("\n".join(item(line) for line in body.splitlines()))
+        else:
+            out.append(body)
+    return "\n\n".join(one for one in out if one)
+
+
+def sections(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Headed parts of a docstring and their lines; what is not indented has no head."""
+    title, lines = "", list[str]()
+    for line in text.splitlines():
+        found = _SECTION.match(line)
+        if found or (title and line and not line.startswith(" ")):
+            yield title, lines
+            title, lines = (found[1], []) if found else ("", [line])
+        else:
+            lines.append(line)
+    yield title, lines
+
+
+def item(line: str) -> str:
+    """A line of a section as one of a list."""
+    head, colon, rest = line.partition(": ")
+    if line.startswith(" "):
+        return f"    {line.strip()}"
+    return f"- `{head}`: {rest}" if colon and " " not in head else f"- {line}"
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of cells that are Markdown."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', r'&#124;') for cell in row)} |" for row in lines
+    )
+
+
+def bullets(said: dict[str, str | None]) -> list[str]:
+    """A list of what is said, of all that is."""
+    return ["\n".join(f"- {name}: {value}" for name, value in said.items() if value)]
+
+
+def code(names: str | None) -> str:
+    """Names with commas between them, as code."""
+    return ", ".join(f"`{name}`" for name in names.split(", ")) if names else ""
+
+
+def plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
