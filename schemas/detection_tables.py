@@ -63,7 +63,7 @@ DETECTION_PREDICTIONS = Table(
     (DATUM_ID, LABEL_VALUE, _SCORE, *_BOX),
     _COMMON,
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
-    formats=("coco", "annotations", "images"),
+    formats=("coco", "annotations", "images", "nuscenes"),
     shape="boxes",
     unread=_UNREAD,
 )
@@ -73,7 +73,7 @@ DETECTION_GROUND_TRUTHS = Table(
     (DATUM_ID, LABEL_VALUE, *_BOX),
     (*_COMMON, OF_SOLIDS[-1], NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
-    formats=("coco", "annotations", "images"),
+    formats=("coco", "annotations", "images", "nuscenes"),
     shape="boxes",
     unread=_UNREAD,
 )

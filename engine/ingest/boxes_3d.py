@@ -34,6 +34,8 @@ FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
 """What ``angle_format`` may say of 3-D boxes, and by what a yaw is multiplied to be radians."""
 IOU_TYPES = ("3d", "bev", "distance")
 """What ``iou_type`` may say that compares them."""
+SAID = "box3d_z_up"
+"""A list column whose name says that its boxes are :data:`Z_UP`, as readers make it."""
 NUMBERS = 7
 _CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))
 _EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy", "dz"))
@@ -46,8 +48,9 @@ def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
         find: the table's columns; claimed where they are read.
         angle_format: axes, unit and direction; without it, that it is missing is a problem.
     """
-    one = find.exact(BOX3D.name) or next(iter(find.candidates(BOX3D.aliases)), None)
+    one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
     if one is not None:
+        angle_format = Z_UP if one == SAID else angle_format
         wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
         if wanted is None:
             message = dtypes.wrong_type(BOX3D, one, find.schema[one])

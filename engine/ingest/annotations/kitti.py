@@ -39,7 +39,7 @@ def _read(look: Look) -> Annotations:
                 rows.append({"datum_id": datum, **_object(file, line, fields)})
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
     schema |= dict.fromkeys(("xmin", "ymin", "xmax", "ymax", "truncated"), pl.Float64)
-    frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64})
+    frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64, "box3d": pl.List(pl.Float64)})
     bare = frame["score"].null_count()
     if 0 < bare < frame.height:
         raise broken(
@@ -70,6 +70,8 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
         **dict(zip(("xmin", "ymin", "xmax", "ymax"), numbers[3:7], strict=True)),
         "truncated": numbers[0],
         "occluded": int(numbers[1]),
+        # KITTI writes height, width, length, then the middle of the bottom, and rotation_y
+        "box3d": [*numbers[10:13], numbers[9], numbers[8], numbers[7], numbers[13]],
     }
 
 

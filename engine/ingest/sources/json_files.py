@@ -21,6 +21,7 @@ from ..annotations.format import FIRST
 from .coco_objects import array_kind
 from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
+from .nuscenes import is_nuscenes, read_nuscenes
 from .objects import frame_of_rows
 from .panoptic import is_panoptic, read_panoptic
 from .source import SEGMENTED, Source
@@ -32,12 +33,12 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """What a JSON file holds: coco, coco_results, coco_annotations, panoptic, mapping, records or
-    lines.
+    """What a JSON file holds: coco, coco_results, coco_annotations, panoptic, nuscenes, mapping,
+    records or lines.
 
-    An object is taken for COCO ground truths, unless it maps queries to documents or its images
-    have ``segments_info``; an array for COCO results or annotations if its first object has an
-    image, a category and a box or mask.
+    An object is taken for COCO ground truths, unless it maps queries to documents, its images have
+    ``segments_info`` or its ``results`` are nuScenes' boxes; an array for COCO results or
+    annotations if its first object has an image, a category and a box or mask.
 
     Raises:
         ReadError: neither object nor array.
@@ -117,6 +118,8 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
     kind = _sniff(buffer, name)
     if kind == "panoptic":
         return read_panoptic(buffer, name)
+    if kind == "nuscenes":
+        return read_nuscenes(buffer, name)
     if kind == "mapping":
         return read_mapping(buffer, name)
     if kind == "coco":
@@ -146,6 +149,8 @@ def _sniff(buffer: Any, name: str) -> str:
     if head[:1] == b"{":
         if _is_lines(head, len(buffer)):
             return "lines"
+        if is_nuscenes(head):
+            return "nuscenes"
         if is_nested(head):
             return "mapping"
         return "panoptic" if is_panoptic(buffer) else "coco"

@@ -1,0 +1,64 @@
+"""nuScenes' JSON of 3-D boxes as predictions and as ground truths."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalengine as ee
+
+HOW: dict[str, Any] = {"dialect": "nuscenes", "iou_type": "distance"}
+
+
+def box(x: float, yaw: float = 0.3, **more: Any) -> dict[str, Any]:
+    return {
+        "translation": [x, 2.0, 1.0], "size": [2.0, 4.5, 1.5], "velocity": [1.0, 0.0],
+        "rotation": [math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)], "detection_name": "car",
+        "attribute_name": "vehicle.moving", **more,
+    }  # fmt: skip
+
+
+def written(path: Path, results: Any, **more: Any) -> str:
+    text = json.dumps({"meta": {"use_lidar": True}, "results": results, **more})
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return str(path)
+
+
+def sides(folder: Path, name: str = "found.json") -> tuple[str, str]:
+    found = {"a": [box(0.5, 0.4, detection_score=0.9)], "b": []}
+    truth = {
+        "a": [box(0.0, ego_translation=[3.0, 4.0, 0.0], num_pts=7, detection_score=-1.0)],
+        "b": [box(9.0, velocity=[math.nan, math.nan], ego_translation=[0, 60, 0], num_pts=7)],
+    }
+    return written(folder / name, found), written(folder / "truth.json", truth)
+
+
+@pytest.mark.parametrize("name", ["found.json", "found.json.gz"])
+def test_both_sides(name: str, tmp_path: Path) -> None:
+    """No format of angles is asked for; what lies 60 m away does not count, its sample does."""
+    card = ee.score(*sides(tmp_path, name), **HOW)
+    errors = {name: card.value(name, label_value="car") for name in ("ATE", "ASE", "AOE", "AVE")}
+    assert errors == pytest.approx({"ATE": 0.5, "ASE": 0, "AOE": 0.1, "AVE": 0}, abs=1e-12)
+    assert card.value("AP", label_value="car", iou_threshold=0.5) == 0  # 0.5 m is not within it
+    assert card.value("AP", label_value="car", iou_threshold=1) == pytest.approx(1)
+    assert card.run["datums"] == 2
+    assert "ground truths: 1 row beyond the range of their label left out." in card.notes
+    upright = ee.score(*sides(tmp_path, name), iou_type="3d", metrics=["Outcomes"])
+    assert 0.6 < upright.outcomes["iou"][0] < 0.8
+
+
+def test_broken_files(tmp_path: Path) -> None:
+    found, truth = sides(tmp_path)
+    lacking = {key: value for key, value in box(0.0).items() if key != "size"}
+    file = written(tmp_path / "lacking.json", {"a": [lacking]})
+    with pytest.raises(ee.ReadError, match=r"lacking\.json: not nuScenes' boxes: .*size"):
+        ee.score(file, truth, **HOW)
+    text = Path(found).read_text()
+    (tmp_path / "cut.json").write_text(text[:-10])
+    with pytest.raises(ee.ReadError, match=r"cut\.json: the JSON ends in the middle"):
+        ee.score(str(tmp_path / "cut.json"), truth, **HOW)
