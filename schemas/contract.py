@@ -40,6 +40,8 @@ class Column(msgspec.Struct, frozen=True):
             are named by another column of ids, unless what ``either`` names first is there.
         named: whether it stays unread too where nothing was asked for by name.
         way_out: what to do where its type does not fit, instead of what its kind says.
+        numbered: a regular expression of own names that are such a column each; its one group is a
+            number, which stands behind the name of each in the contract. Empty for one column.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Column(msgspec.Struct, frozen=True):
     weak: tuple[str, ...] = ()
     named: bool = False
     way_out: str = ""
+    numbered: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ SCALE = Column(
     "Mean absolute error of the naive forecast in the series' training part, for MASE.",
     ("naive_mae", "mase_scale"),
     low=0.0,
+    named=True,
 )
 SQUARED_SCALE = Column(
     "squared_scale",
@@ -29,18 +30,41 @@ SQUARED_SCALE = Column(
     "Mean squared error of the naive forecast in the series' training part, for RMSSE.",
     ("naive_mse", "rmsse_scale"),
     low=0.0,
+    named=True,
 )
-LOWER = Column("lower", "number", "Lower end of the prediction interval.", ("lower_bound", "lo"))
-UPPER = Column("upper", "number", "Upper end of the prediction interval.", ("upper_bound", "hi"))
+LOWER = Column(
+    "lower", "number", "Lower end of the prediction interval.", ("lower_bound", "lo"), named=True
+)
+UPPER = Column(
+    "upper", "number", "Upper end of the prediction interval.", ("upper_bound", "hi"), named=True
+)
+GROUP = Column(
+    "group_id", "id", "What rows are ranked within, for GroupSpearman.", ("group",), named=True
+)
+QUANTILES = Column(
+    "q",
+    "number",
+    "A predicted quantile; its level stands in the name: q0.1, q0.5, q0.9.",
+    numbered=r"(?:q|quantile)[_ ]?(0?\.\d+)",
+    named=True,
+)
+SAMPLES = Column(
+    "samples",
+    "vector",
+    "Draws of the predicted distribution: a list of as many numbers in every row, for CRPS.",
+    ("ensemble", "draws"),
+    named=True,
+)
 _KEY = ("datum_id", "label_key")
 
 REGRESSION_PREDICTIONS = Table(
     "regression",
     PREDICTIONS,
     (VALUE_DATUM, renamed(PREDICTION, "value")),
-    (LOWER, UPPER, LABEL_KEY, DATASET),
+    (LOWER, UPPER, QUANTILES, SAMPLES, LABEL_KEY, DATASET),
     key=_KEY,
     signs=("prediction",),
+    shape="vectors",
     measured=("prediction",),
     unread=((WEIGHT, "weights are read from the ground truths; put the column there"),),
 )
@@ -48,7 +72,7 @@ REGRESSION_GROUND_TRUTHS = Table(
     "regression",
     GROUND_TRUTHS,
     (VALUE_DATUM, renamed(TARGET, "value")),
-    (SCALE, SQUARED_SCALE, LABEL_KEY, DATASET, WEIGHT),
+    (SCALE, SQUARED_SCALE, GROUP, LABEL_KEY, DATASET, WEIGHT),
     key=_KEY,
     signs=("target",),
     measured=("target",),
@@ -57,9 +81,22 @@ REGRESSION_TABLE = Table(
     "regression",
     TABLE,
     (PREDICTION, TARGET),
-    (LOWER, UPPER, SCALE, SQUARED_SCALE, VALUE_DATUM, LABEL_KEY, DATASET, WEIGHT),
+    (
+        LOWER,
+        UPPER,
+        QUANTILES,
+        SAMPLES,
+        SCALE,
+        SQUARED_SCALE,
+        GROUP,
+        VALUE_DATUM,
+        LABEL_KEY,
+        DATASET,
+        WEIGHT,
+    ),
     key=_KEY,
     signs=("prediction", "target"),
+    shape="vectors",
     measured=("prediction", "target"),
     values=(("prediction", "target"),),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
     table = _with_stand_ins(_served(_spared(table, options), task, options), options, schema)
+    table = _with_numbered(table, options, schema)
     if options.multilabel:
         table = msgspec.structs.replace(
             table,
@@ -112,6 +114,30 @@ def _served(table: Table, task: str, options: Options) -> Table:
     unread = spoken_for - read
     optional = tuple(one for one in table.optional if one.name not in unread)
     return msgspec.structs.replace(table, optional=optional)
+
+
+def _with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """The contract with a column for each own one that is numbered, ascending, in place of one."""
+    if not any(column.numbered for column in table.optional):
+        return table
+    optional: list[Column] = []
+    said = options.columns or {}
+    for column in table.optional:
+        if not column.numbered:
+            optional.append(column)
+            continue
+        found = {
+            float(match[1]): own
+            for own in schema
+            if (match := re.fullmatch(column.numbered, said.get(own, own).casefold()))
+        }
+        optional += [
+            msgspec.structs.replace(
+                column, name=f"{column.name}{number:g}", aliases=(found[number],), numbered=""
+            )
+            for number in sorted(found)
+        ]
+    return msgspec.structs.replace(table, optional=tuple(optional))
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:

@@ -28,7 +28,7 @@ class Paired(msgspec.Struct, frozen=True):
         target: float64 [n], true values.
         prediction: float64 [n], predicted values.
         weight: float64 [n], how much each counts; None for all alike.
-        beside: further numbers of the rows, float64 [n], by the name of their column.
+        beside: further columns of the rows, float64 [n] (of ids their hashes, uint64), by name.
     """
 
     datum: Array

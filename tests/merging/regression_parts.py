@@ -24,10 +24,13 @@ def regression(seed: int) -> Case:
     table = table.with_columns(
         prediction=pl.Series(target + rng.normal(size=n).round(int(rng.integers(0, 12)))),
         target=pl.Series(target),
+        samples=pl.Series(rng.normal(size=(n, 3)).tolist()),
         lower=pl.Series(target - 1),
         upper=pl.Series(target + rng.random(n)),
+        group_id=pl.Series(rng.choice(["a", "b"], n)),
         scale=pl.Series(rng.random(n)),
         squared_scale=pl.Series(rng.random(n)),
+        **{"q0.1": pl.Series(target - 1), "q0.95": pl.Series(target + rng.random(n))},
     )
     if rng.random() < 0.5:
         table = table.with_columns(weight=pl.Series(rng.choice([0.0, 0.5, 1.0, 3.0], n)))
@@ -42,6 +45,7 @@ def regression(seed: int) -> Case:
     tables = {"datums": pl.DataFrame({"datum_id": ids, "weather": words})}
     if rng.random() < 0.5:
         return Case((table,), options, tables=tables)
-    predicted = table.select("datum_id", "label_key", "prediction", "lower", "upper")
-    true = table.drop("prediction", "lower", "upper").sample(fraction=0.9, seed=seed)
+    predictions = ["prediction", "lower", "upper", "samples", "q0.1", "q0.95"]
+    predicted = table.select("datum_id", "label_key", *predictions)
+    true = table.drop(predictions).sample(fraction=0.9, seed=seed)
     return Case((predicted.filter(pl.int_range(pl.len()) > 0), true), options, tables=tables)

@@ -15,13 +15,13 @@ from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
 from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
+from ..packing import hashes_of
+from .columns import BESIDE, GROUP, SAMPLES, quantiles_of
 
 Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""
-BESIDE = ("scale", "squared_scale", "lower", "upper")
-"""Columns of numbers beside predictions and targets."""
 _SHOWN = 5
 
 
@@ -71,14 +71,28 @@ def _numbers(table: pl.DataFrame, name: str) -> Array:
     return taken(table, name).cast(pl.Float64).to_numpy()
 
 
+def _listed(column: pl.Series) -> Array:
+    """Lists of as many numbers each, float64 [n, m]."""
+    flat = column.explode(empty_as_null=False, keep_nulls=False).cast(pl.Float64).to_numpy()
+    return flat.reshape(len(column), -1) if len(column) else flat.reshape(0, 1)
+
+
 def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     """Further columns by name: which table has them, and their numbers."""
-    return {
+    found = {
         name: (i, _numbers(table, name))
         for i, table in enumerate(tables)
         for name in BESIDE
         if name in table.columns
     }
+    for i, table in enumerate(tables):
+        for name in quantiles_of(table.columns):
+            found[name] = i, _numbers(table, name)
+        if SAMPLES in table.columns:
+            found[SAMPLES] = i, _listed(taken(table, SAMPLES))
+        if GROUP in table.columns:
+            found[GROUP] = i, hashes_of(taken(table, GROUP))
+    return found
 
 
 def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:

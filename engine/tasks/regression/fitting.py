@@ -7,7 +7,10 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
+from .columns import QUANTILES, quantiles_of
 from .settings import Settings
+
+_CALLED = {QUANTILES: "columns of quantiles ('q0.1', 'q0.9', ...)"}
 
 
 def fit(
@@ -25,12 +28,14 @@ def fit(
         InputError: a metric that the user named, without what it is computed from.
     """
     here = {name for side in frames.sides.values() for name in side.columns}
+    if quantiles_of(here):
+        here.add(QUANTILES)
     told = []
     for one in metrics:
         lacking = [name for name in one.needs if name not in here]
         if lacking and asked_for:
-            columns = " and ".join(repr(name) for name in lacking)
-            told.append(f"{one.name} needs column {columns}")
+            columns = " and ".join(_CALLED.get(name, f"column {name!r}") for name in lacking)
+            told.append(f"{one.name} needs {columns}")
         if "n_features" in one.params and settings.n_features is None:
             told.append(f"{one.name} needs {option('n_features', 12)}, the model's own number")
     if told:

@@ -1,4 +1,13 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("errors", "relative", "scaled", "correlation", "deviance", "quantiles", "intervals")
+MODULES = (
+    "errors",
+    "relative",
+    "scaled",
+    "correlation",
+    "ranks",
+    "deviance",
+    "quantiles",
+    "intervals",
+)
 """Those that hold ``METRICS``, in their order."""

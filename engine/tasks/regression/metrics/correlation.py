@@ -9,14 +9,13 @@ import numpy as np
 from ....tally.cells import Cells
 from ....tally.paired_values import PairedView
 from .errors import squared
-from .parts import CONSTANT, ONE_ROW, SCIKIT, cells, metric, ratio, share_explained
+from .parts import CONSTANT, FLAT, ONE_ROW, SCIKIT, cells, geometric, metric, ratio, share_explained
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-_FLAT = "target or predictions are constant"
 _FEW = "no more rows than features and one"
 
 
@@ -49,8 +48,8 @@ def _explained(view: PairedView, settings: Settings) -> list[Cells]:
 
 def _pearson(view: PairedView, settings: Settings) -> list[Cells]:
     ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
-    value = ratio(view.comoment("target", "prediction"), np.sqrt(ours) * np.sqrt(theirs))
-    why = np.where(view.rows < 2, ONE_ROW, _FLAT)
+    value = ratio(view.comoment("target", "prediction"), geometric(ours, theirs))
+    why = np.where(view.rows < 2, ONE_ROW, FLAT)
     return cells(view, np.clip(value, -1, 1), why)
 
 

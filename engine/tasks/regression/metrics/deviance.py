@@ -76,7 +76,8 @@ def _flat(view: PairedView, whole: Array) -> Array:
     return np.where(view.comoment("target", "target") == 0, 0.0, whole)
 
 
-def _pinball(target: Array, predicted: Array | float, level: float) -> Array:
+def quantile_loss(target: Array, predicted: Array | float, level: float) -> Array:
+    """Loss of each row, float64 [n], of a quantile predicted, or of one number for all rows."""
     less = target - predicted
     loss: Array = np.maximum(level * less, (level - 1) * less)
     return loss
@@ -84,7 +85,7 @@ def _pinball(target: Array, predicted: Array | float, level: float) -> Array:
 
 def pinball(rows: Paired, settings: Settings) -> Array:
     """Quantile loss of the predictions at the option ``quantile``."""
-    return _pinball(rows.target, rows.prediction, settings.quantile)
+    return quantile_loss(rows.target, rows.prediction, settings.quantile)
 
 
 def _d2_around(level_of: Any, loss: Any, name: str, factor: int = 1) -> Any:
@@ -96,7 +97,7 @@ def _d2_around(level_of: Any, loss: Any, name: str, factor: int = 1) -> Any:
 
         def around(rows: Paired, weight: Array | None) -> float:
             own = weighted_quantile(rows.target, weight, level)
-            return weighted_sum(_pinball(rows.target, own, level) * factor, weight)
+            return weighted_sum(quantile_loss(rows.target, own, level) * factor, weight)
 
         whole = _flat(view, view.by_cell(around))
         return cells(view, *share_explained(view, left, whole, settings))

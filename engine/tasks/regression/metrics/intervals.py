@@ -48,6 +48,7 @@ METRICS = (
         mean_of("held", _held),
         aliases=("PICP", "interval_coverage"),
         needs=_ENDS,
+        reads=_ENDS,
         better="neither",
         range=(0.0, 1.0),
     ),
@@ -58,6 +59,7 @@ METRICS = (
         mean_of("width", _width),
         aliases=("MPIW", "mean_interval_width"),
         needs=_ENDS,
+        reads=_ENDS,
     ),
     metric(
         "Winkler",
@@ -66,6 +68,7 @@ METRICS = (
         mean_of("winkler", _winkler),
         aliases=("winkler_score", "IntervalScore", "interval_score"),
         needs=_ENDS,
+        reads=_ENDS,
         params=("interval_level",),
     ),
 )

@@ -22,6 +22,7 @@ Loss = Callable[[Paired, Any], Array]
 NO_WEIGHT = "weights are all zero"
 ONE_ROW = "a single row"
 CONSTANT = "the target is constant"
+FLAT = "target or predictions are constant"
 SCIKIT = "scikit-learn"
 MACRO = ("macro",)
 NUMBERS = ("prediction", "target")
@@ -122,6 +123,11 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
         return cells(view, np.sqrt(value) if root else value, reason)
 
     return compute
+
+
+def geometric(one: Array | float, other: Array | float) -> Array:
+    """Geometric means of numbers of 0 or more; of equal ones these, to the last bit."""
+    return np.where(np.equal(one, other), one, np.sqrt(one) * np.sqrt(other))
 
 
 def ratio(top: Array, bottom: Array) -> Array:

@@ -1,9 +1,77 @@
-"""Losses of predicted quantiles."""
+"""Losses of predicted quantiles and of samples of what is predicted."""
 
 from __future__ import annotations
 
-from .deviance import pinball
-from .parts import SCIKIT, mean_of, metric
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from ....tally.cells import Cells, parameters
+from ....tally.paired_values import Paired, PairedView
+from ..columns import QUANTILES, SAMPLES, quantiles_of
+from .deviance import pinball, quantile_loss
+from .parts import SCIKIT, cells, mean_of, metric
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+_SOURCE = "Gneiting & Raftery 2007, Strictly proper scoring rules"
+
+
+def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
+    """A mean over rows of every column of quantiles.
+
+    Args:
+        name: of the sums.
+        number: of each row, from targets, quantiles and their level.
+    """
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        made = []
+        for column, level in quantiles_of(view.whole.beside).items():
+
+            def of(
+                rows: Paired, cell: Array | None, column: str = column, level: float = level
+            ) -> Array:
+                return number(rows.target, rows.beside[column], level)
+
+            found = cells(view, view.mean(f"{name} {column}", of), "")
+            told = parameters(quantile=level)
+            made += [
+                msgspec.structs.replace(one, columns={**one.columns, "parameters": told})
+                for one in found
+            ]
+        return made
+
+    return compute
+
+
+def _covered(target: Array, predicted: Array, level: float) -> Array:
+    return (target <= predicted).astype(np.float64)
+
+
+def _of_quantiles(rows: Paired, settings: Settings) -> Array:
+    """Twice the mean quantile loss over the levels of a row."""
+    levels = quantiles_of(rows.beside)
+    losses = [
+        quantile_loss(rows.target, rows.beside[column], level) for column, level in levels.items()
+    ]
+    twice: Array = 2 * np.mean(losses, axis=0)
+    return twice
+
+
+def _of_samples(rows: Paired, settings: Settings) -> Array:
+    """Mean distance of samples from the target less half of that between samples."""
+    ordered = np.sort(rows.beside[SAMPLES] - rows.target[:, None], axis=1)
+    n = ordered.shape[1]
+    apart = (ordered * (2 * np.arange(n) - n + 1)).sum(axis=1) / n**2
+    score: Array = np.abs(ordered).mean(axis=1) - apart
+    return score
+
 
 METRICS = (
     metric(
@@ -12,7 +80,44 @@ METRICS = (
         " (1 - quantile) * (p - t)",
         f"{SCIKIT} mean_pinball_loss",
         mean_of("pinball", pinball),
-        aliases=("mean_pinball_loss", "pinball_loss", "QuantileLoss"),
+        aliases=("mean_pinball_loss", "pinball_loss"),
         params=("quantile",),
+    ),
+    metric(
+        "QuantileLoss",
+        "Pinball of every column of quantiles, at the level that its name says",
+        f"{SCIKIT} mean_pinball_loss",
+        _each("loss", quantile_loss),
+        needs=(QUANTILES,),
+        reads=("q",),
+    ),
+    metric(
+        "QuantileCoverage",
+        "share of targets at or below every column of quantiles; right where it is the level",
+        _SOURCE,
+        _each("covered", _covered),
+        needs=(QUANTILES,),
+        reads=("q",),
+        better="neither",
+        range=(0.0, 1.0),
+    ),
+    metric(
+        "CRPSFromQuantiles",
+        "twice the mean of QuantileLoss over the levels there are, which nears CRPS the more"
+        " evenly spread levels there are",
+        "scoringrules crps_quantile",
+        mean_of("crps_quantiles", _of_quantiles),
+        aliases=("crps_quantile",),
+        needs=(QUANTILES,),
+        reads=("q",),
+    ),
+    metric(
+        "CRPS",
+        "mean of |x - t| over samples x less half of the mean of |x - x'| over all pairs of them",
+        "properscoring crps_ensemble",
+        mean_of("crps", _of_samples),
+        aliases=("crps", "crps_ensemble"),
+        needs=(SAMPLES,),
+        reads=(SAMPLES,),
     ),
 )

@@ -34,6 +34,7 @@ METRICS = (
         mean_of("scaled", _absolute, NO_SCALE),
         aliases=("mase", "mean_absolute_scaled_error"),
         needs=("scale",),
+        reads=("scale",),
     ),
     metric(
         "RMSSE",
@@ -43,5 +44,6 @@ METRICS = (
         mean_of("scaled_squares", _squared, NO_SCALE, root=True),
         aliases=("rmsse", "root_mean_squared_scaled_error"),
         needs=("squared_scale",),
+        reads=("squared_scale",),
     ),
 )

@@ -1,0 +1,160 @@
+"""Whether predictions put rows into the order of their targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....kernels.ranked_pairs import agreement
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+from .parts import CONSTANT, FLAT, ONE_ROW, cells, geometric, metric, weighted_sum
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+def _midranks(values: Array, weight: Array) -> Array:
+    """Weight below each value and half of that of its ties: ranks, where weights are 1, but 1/2."""
+    distinct, place = np.unique(values, return_inverse=True)
+    of = np.bincount(place, weight, minlength=distinct.size)
+    ranks: Array = (np.cumsum(of) - of / 2)[place]
+    return ranks
+
+
+def spearman(target: Array, predicted: Array, weight: Array | None) -> float:
+    """Pearson's correlation of ranks; NaN where one side is constant.
+
+    Args:
+        target: float64 [n].
+        predicted: float64 [n].
+        weight: float64 [n], above 0; None for all alike.
+    """
+    # In one order whatever that of the rows was, so that sums of fractions end alike.
+    weight = np.ones(target.size) if weight is None else weight
+    order = np.lexsort((weight, predicted, target))
+    weight = weight[order]
+    ours, theirs = (_midranks(side[order], weight) for side in (predicted, target))
+    total = weighted_sum(weight, None)
+    ours, theirs = (ranks - total / 2 for ranks in (ours, theirs))  # the mean of all ranks
+    spread = weighted_sum(ours**2, weight), weighted_sum(theirs**2, weight)
+    if 0 in spread:
+        return math.nan
+    together = weighted_sum(ours * theirs, weight)
+    return max(-1.0, min(1.0, together / float(geometric(*spread))))
+
+
+class _Pairs:
+    """Weight of the pairs of rows, by their order in two numbers.
+
+    Attributes:
+        balance: of those in the same order less that of those in opposite orders.
+        apart: of those that differ in the target, and in the prediction.
+    """
+
+    def __init__(self, target: Array, predicted: Array, weight: Array | None) -> None:
+        weight = np.ones(target.size) if weight is None else weight
+        order = np.lexsort((weight, predicted, target))
+        weight = weight[order]
+        ranks = [np.unique(side[order], return_inverse=True)[1] for side in (target, predicted)]
+        self.balance = agreement(ranks[0], ranks[1], weight)
+        whole = float(weight.sum()) ** 2
+        tied = (float((np.bincount(rank, weight) ** 2).sum()) for rank in ranks)
+        flat = [int(rank.max()) == 0 for rank in ranks]
+        self.apart = [
+            0.0 if same else (whole - one) / 2 for one, same in zip(tied, flat, strict=True)
+        ]
+
+
+def kendall(target: Array, predicted: Array, weight: Array | None) -> float:
+    """Tau-b; NaN where one side is constant."""
+    pairs = _Pairs(target, predicted, weight)
+    if 0 in pairs.apart:
+        return math.nan
+    tau = pairs.balance / float(geometric(*pairs.apart))
+    return max(-1.0, min(1.0, tau))
+
+
+def c_index(target: Array, predicted: Array, weight: Array | None) -> float:
+    """Share of pairs of different targets that are in order, ties in the prediction half."""
+    pairs = _Pairs(target, predicted, weight)
+    return 0.5 + pairs.balance / pairs.apart[0] / 2 if pairs.apart[0] else math.nan
+
+
+OfSides = Callable[[Array, Array, "Array | None"], float]
+
+
+def _of_cells(number: OfSides, reason: str) -> Any:
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        value = view.by_cell(lambda rows, weight: number(rows.target, rows.prediction, weight))
+        return cells(view, value, np.where(view.rows < 2, ONE_ROW, reason))
+
+    return compute
+
+
+def _within_groups(rows: Paired, weight: Array | None) -> float:
+    """Mean of Spearman over groups in which neither side is constant."""
+    group = rows.beside["group_id"]
+    order = np.argsort(group, kind="stable")
+    edges = np.flatnonzero(np.diff(group[order])) + 1
+    found = [
+        spearman(rows.target[some], rows.prediction[some], None if weight is None else weight[some])
+        for some in np.split(order, edges)
+        if some.size > 1
+    ]
+    known = np.array([value for value in found if not math.isnan(value)])
+    return weighted_sum(known, None) / known.size if known.size else math.nan
+
+
+def _by_group(view: PairedView, settings: Settings) -> list[Cells]:
+    return cells(view, view.by_cell(_within_groups), "no group with different values on each side")
+
+
+_CORRELATION = {"better": "higher", "range": (-1.0, 1.0)}
+
+METRICS = (
+    metric(
+        "Spearman",
+        "Pearson of ranks, ties by their mean rank; with weights, ranks are the weight below and"
+        " half of that of ties",
+        "scipy.stats.spearmanr",
+        _of_cells(spearman, FLAT),
+        aliases=("spearmanr", "SpearmanCorrelation"),
+        **_CORRELATION,
+    ),
+    metric(
+        "Kendall",
+        "(pairs in the same order - pairs in opposite orders) / square root of (pairs of different"
+        " targets * pairs of different predictions), tau-b; a pair weighs the product of both",
+        "scipy.stats.kendalltau",
+        _of_cells(kendall, FLAT),
+        aliases=("kendalltau", "KendallTau"),
+        **_CORRELATION,
+    ),
+    metric(
+        "CIndex",
+        "share of the pairs of different targets whose predictions are in the same order, equal"
+        " ones half; every target counts as observed",
+        "Harrell et al. 1982, Evaluating the yield of medical tests",
+        _of_cells(c_index, CONSTANT),
+        aliases=("c_index", "ConcordanceIndex", "concordance_index"),
+        better="higher",
+        range=(0.0, 1.0),
+    ),
+    metric(
+        "GroupSpearman",
+        "mean of Spearman within each group of the column group_id, over groups in which neither"
+        " side is constant",
+        "Spearman 1904, The proof and measurement of association between two things",
+        _by_group,
+        aliases=("SpearmanWithin",),
+        needs=("group_id",),
+        reads=("group_id",),
+        **_CORRELATION,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Which tables are regression, what one side alone has, and what rows there are too few of."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+TRUE, FOUND = [0.5, 1.25, 3.0, 4.0], [0.25, 1.5, 3.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("y_pred", "y_true"), ("prediction", "target"), ("forecast", "actual"), ("yhat", "y")],
+)
+def test_numbers_with_fractions_are_regression(ours: str, theirs: str) -> None:
+    rows = pl.DataFrame({ours: FOUND, theirs: TRUE})
+    assert ee.score(rows).task == "regression"
+    ids = pl.Series("datum_id", range(4))
+    two = rows.select(ids, ours), rows.select(ids, theirs)
+    assert ee.score(*two).task == "regression"
+
+
+def test_whole_numbers_are_classes() -> None:
+    rows = pl.DataFrame({"y_pred": [0.0, 1.0, 1.0], "y_true": [0.0, 1.0, 0.0]})
+    assert ee.score(rows).task == "classification"
+    assert ee.score(rows, task="regression").value("MAE") == pytest.approx(1 / 3)
+    assert ee.score([1, 2, 4], [1, 2, 3], task="regression").value("MAE") == pytest.approx(1 / 3)
+
+
+def test_plain_values() -> None:
+    assert ee.score(FOUND, TRUE).value("MAE") == 0.375
+    assert ee.score(np.array(FOUND), np.array(TRUE)).task == "regression"
+
+
+def test_what_one_side_alone_has() -> None:
+    found = pl.DataFrame({"datum_id": [1, 2, 3], "prediction": [1.5, 2.5, 3.5]})
+    true = pl.DataFrame({"datum_id": [2, 3, 4], "target": [2.0, 4.0, 4.5]})
+    card = ee.score(found, true)
+    assert (card.value("MAE"), card.value("MeanError")) == (0.5, 0.0)
+    assert card.frame("per_datum")["status"].to_list() == [
+        "no_target", "scored", "scored", "no_prediction",
+    ]  # fmt: skip
+    assert any("1 datum without predictions: 4" in note for note in card.notes)
+    keyed = [
+        side.with_columns(label_key=pl.Series(keys))
+        for side, keys in ((found, ["a", "a", "b"]), (true, ["a", "a", "a"]))
+    ]
+    notes = ee.score(*keyed, task="regression").notes
+    assert any("that one side alone has, of datums: 3" in note for note in notes)
+
+
+def test_undefined_numbers_and_why() -> None:
+    def told(true: list[float], found: list[float], metric: str, **options: object) -> object:
+        rows = pl.DataFrame({"target": true, "prediction": found, "weight": [1.0] * len(true)})
+        card = ee.score(rows, task="regression", metrics=[metric], **options)
+        return card.metrics.select("value", "reason").row(0)
+
+    assert told([1.5], [2.5], "R2") == (None, "a single row")
+    assert told([1.5, 1.5], [2.5, 1.0], "R2") == (None, "the target is constant")
+    assert told([1.5, 1.5], [2.5, 1.0], "R2", dialect="sklearn") == (0.0, None)
+    assert told([0.1] * 3, [0.1] * 3, "R2", dialect="sklearn") == (1.0, None)
+    assert told([0.0, 1.5], [2.5, 1.0], "MAPE") == (None, "a target is 0")
+    assert told([0.0, 0.0], [2.5, 1.0], "WAPE") == (None, "all targets are 0")
+    assert told([1.0, 2.0], [3.0, 3.0], "Pearson") == (None, "target or predictions are constant")
+    rows = pl.DataFrame({"target": [1.5], "prediction": [2.5], "weight": [0.0]})
+    none = ee.score(rows, task="regression", metrics=["MAE", "MedianAE"]).metrics
+    assert none["reason"].to_list() == ["weights are all zero"] * 2
+
+
+def test_sums_lose_no_digits() -> None:
+    """Far from 0 variances are as near it, and huge errors leave small ones whole."""
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, 1000, 500) / 8
+    found = target + rng.integers(-8, 8, 500) / 8
+    near = ee.score(found, target, metrics=["R2", "Pearson"])
+    far = ee.score(found + 2.0**40, target + 2.0**40, metrics=["R2", "Pearson"])
+    for name in ("R2", "Pearson"):
+        assert far.value(name) == pytest.approx(near.value(name), rel=1e-15)
+    huge = ee.score([1e200, -1e200, 1.5], [0.5, 0.5, 0.5], metrics=["MeanError"])
+    assert huge.value("MeanError") == 1 / 3
+
+
+def test_worst_datums() -> None:
+    rows = pl.DataFrame({"datum_id": range(4), "prediction": FOUND, "target": TRUE})
+    worst = ee.find_errors(rows)
+    assert worst.datums["datum_id"][0] == 3
+    assert "predicted 5 where 4 is true" in str(worst.datums.row(0))
