@@ -17,7 +17,7 @@ from sklearn import metrics as theirs
 
 import evalengine as ee
 
-N = int(os.environ.get("EVALENGINE_EXAMPLES", "12"))
+N = int(os.environ.get("EVALENGINE_EXAMPLES", "4"))
 
 PLAIN: dict[str, Callable[..., Any]] = {
     "MAE": theirs.mean_absolute_error,

@@ -1,7 +1,7 @@
 """Quantiles, samples and intervals against their formulas over every pair, scales by hand.
 
-properscoring's crps_ensemble, scoringrules' crps_quantile and interval_score are these formulas: 300
-random tables scored with properscoring 0.1 and scoringrules 0.10 agreed to 1e-14.
+properscoring's crps_ensemble, scoringrules' crps_quantile and interval_score are these formulas:
+300 random tables scored with properscoring 0.1 and scoringrules 0.10 agreed to 1e-14.
 """
 
 from __future__ import annotations

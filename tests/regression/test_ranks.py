@@ -11,7 +11,7 @@ from scipy import stats
 
 import evalengine as ee
 
-N = int(os.environ.get("EVALENGINE_EXAMPLES", "10"))
+N = int(os.environ.get("EVALENGINE_EXAMPLES", "6"))
 NAMES = ["Pearson", "Spearman", "Kendall", "CIndex", "Concordance"]
 
 
