@@ -23,6 +23,8 @@ MOSTLY, PARTLY = 0.8, 0.2
 """Shares of an object's frames above which it is mostly, and from which on partly, tracked."""
 MISS, MATCH, SWITCH, FRAGMENT = 0, 1, 2, 4
 """What became of a ground truth in CLEAR; the last two are added to a match."""
+TAKEN = 2
+"""What becomes of a prediction that matches an ignored ground truth."""
 
 
 class TrackFrames(NamedTuple):
@@ -433,7 +435,7 @@ def identities(frames: TrackFrames, first: int, last: int, least: float, out: Ar
 def absorbed(
     frames: TrackFrames, first: int, last: int, ignored: Array, least: float, out: Array
 ) -> None:
-    """Predictions that match an ignored ground truth, each frame by itself.
+    """Which predictions match a ground truth, and which an ignored one, each frame by itself.
 
     Args:
         frames: all units.
@@ -441,7 +443,7 @@ def absorbed(
         last: the one behind it.
         ignored: bool [n], of ground truths.
         least: overlap from which on a pair may match, less an epsilon.
-        out: bool [m], written at the range's predictions.
+        out: uint8 [m], ``MATCH``, or ``TAKEN`` where that is ignored, at the range's predictions.
     """
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
@@ -463,5 +465,5 @@ def absorbed(
             assign(weight, n, m, scratch, column)
             for i in range(n):
                 j = column[i]
-                if j >= 0 and ignored[g + i] and weight[i * m + j] > EPSILON:
-                    out[t + j] = True
+                if j >= 0 and weight[i * m + j] > EPSILON:
+                    out[t + j] = TAKEN if ignored[g + i] else MATCH

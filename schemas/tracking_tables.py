@@ -41,6 +41,21 @@ IGNORED = Column(
     "1 for a ground truth that need not be found; a prediction that matches it counts for nothing.",
     ("ignore", "difficult"),
 )
+CONSIDERED = Column(
+    "considered",
+    "flag",
+    "0 for a ground truth that is left out, and takes no prediction along (MOTChallenge).",
+    (),
+)
+REGION = Column(
+    "region",
+    "flag",
+    "1 for a region of objects that nobody told apart: a prediction without a match counts for"
+    " nothing if more than half of it lies within.",
+    ("iscrowd", "is_crowd", "crowd"),
+)
+OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", ("occlusion",))
+TRUNCATED = Column("truncated", "number", "Level of truncation, 0 to 2 (KITTI).", ("truncation",))
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 _COMMON = (LABEL_VALUE, DATASET, BBOX)
 _UNREAD = ((WEIGHT, "tracking has no weights; every box counts once"),)
@@ -63,7 +78,7 @@ TRACKING_GROUND_TRUTHS = Table(
     "tracking",
     GROUND_TRUTHS,
     (SEQUENCE, FRAME, OBJECT_ID, *_BOX),
-    (*_COMMON, IGNORED),
+    (*_COMMON, IGNORED, CONSIDERED, REGION, OCCLUDED, TRUNCATED),
     key=("sequence", "frame", "object_id"),
     signs=("sequence", "frame", "object_id"),
     all_signs=True,

@@ -127,12 +127,14 @@ class Format(msgspec.Struct, frozen=True):
         suffixes: of the files it is made of, in lower case, with the dot.
         detect: whether what was given is of this format, told by content.
         read: all of it.
+        datum: the column of its rows that names datums: images, or sequences of tracks.
     """
 
     name: str
     suffixes: tuple[str, ...]
     detect: Callable[[Look], bool]
     read: Callable[[Look], Annotations]
+    datum: str = "datum_id"
 
     @property
     def title(self) -> str:

@@ -10,6 +10,8 @@ TITLES = {
     "open-images": "Open Images CSV",
     "dota": "DOTA labels",
     "kitti": "KITTI labels",
+    "mot": "MOTChallenge tracks",
+    "kitti-tracking": "KITTI tracks",
     "yolo": "YOLO labels",
     "voc-results": "detections in a text file a class",
 }

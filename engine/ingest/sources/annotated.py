@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from ..annotations.format import Format, Look
 from .source import Source
 
@@ -15,13 +17,19 @@ def open_annotations(format_: Format, look: Look) -> Source:
     """
     read = format_.read(look)
     rows, images = read.rows.height, read.datums.height
-    bare = images - read.datums.join(read.rows, on="datum_id", how="semi").height
+    own = read.rows.select(pl.col(format_.datum).alias("datum_id"))
+    bare = images - read.datums.join(own, on="datum_id", how="semi").height
+    tracks = format_.datum == "sequence"
+    objects, datums = ("boxes", "sequences") if tracks else ("objects", "images")
     empty = f", {bare:,} without any" if bare else ""
-    said = f"{look.given} is read as {format_.title}: {rows:,} objects in {images:,} images{empty}."
+    said = (
+        f"{look.given} is read as {format_.title}: {rows:,} {objects} in {images:,}"
+        f" {datums}{empty}."
+    )
     return Source(
         read.rows.lazy(),
         f"{format_.title} {look.given}",
-        "annotations",
+        "tracks" if tracks else "annotations",
         look.of(*format_.suffixes),
         datums=read.datums,
         labels=read.labels,

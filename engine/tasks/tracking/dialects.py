@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from ...dialects.registry import Dialect
@@ -13,9 +15,22 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         overlap: IoU from which on a pair may match in CLEAR and counts in identity, and at which
             predictions match what is ignored.
+        evaluated: labels that are scored, in small letters; none for all of them.
+        beside: other labels -> the evaluated one whose predictions their ground truths are matched
+            with; ``*`` for all that are not named. Rows of labels that are not here are left out.
+        distractors: labels of these whose matches are ignored predictions.
+        most_occluded: ground truths beyond this level are ignored.
+        most_truncated: likewise.
+        least_height: predictions without a match are left out up to this height, pixels.
     """
 
     overlap: float = 0.5
+    evaluated: tuple[str, ...] = ()
+    beside: dict[str, str] = {}
+    distractors: frozenset[str] = frozenset()
+    most_occluded: float = math.inf
+    most_truncated: float = math.inf
+    least_height: float | None = None
 
 
 class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,12 +58,51 @@ class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+_MOT = TrackingRules(
+    evaluated=("pedestrian",),
+    beside={"*": "pedestrian"},
+    distractors=frozenset({"person_on_vehicle", "static_person", "distractor", "reflection"}),
+)
+
 DIALECTS: dict[str, Dialect] = {
     "standard": Dialect(
         name="standard",
         task="tracking",
         about="TrackEval's arithmetic over all boxes of the tables but those marked as ignored",
         rules=TrackingRules(),
+        defaults=TrackingDefaults(),
+        undefined=0.0,
+    ),
+    "mot": Dialect(
+        name="mot",
+        task="tracking",
+        about="MOTChallenge (MOT16, MOT17) as TrackEval prepares it: pedestrians alone; boxes on"
+        " distractors and ground truths of confidence 0 are left out",
+        rules=_MOT,
+        defaults=TrackingDefaults(),
+        undefined=0.0,
+    ),
+    "mot20": Dialect(
+        name="mot20",
+        task="tracking",
+        about="MOT20 as TrackEval prepares it: as mot, vehicles being distractors, too",
+        rules=msgspec.structs.replace(_MOT, distractors=_MOT.distractors | {"non_mot_vehicle"}),
+        defaults=TrackingDefaults(),
+        undefined=0.0,
+    ),
+    "kitti": Dialect(
+        name="kitti",
+        task="tracking",
+        about="KITTI tracking as TrackEval prepares it: cars and pedestrians; boxes on vans,"
+        " sitting people and hidden or cut objects, small ones and those in DontCare are left out",
+        rules=TrackingRules(
+            evaluated=("car", "pedestrian"),
+            beside={"van": "car", "person": "pedestrian", "person_sitting": "pedestrian"},
+            distractors=frozenset({"van", "person", "person_sitting"}),
+            most_occluded=2,
+            most_truncated=0,
+            least_height=25,
+        ),
         defaults=TrackingDefaults(),
         undefined=0.0,
     ),

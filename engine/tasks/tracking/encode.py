@@ -34,7 +34,10 @@ class Side(msgspec.Struct, frozen=True):
         id: int32 [n], code of the object or track.
         ids: what these codes stand for.
         boxes: float64 [n, 4]: xmin, ymin, xmax, ymax.
-        ignored: bool [n].
+        ignored: bool [n], of ground truths that take predictions along.
+        left_out: bool [n], of ground truths that take none along.
+        region: bool [n], of ground truths that are regions.
+        hidden: float64 [n, 2], levels of occlusion and truncation, 0 where nothing says.
         score: of predictions, where they have one.
     """
 
@@ -45,11 +48,24 @@ class Side(msgspec.Struct, frozen=True):
     ids: pl.Series
     boxes: Array
     ignored: Array
+    left_out: Array
+    region: Array
+    hidden: Array
     score: pl.Series | None
 
     def some(self, rows: Array) -> Side:
         """Some of the rows."""
-        names = ("datum", "label", "frame", "id", "boxes", "ignored")
+        names = (
+            "datum",
+            "label",
+            "frame",
+            "id",
+            "boxes",
+            "ignored",
+            "left_out",
+            "region",
+            "hidden",
+        )
         chosen = {name: getattr(self, name)[rows] for name in names}
         score = None if self.score is None else self.score.gather(rows)
         return msgspec.structs.replace(self, **chosen, score=score)
@@ -65,6 +81,7 @@ class Batch(msgspec.Struct, frozen=True):
         labelled: whether the tables have labels.
         truth: ground truths.
         found: predictions.
+        length: int64 [n_datums], frames of each sequence, 0 where nothing says.
     """
 
     datums: Datums
@@ -73,6 +90,7 @@ class Batch(msgspec.Struct, frozen=True):
     labelled: bool
     truth: Side
     found: Side
+    length: Array
 
 
 def encode_batch(frames: Frames) -> Batch:
@@ -89,6 +107,7 @@ def encode_batch(frames: Frames) -> Batch:
     sides = [frames.sides[role] for role in roles]
     ids = [taken(side, "datum_id") for side in sides]
     datums, datum = encode_datums(ids, frames, dataset, roles)
+    length = _length(frames, datums)
     labelled = _labelled(sides)
     values = [
         taken(side, "label_value")
@@ -101,7 +120,19 @@ def encode_batch(frames: Frames) -> Batch:
         _side(side, role, *codes)
         for side, role, *codes in zip(sides, roles, datum, label, strict=True)
     )
-    return Batch(datums, labels, _declared(frames, labels), labelled, truth, found)
+    return Batch(datums, labels, _declared(frames, labels), labelled, truth, found, length)
+
+
+def _length(frames: Frames, datums: Datums) -> Array:
+    """Frames of each sequence as the table of datums has them, int64 [n_datums], else 0."""
+    if frames.datums is None or "frames" not in frames.datums.columns:
+        return np.zeros(len(datums), np.int64)
+    told = frames.datums.select(
+        pl.col("datum_id").cast(datums.id.dtype), pl.col("frames").cast(pl.Int64)
+    )
+    known = datums.id.to_frame().join(told, on="datum_id", how="left", maintain_order="left")
+    length: Array = known["frames"].fill_null(0).to_numpy()
+    return length
 
 
 def _labelled(sides: list[pl.DataFrame]) -> bool:
@@ -126,9 +157,17 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
 def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array) -> Side:
     corners = [taken(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
     ids, (code,) = encode([taken(frame, NAMES[role])])
-    ignored = np.zeros(datum.size, bool)
-    if "ignored" in frame.columns:
-        ignored = taken(frame, "ignored").cast(pl.Boolean).to_numpy()
+
+    def flags(name: str, absent: bool = False) -> Array:
+        if name not in frame.columns:
+            return np.full(datum.size, absent)
+        return taken(frame, name).cast(pl.Boolean).to_numpy()
+
+    def levels(name: str) -> Array:
+        if name not in frame.columns:
+            return np.zeros(datum.size)
+        return taken(frame, name).cast(pl.Float64).to_numpy()
+
     return Side(
         datum=datum,
         label=label,
@@ -136,7 +175,10 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array) -> Side:
         id=code,
         ids=ids,
         boxes=np.stack(corners, axis=1),
-        ignored=ignored,
+        ignored=flags("ignored"),
+        left_out=~flags("considered", absent=True),
+        region=flags("region"),
+        hidden=np.stack([levels("occluded"), levels("truncated")], axis=1),
         score=taken(frame, "score") if "score" in frame.columns else None,
     )
 

@@ -1,4 +1,4 @@
-"""Match: what is ignored is set aside, then HOTA, CLEAR and identity count unit by unit."""
+"""Match: HOTA, CLEAR and identity count unit by unit, once it is settled which rows count."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...ingest.problems import Note
 from ...kernels.tracking import (
     EPSILON,
     ClearCounts,
     ClearEvents,
     HotaSums,
-    absorbed,
     clear,
     hota,
     identities,
@@ -20,7 +20,8 @@ from ...kernels.tracking import (
 from ...tally.tracks import TrackRows
 from ..workers import Workers
 from .encode import Batch, Side
-from .layout import LaidOut, lay_out
+from .layout import LaidOut
+from .preparing import prepare
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +36,7 @@ class Matched(msgspec.Struct, frozen=True):
         found: the predictions that do.
         events: what CLEAR makes of each ground truth, in the layout.
         rows: counts by sequence and label.
+        notes: what was left out because of its label.
     """
 
     laid: LaidOut
@@ -42,6 +44,7 @@ class Matched(msgspec.Struct, frozen=True):
     found: Side
     events: ClearEvents
     rows: TrackRows
+    notes: list[Note]
 
 
 def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Matched:
@@ -53,13 +56,9 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         needs: ``hota``, ``clear``, ``identity``, ``events``: what is counted; the rest stays 0.
         workers: runs ranges of units side by side.
     """
-    truth, found = batch.truth, batch.found
     least = settings.rules.overlap
-    laid = lay_out(truth, found, workers)
-    frames = _frames(laid)
-    if truth.ignored.any():
-        truth, found = _counting(truth, found, laid, least, workers)
-        laid = lay_out(truth, found, workers)
+    prepared = prepare(batch, settings.rules, workers)
+    truth, found, laid = prepared.truth, prepared.found, prepared.laid
     n, n_alphas = laid.datum.size, len(settings.alphas)
 
     def many(*shape: int, dtype: type = np.int64) -> Array:
@@ -92,7 +91,8 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
     )
     both = (rows_truth > 0) & (rows_found > 0)
     length = np.zeros(len(batch.datums), np.int64)
-    np.add.at(length, frames, 1)
+    np.add.at(length, prepared.frames, 1)
+    length = np.where(batch.length > 0, batch.length, length)
     rows = TrackRows(
         datum=laid.datum,
         label=laid.label,
@@ -113,27 +113,4 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         alpha_truth=sums.of_truth,
         alpha_found=sums.of_found,
     )
-    return Matched(laid, truth, found, events, rows)
-
-
-def _frames(laid: LaidOut) -> Array:
-    """The sequence of every frame that has a row of any label, int64 [frames]."""
-    many = np.diff(laid.frames.start)
-    datum = laid.datum.repeat(many).astype(np.int64)
-    there: Array = np.unique(np.stack([datum, laid.number]), axis=1)[0]
-    return there
-
-
-def _counting(
-    truth: Side, found: Side, laid: LaidOut, least: float, workers: Workers
-) -> tuple[Side, Side]:
-    """Both sides without ignored ground truths and the predictions that match these."""
-    ignored = truth.ignored[laid.truth_row]
-    gone = np.zeros(laid.found_row.size, bool)
-    workers.over(
-        laid.offsets,
-        lambda first, last: absorbed(laid.frames, first, last, ignored, least - EPSILON, gone),
-    )
-    kept = np.ones(gone.size, bool)
-    kept[laid.found_row[gone]] = False
-    return truth.some(np.flatnonzero(~truth.ignored)), found.some(np.flatnonzero(kept))
+    return Matched(laid, truth, found, events, rows, prepared.notes)

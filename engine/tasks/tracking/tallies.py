@@ -75,6 +75,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     batch = encode_batch(frames)
     read = time.perf_counter()
     matched = match(batch, settings, needs, workers)
+    frames.notes += matched.notes
     tracks = Tracks(matched.rows, batch.declared, batch.labelled)
     listed = event_frame(batch, matched, settings) if "events" in needs else None
     counted = tuple(sorted(needs - {"events"}))

@@ -1,0 +1,157 @@
+"""Prepare: which rows count, by the dialect and the marks of ground truths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.problems import Note, note_of
+from ...kernels.tracking import EPSILON, MATCH, TAKEN, absorbed
+from ...tally.datums import Labels
+from ..workers import Workers
+from .dialects import TrackingRules
+from .encode import Batch, Side
+from .layout import LaidOut, lay_out
+
+Array = np.ndarray[Any, Any]
+
+_WITHIN = 0.5  # of a prediction, above which it lies in a region
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """The rows that count.
+
+    Attributes:
+        truth: ground truths.
+        found: predictions.
+        laid: both by unit and frame.
+        frames: int64 [frames], the sequence of every frame that has a row, whether it counts or
+            not.
+        notes: what was left out because of its label.
+    """
+
+    truth: Side
+    found: Side
+    laid: LaidOut
+    frames: Array
+    notes: list[Note]
+
+
+def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
+    """Leave out what does not count.
+
+    Args:
+        batch: all sequences.
+        rules: of the dialect.
+        workers: runs ranges of units side by side.
+    """
+    truth, found = batch.truth, batch.found
+    frames = _frames(truth, found)
+    meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
+    regions = truth.some(np.flatnonzero(truth.region))
+    kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
+    truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
+    notes = _left_out(batch, kept.size + regions.frame.size, found_kept.size)
+    found = found.some(found_kept)
+    ignored = truth.ignored | distracts[truth.label]
+    ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
+    counts = scored[truth.label] & ~ignored & ~truth.left_out
+    if not counts.all() or regions.frame.size or rules.least_height is not None:
+        together = msgspec.structs.replace(truth, label=meets[truth.label])
+        laid = lay_out(together, found, workers)
+        stays = _staying(laid, found, regions, ignored, rules, workers)
+        truth, found = truth.some(np.flatnonzero(counts)), found.some(np.flatnonzero(stays))
+    return Prepared(truth, found, lay_out(truth, found, workers), frames, notes)
+
+
+def _frames(truth: Side, found: Side) -> Array:
+    """The sequence of every frame, int64 [frames]."""
+    both = np.stack([np.r_[truth.datum, found.datum], np.r_[truth.frame, found.frame]])
+    there: Array = np.unique(both.astype(np.int64), axis=1)[0]
+    return there
+
+
+def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Array, Array, Array]:
+    """What the dialect makes of each label.
+
+    Returns:
+        int32 [n_labels], the label whose predictions its ground truths are matched with, -1 for
+        none; bool [n_labels], whether it is scored; bool [n_labels], whether it distracts.
+    """
+    n = len(labels)
+    if not rules.evaluated or not labelled:
+        return np.arange(n, dtype=np.int32), np.ones(n, bool), np.zeros(n, bool)
+    names = [str(name).casefold() for name in labels.frame["label_value"].to_list()]
+    code = {name: i for i, name in enumerate(names)}
+    others = rules.beside.get("*", "")
+    meets = [
+        i if name in rules.evaluated else code.get(rules.beside.get(name, others), -1)
+        for i, name in enumerate(names)
+    ]
+    scored = np.array([name in rules.evaluated for name in names], bool)
+    distracts = np.array([name in rules.distractors for name in names], bool)
+    return np.array(meets, np.int32), scored, distracts
+
+
+def _left_out(batch: Batch, n_truth: int, n_found: int) -> list[Note]:
+    words = ("row", "rows", "of labels that the dialect does not evaluate left out")
+    gone = (
+        ("ground truths: ", batch.truth.frame.size - n_truth),
+        ("predictions: ", batch.found.frame.size - n_found),
+    )
+    return [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
+
+
+def _staying(
+    laid: LaidOut,
+    found: Side,
+    regions: Side,
+    ignored: Array,
+    rules: TrackingRules,
+    workers: Workers,
+) -> Array:
+    """Which predictions count, bool [m]."""
+    state = np.zeros(laid.found_row.size, np.uint8)
+    marks = ignored[laid.truth_row]
+    least = rules.overlap - EPSILON
+    workers.over(
+        laid.offsets,
+        lambda first, last: absorbed(laid.frames, first, last, marks, least, state),
+    )
+    of_row = np.zeros_like(state)
+    of_row[laid.found_row] = state
+    gone = of_row == TAKEN
+    lone = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
+    if rules.least_height is not None:
+        height = found.boxes[lone, 3] - found.boxes[lone, 1]
+        gone[lone[height <= rules.least_height + EPSILON]] = True
+    gone[lone[_within(found.some(lone), regions)]] = True
+    stays: Array = ~gone
+    return stays
+
+
+def _within(found: Side, regions: Side) -> Array:
+    """Which boxes lie in a region of their frame by more than half, bool [m]."""
+    there = np.zeros(found.frame.size, bool)
+    key = ["datum", "frame"]
+    ours, theirs = (
+        pl.DataFrame({"datum": side.datum, "frame": side.frame}).with_row_index(name)
+        for side, name in ((found, "box"), (regions, "region"))
+    )
+    pairs = ours.join(theirs, on=key)
+    own = found.boxes[pairs["box"].to_numpy()]
+    other = regions.boxes[pairs["region"].to_numpy()]
+    wide, high = (
+        np.maximum(
+            0.0, np.minimum(own[:, far], other[:, far]) - np.maximum(own[:, at], other[:, at])
+        )
+        for at, far in ((0, 2), (1, 3))
+    )
+    area = (own[:, 2] - own[:, 0]) * (own[:, 3] - own[:, 1])
+    share = np.zeros(area.size)
+    np.divide(wide * high, area, out=share, where=area > EPSILON)
+    there[pairs["box"].to_numpy()[share > _WITHIN + EPSILON]] = True
+    return there
