@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from .analysis.worst import worst
-from .held_runs import card_of, tallied_of
+from .held_runs import card_of, is_scored, tallied_of
 from .ingest.names import recognise
 from .ingest.problems import count_of
 from .ingest.sources.tables import open_source
 from .metrics import get as metric_of
-from .plan.summary import Tallied
+from .plan.planner import filling
 from .report.summary import number
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
     from .schemas.named import Named
 
-_FRAMES = ("outcomes", "confusion", "label_errors")
+_FRAMES = {
+    "outcomes": "labels of which more is missed or made up than of others",
+    "confusion": "labels that others are taken for",
+    "label_errors": "ground truths that are likely wrong",
+}
+"""Frames that are looked at, and what for."""
 _SURE = 4.0
 """Standard deviations from what chance would make, from which something is told."""
 _SUSPICIOUS = 0.5
@@ -72,11 +77,12 @@ def diagnose(
     Warnings stand first. Then come labels that others are taken for, labels and slices of the
     datums that are worse than the rest by more than chance, ground truths that are likely wrong and
     where they gather, and datums that stand twice; ordered by how much of all that is wrong they
-    explain. Where nothing stands out, the worst single datums do.
+    explain. Where nothing stands out, the worst single datums do. What needs rows or single datums
+    that the run does not hold, as in bounded memory, stands last, with the reason.
 
     Args:
-        predictions: as :func:`score` takes them.
-        ground_truths: likewise.
+        predictions: as :func:`score` takes them; or a scored run, or the folder of a saved one.
+        ground_truths: of predictions that are not scored yet.
         datums: table of all datums; its columns are searched for slices.
         labels: table or list of declared classes.
         options: options to start from; those named here win.
@@ -97,14 +103,14 @@ def diagnose(
     """
     chosen = make_options(options, **named)
     given = predictions, ground_truths, chosen, datums, labels, storage_options
-    found = []
+    found, held = [], chosen.memory_limit is None
     try:
-        card = card_of(*given, showing=_FRAMES)
+        card = card_of(*given, showing=list(_FRAMES), held=held)
     except NotProbabilities as error:  # the rest can be told without judging labels
-        card = card_of(*given, showing=_FRAMES[:-1])
-        found.append(_unlooked("ground truths that are likely wrong", error, "label-errors"))
-    tallied = tallied_of("the run", card, "diagnosing")
+        card = card_of(*given, showing=list(_FRAMES)[:-1], held=held)
+        found.append(_unlooked(_FRAMES["label_errors"], error, "label-errors"))
     columns = _columns(datums, chosen, storage_options)
+    found += _unkept(card) if is_scored(predictions) else []
     found += [_Finding(said, 1.0, 0, "check") for said in card.warnings]
     found += _confused(card)
     found += _labels(card)
@@ -113,7 +119,7 @@ def diagnose(
     found += _label_errors(card, columns)
     found += _twice(card, predictions, ground_truths, chosen, storage_options)
     if not any(one.share for one in found):
-        found += _singles(tallied)
+        found += _singles(card)
     return pl.DataFrame(
         sorted(found, key=lambda one: (-one.share, not one.n)),
         schema={"finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String},
@@ -125,6 +131,17 @@ def _unlooked(what: str, error: EvalengineError, more: str) -> _Finding:
     """That something was not looked for, and why in a few words: its own command tells them all."""
     why = re.split(r"[.:;](?:\s|$)", str(error), maxsplit=1)[0]
     return _Finding(f"{what} were not looked for: {why}", 0.0, 0, more)
+
+
+def _unkept(card: Scorecard) -> Iterator[_Finding]:
+    """What cannot be looked for in a run that was scored without the metrics that tell it."""
+    for frame, what in _FRAMES.items():
+        metrics = filling(card.task, frame)
+        if metrics and frame not in card.frames:
+            yield _Finding(
+                f"{what} were not looked for: the run keeps no frame {frame}, which metric"
+                f" {metrics[0].name} makes", 0.0, 0, "score",
+            )  # fmt: skip
 
 
 def _excess(inside: float, n: float, wrong: float, every: float) -> tuple[float, float]:
@@ -293,7 +310,8 @@ def _label_errors(card: Scorecard, columns: pl.DataFrame | None) -> Iterator[_Fi
         return
     rows = card.frame("label_errors").filter(pl.col("suspicion") >= _SUSPICIOUS)
     support = card.metrics.filter(pl.col("label_value").is_not_null() & pl.col("slice").is_null())
-    every_truth = int(support.unique("label_value")["support"].sum()) or 1
+    counted = int(support.unique("label_value")["support"].sum())
+    every_truth = counted or card.read.get(GROUND_TRUTHS) or 1  # of runs without numbers of labels
     for reason, some in rows.group_by("reason", maintain_order=True):
         share = some.height / (some.height + every_truth)
         kind = f"{reason[0]} ({count_of(some.height, 'ground truth')} that may be wrong)"
@@ -326,6 +344,10 @@ def _twice(
     storage_options: dict[str, str] | None,
 ) -> Iterator[_Finding]:
     """Datums all of whose rows stand under another id as well."""
+    if is_scored(predictions):
+        said = "datums that stand twice were not looked for: a scored run keeps no tables"
+        yield _Finding(said, 0.0, 0, "check")
+        return
     hashes = []
     known = contracts(card.task)
     for role, given in ((PREDICTIONS, predictions), (GROUND_TRUTHS, ground_truths)):
@@ -343,17 +365,14 @@ def _twice(
         names = [name for name in exprs if name not in ("datum_id", "annotation_id")]
         if "datum_id" not in exprs or not names:
             return
-        frame = source.frame.select(exprs[name].alias(name) for name in ("datum_id", *names))
-        rows = frame.collect()
-        simple = [
-            name
-            for name in names
-            if not rows.schema[name].is_nested() and rows.schema[name] != pl.Object
-        ]
+        rows = source.frame.select(exprs[name].alias(name) for name in ("datum_id", *names))
+        schema = rows.collect_schema()
+        simple = [n for n in names if not schema[n].is_nested() and schema[n] != pl.Object]
         if not simple:
             return
         row = rows.select("datum_id", row=pl.struct(simple).hash(seed=1))
-        hashes.append(row.group_by("datum_id").agg(pl.col("row").sort().hash(seed=2).sum()))
+        each = row.group_by("datum_id").agg(pl.col("row").sort().hash(seed=2).sum())
+        hashes.append(each.collect(engine="streaming"))
     both = hashes[0]
     for more in hashes[1:]:
         both = both.join(more, on="datum_id", how="inner", suffix="_more")
@@ -372,9 +391,9 @@ def _twice(
     )  # fmt: skip
 
 
-def _singles(tallied: Tallied) -> Iterator[_Finding]:
+def _singles(card: Scorecard) -> Iterator[_Finding]:
     try:
-        rows = worst(tallied, _FEW)
+        rows = worst(tallied_of("the run", card, "single datums"), _FEW)
     except EvalengineError as error:
         yield _unlooked("single datums", error, "errors")
         return

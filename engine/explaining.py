@@ -276,7 +276,7 @@ def _limits(
     try:
         found = find_limits(
             *tables, options=options, datums=datums, labels=labels, storage_options=storage_options
-        )
+        ).frame
     except ResultError:
         return
     for key in KEYS:

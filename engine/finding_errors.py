@@ -10,15 +10,19 @@ import polars as pl
 from . import scoring
 from .analysis.error_table import FoundErrors
 from .analysis.worst import losses_of, worst
+from .executors import Threads
 from .held_runs import card_of, class_names, is_scored, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
 from .plan import planner
+from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.errors import OptionError, unknown
 from .schemas.options import Options
 from .schemas.shared_tables import DATUM_TABLE
 from .schemas.wording import option
+from .scorecard.card import Scorecard
+from .tasks.task import Losses
 
 Progress = scoring.Progress
 
@@ -51,16 +55,13 @@ def found_errors(
         refuse_tables(ground_truths=ground_truths, labels=labels)
     else:
         tell("scoring")
-    card = card_of(
-        run, ground_truths, options, datums, labels, storage_options, showing=[FRAME],
-        settable=["columns"],
-    )  # fmt: skip
-    tell("looking for what is wrong")
-    tallied = tallied_of("the run", card, "finding errors")
-    n = len(tallied.tallies.datums)
-    losses = losses_of(tallied)
-    whole = worst(tallied, n, losses)
-    notes = () if is_scored(run) else card.notes
+    given = run, ground_truths, options, datums, labels, storage_options
+    card, losses, whole = _judged(given, tell)
+    n = whole.height if card.read.get("datums") is None else card.read["datums"]
+    notes: tuple[str, ...] = () if is_scored(run) else tuple(card.notes)
+    if options.memory_limit is not None and card.tallied is not None and not is_scored(run):
+        limit = option("memory_limit", options.memory_limit)
+        notes = (*notes, f"{limit}: rows were held in memory all the same, to find the worst.")
     filled_by = [one.name for one in planner.filling(card.task, FRAME)]
     rowless = None
     if not filled_by:
@@ -87,6 +88,34 @@ def found_errors(
         of_rows=said,
         names=class_names(card),
     )
+
+
+Given = tuple[Any, Any, Options, Any, Any, dict[str, str] | None]
+
+
+def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFrame]:
+    """The scorecard of a run, what judges its datums, and the datums, worst first."""
+    run, ground_truths, options, datums, labels, storage_options = given
+    found: list[tuple[Losses, pl.DataFrame]] = []
+
+    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+        tell("looking for what is wrong")
+        tallied = Tallied(plan, tallies, threads)
+        losses = losses_of(tallied)
+        found.append((losses, worst(tallied, len(tallies.datums), losses)))
+
+    if not is_scored(run) and options.memory_limit is not None:
+        plan, _ = scoring.open_tables(*given)
+        if planner.filling(plan.task, FRAME):
+            card = scoring.run(
+                run, ground_truths, options, datums=datums, labels=labels,
+                storage_options=storage_options, showing=[FRAME, "per_datum"], looked=look,
+            )  # fmt: skip
+            return card, *found[0]
+    card = card_of(*given, showing=[FRAME], settable=["columns"])
+    tallied = tallied_of("the run", card, "finding errors")
+    look(tallied.plan, tallied.tallies, tallied.threads)
+    return card, *found[0]
 
 
 def _images(

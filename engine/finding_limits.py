@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 
 from . import metrics, scoring
+from .analysis.limit_table import FoundLimits
 from .executors import Threads
 from .held_runs import is_scored
 from .ingest.frames import Frames, checked_frames
@@ -45,7 +46,7 @@ def find_limits(
     options: Options | Mapping[str, Any] | None = None,
     storage_options: dict[str, str] | None = None,
     **named: Unpack[Named],
-) -> pl.DataFrame:
+) -> FoundLimits:
     """How far each number could move by what the tables leave open.
 
     ``ties``: the order of equal scores, in detection of a label and in retrieval of a query.
@@ -63,9 +64,10 @@ def find_limits(
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
-        a row for each number and limit: the columns that tell numbers apart in the ``metrics``
-        frame, ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64), and ``bound``
-        (String), which tells what these two are:
+        :class:`evalengine.analysis.limit_table.FoundLimits`, whose ``frame`` has a row for each
+        number and limit: the columns that tell numbers apart in the ``metrics`` frame, ``value``,
+        ``limit`` (String), ``lowest`` and ``highest`` (Float64), and ``bound`` (String), which
+        tells what these two are:
 
         - ``exact``: some choice leads to each, none beyond.
         - ``at most``: none leads beyond, but perhaps none to the end, as of nDCG with several
@@ -83,7 +85,7 @@ def find_limits(
 
     Example:
         >>> import evalengine as ee
-        >>> ee.find_limits("run.txt", "qrels.txt", metrics=["nDCG@10"])  # doctest: +SKIP
+        >>> ee.find_limits("run.txt", "qrels.txt", metrics=["nDCG@10"]).frame  # doctest: +SKIP
     """
     chosen = make_options(options, **named)
     for table in (predictions, ground_truths):
@@ -129,7 +131,7 @@ def find_limits(
     if not every:
         none = _joined(known, [], [EXACT] * known.height, plan.task).clear()
         every.append(none.with_columns(limit=pl.lit("")))
-    return pl.concat(one.select(*KEYS, "value", *_TOLD) for one in every)
+    return FoundLimits(pl.concat(one.select(*KEYS, "value", *_TOLD) for one in every))
 
 
 def _copy(frames: Frames) -> Frames:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..plan import summary
 from ..plan.summary import Tallied
 from ..schemas.errors import ResultError
 from ..tasks.task import Losses
@@ -26,10 +27,7 @@ def losses_of(tallied: Tallied) -> Losses:
     Raises:
         ResultError: nothing does; says why, and what would.
     """
-    plan = tallied.plan
-    found = plan.does.losses(
-        tallied.tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
-    )
+    found = summary.losses_of(tallied.plan, tallied.tallies)
     if isinstance(found, str):
         raise ResultError(f"the worst datums cannot be told: {found}.")
     return found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from .base import FOR_PEOPLE, WithOptions, arguments, with_format, with_tables
+from .base import FOR_PEOPLE, WithOptions, arguments, show_found, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -41,16 +40,9 @@ def limits(
       evalengine limits preds.json gts.json --dialect coco --format csv
     """
     from ..finding_limits import find_limits
-    from ..report.found_limits import as_columns, listed, moving
-    from ..report.frames import aligned, markdown_frame
-    from ..report.show import show_frame, write_text
+    from ..report.found_limits import LAYOUT
 
     found = find_limits(predictions, ground_truths, **arguments(storage, datums, labels, fields))
-    if form in FOR_PEOPLE:
-        rows, notes = (found, []) if every else listed(found)
-        made = aligned if form == "table" else markdown_frame
-        text = made(as_columns(rows)) if rows.height else "no number could move\n"
-        text += "".join(f"\nnote: {note}" for note in notes) + ("\n" if notes else "")
-        write_text(text, sys.stdout)
-    else:
-        show_frame(found if every else moving(found), form, name="limits")
+    # Programs get what the notes tell is left out.
+    said = None if form in FOR_PEOPLE else ()
+    show_found(found.whole if every else found, form, LAYOUT, said)

@@ -20,6 +20,7 @@ from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tasks.per_datum import FRAME as PER_DATUM
 from ..tasks.per_datum import judged_frame
+from ..tasks.task import Losses
 from .frames import frame_of
 from .plan import Plan
 
@@ -203,14 +204,19 @@ def summarise(
     return makers, views.whole
 
 
-def _judged(plan: Plan, tallies: Any) -> pl.DataFrame:
-    """The frame of what single datums are judged by, of tasks that have no row a datum."""
+def losses_of(plan: Plan, tallies: Any) -> Losses | str:
+    """What judges single datums, of tallies in files, too; or why nothing does."""
     in_parts = plan.does.in_parts
     if in_parts is not None and in_parts.judged is not None:
         tallies = in_parts.judged(tallies, plan.settings)
-    losses = plan.does.losses(
+    return plan.does.losses(
         tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
     )
+
+
+def _judged(plan: Plan, tallies: Any) -> pl.DataFrame:
+    """The frame of what single datums are judged by, of tasks that have no row a datum."""
+    losses = losses_of(plan, tallies)
     if isinstance(losses, str):
         raise ResultError(f"single datums cannot be judged: {losses}.")
     return judged_frame(losses, tallies.datums)

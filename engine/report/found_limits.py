@@ -1,49 +1,36 @@
-"""How far numbers could move, as people read it: what moves most first."""
+"""How far numbers could move, as text, Markdown, HTML, or rows for programs."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
-from ..ingest.problems import count_of, listing
+from ..ingest.problems import count_of
+from .found_rows import Layout, of_frame
 
-_SAME = 1e-12
-"""Ends closer than this are one number."""
-
-
-def moving(found: pl.DataFrame) -> pl.DataFrame:
-    """Rows but those of numbers that no choice moves."""
-    fixed = (pl.col("highest") - pl.col("lowest") <= _SAME) & pl.col("bound").is_in(
-        ["exact", "at most"]
-    )
-    return found.filter(~(fixed.fill_null(False) | pl.col("value").is_null()))
+if TYPE_CHECKING:
+    from ..analysis.limit_table import FoundLimits
 
 
-def listed(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Numbers over all labels and datums, the widest first, and what was left out.
-
-    Args:
-        found: of :func:`evalengine.find_limits`.
-    """
-    notes = []
-    rows = moving(found)
-    single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()
-    if rows.filter(~single).height and (left := rows.filter(single).height):
-        rows = rows.filter(~single)
-        notes.append(f"{count_of(left, 'number')} of single labels and slices left out.")
-    blind = pl.col("bound").is_in(["range", "unknown"])
-    for (limit,), group in rows.filter(blind).group_by("limit", maintain_order=True):
-        names = list(dict.fromkeys(group["metric"]))
-        notes.append(f"{limit}: no bounds are known of {listing(names)}, but their range.")
-    rows = rows.filter(~blind)
-    if notes:
-        notes.append("all rows are shown by --all.")
-    width = pl.col("highest") - pl.col("lowest")
-    return rows.sort(width, descending=True, maintain_order=True), notes
+def heading(found: FoundLimits) -> str:
+    """What was found, in a sentence."""
+    if not len(found):
+        return "no number could move"
+    moved = found.moving.unique(found.frame.columns[: found.frame.columns.index("value")]).height
+    if not moved:
+        return "no number could move"
+    return f"{count_of(moved, 'number')} could move, the widest first"
 
 
-def as_columns(rows: pl.DataFrame) -> pl.DataFrame:
+def as_columns(found: FoundLimits) -> pl.DataFrame:
     """Rows as they are printed: ``parameters`` only where they tell rows apart."""
+    rows = found.shown
     others = [name for name in rows.columns if name not in ("parameters", "lowest", "highest")]
-    if not rows.select(others).is_duplicated().any():
-        rows = rows.drop("parameters")
-    return rows
+    return rows if rows.select(others).is_duplicated().any() else rows.drop("parameters")
+
+
+LAYOUT = Layout(
+    "limits", heading, of_frame(as_columns),
+    lambda found: found.frame if found.every else found.moving,
+)  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from partitions.cases import in_buckets
 
 import evalengine as ee
 from evalengine.cli import cli
@@ -82,3 +83,29 @@ def test_what_cannot_be_looked_for_is_told_last():
     assert set(told["more"]) == {"label-errors", "slices"}
     assert set(told["share"]) == {0.0}
     assert found[-2:].equals(told)
+
+
+def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
+    """What frames tell is told likewise; what needs single datums is told not to have been."""
+    tables = planted.renamed(planted.boxes(3, 60), "predictions", planted.SWAP)
+    for side, table in tables.items():
+        table.write_parquet(tmp_path / f"{side}.parquet")
+    predictions, truths, images = (str(tmp_path / f"{side}.parquet") for side in tables)
+    whole = ee.diagnose(predictions, truths, datums=images)
+    card = ee.score(
+        predictions, truths, datums=images, metrics=["mAP", "ConfusionMatrix", "LabelErrors"]
+    )
+    card.save(tmp_path / "run")
+    in_buckets(monkeypatch)
+    bounded = ee.diagnose(
+        predictions, truths, datums=images, memory_limit="1GB", scratch=str(tmp_path / "s")
+    )
+    saved = ee.diagnose(tmp_path / "run", datums=images)
+    told = [one["finding"].to_list() for one in (whole, bounded, saved)]
+    assert "taken for" in told[0][0]
+    assert {one[0] for one in told} == {told[0][0]}
+    assert any(said.startswith("slices were not looked for") for said in told[1])
+    assert {said for said in told[1] if "not looked for" not in said} <= {*told[0]}
+    kept = [said for said in told[2] if "not looked for" in said]
+    assert any("no frame outcomes, which metric Outcomes makes" in said for said in kept)
+    assert any("a scored run keeps no tables" in said for said in kept)

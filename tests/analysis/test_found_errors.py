@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from partitions.cases import in_buckets
 
 import evalengine as ee
 from evalengine.analysis.error_table import FoundErrors
@@ -273,3 +274,16 @@ def test_the_shell_writes_tasks_of_a_saved_run(tmp_path: Path, card: ee.Scorecar
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{tmp_path / 'a.xml'}: 7 errors in 3 images\n"
     assert (tmp_path / "a.xml").read_text().count("<box ") == 7
+
+
+def test_of_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst of a run that is never whole in memory are those of one that is."""
+    whole = ee.find_errors(*BOXES, top=20)
+    in_buckets(monkeypatch)
+    bounded = ee.find_errors(*BOXES, top=20, memory_limit="1GB", scratch=str(tmp_path / "s"))
+    assert whole.rows is not None
+    assert bounded.rows is not None
+    assert bounded.datums.equals(whole.datums)
+    assert bounded.rows.equals(whole.rows)
+    assert bounded.n == whole.n
+    assert sorted(bounded.notes) == sorted(whole.notes)

@@ -35,7 +35,7 @@ def test_orders_of_equal_scores_in_retrieval(seed):
     run, qrels = run_of(seed)
     one, judged = run.filter(query_id="q0"), qrels.filter(query_id="q0")
     tied = one.with_columns(score=pl.lit(1.0))
-    found = ee.find_limits(tied, judged, metrics=METRICS).filter(limit="ties")
+    found = ee.find_limits(tied, judged, metrics=METRICS).frame.filter(limit="ties")
     assert set(found["bound"]) == {"exact"}
     orders = pl.DataFrame({"order": list(permutations(range(5)))}).with_row_index("query_id")
     moved = orders.with_columns(doc_id=pl.lit(one["doc_id"].to_list())).explode("order", "doc_id")
@@ -83,7 +83,9 @@ def test_every_way_to_judge_the_unjudged(seed, grades, asked):
     table = pl.DataFrame(run, schema=["query_id", "doc_id", "score"], orient="row")
     qrels = pl.DataFrame(judged, schema=["query_id", "doc_id", "relevance"], orient="row")
     names = table.select("query_id", which="query_id").unique()
-    found = ee.find_limits(table, qrels, datums=names, by=["which"], metrics=UNJUDGED, **asked)
+    found = ee.find_limits(
+        table, qrels, datums=names, by=["which"], metrics=UNJUDGED, **asked
+    ).frame
     found = found.filter(limit="unjudged", slice="which")
     every = pl.DataFrame(
         ways, schema=["which", "query_id", "doc_id", "relevance", "score"], orient="row"
@@ -113,10 +115,10 @@ def test_bounds_of_graded_judgments():
     """An unjudged document may have the highest grade that was given, not relevance 1 alone."""
     run = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["x", "y", "z"], "score": [3.0, 2.0, 1.0]})
     qrels = pl.DataFrame({"query_id": ["q"] * 2, "doc_id": ["x", "w"], "relevance": [1, 3]})
-    found = ee.find_limits(run, qrels, metrics=["DCG@3", "bpref"]).filter(limit="unjudged")
+    found = ee.find_limits(run, qrels, metrics=["DCG@3", "bpref"]).frame.filter(limit="unjudged")
     assert found["highest"].to_list() == pytest.approx([1 + 3 / np.log2(3) + 3 / 2, 1.0])
     assert found["bound"].to_list() == ["exact", "range"]
-    assert ee.find_limits(run, qrels, metrics=["DCG@3"], judged_only=True).is_empty()
+    assert ee.find_limits(run, qrels, metrics=["DCG@3"], judged_only=True).frame.is_empty()
 
 
 def boxes(scores, hits):
@@ -133,7 +135,7 @@ def boxes(scores, hits):
 def test_orders_of_equal_scores_in_detection():
     r = np.random.default_rng(1)
     scores, hits = [0.9, 0.5, 0.5, 0.5, 0.5, 0.1], r.random(6) < 0.5
-    found = ee.find_limits(*boxes(scores, hits), metrics=["AP"], iou_thresholds=[0.5])
+    found = ee.find_limits(*boxes(scores, hits), metrics=["AP"], iou_thresholds=[0.5]).frame
     row = found.filter(limit="ties").row(0, named=True)
     values = []
     for order in permutations(range(4)):
@@ -158,32 +160,32 @@ def test_equal_scores_within_a_datum():
     asked = {"metrics": ["AP"], "iou_thresholds": [0.5]}
     tables = found, spans([(0, 100), (40, 140)])
     values = {ee.score(one, tables[1], **asked).value("AP") for one in (found, found.reverse())}
-    row = ee.find_limits(*tables, **asked).row(0, named=True)
+    row = ee.find_limits(*tables, **asked).frame.row(0, named=True)
     assert (row["lowest"], row["bound"]) == (min(row["value"], *values), "at least")
     assert row["highest"] == max(values) == 1.0 > row["value"]
     # One of two fits under the cap, and whether it hits hangs on which.
     found = spans([(200, 300), (0, 100)], score=[0.5, 0.5])
     asked |= {"dialect": "coco", "max_detections": [1], "metrics": ["mAPAveragedOverIOUs"]}
-    row = ee.find_limits(found, spans([(0, 100)]), **asked).filter(limit="ties", area="all")
+    row = ee.find_limits(found, spans([(0, 100)]), **asked).frame.filter(limit="ties", area="all")
     assert row.select("lowest", "highest").row(0) == pytest.approx((0.0, 1.0))
     assert row["bound"].item() == "at least"
 
 
 def test_cap():
     asked = {"dialect": "coco", "max_detections": [1, 2]}
-    found = ee.find_limits(*BOXES, **asked).filter(limit="cap")
+    found = ee.find_limits(*BOXES, **asked).frame.filter(limit="cap")
     free = ee.score(*BOXES, dialect="coco", max_detections=[1000])
     row = found.filter(metric="mAPAveragedOverIOUs", area="all").row(0, named=True)
     assert row["value"] == ee.score(*BOXES, **asked).value("mAPAveragedOverIOUs")
     assert row["highest"] == free.value("mAPAveragedOverIOUs")
     assert row["highest"] > row["value"]
-    assert "cap" not in ee.find_limits(*BOXES)["limit"]
+    assert "cap" not in ee.find_limits(*BOXES).frame["limit"]
 
 
 def test_where_nothing_is_left_open():
     with pytest.raises(ee.ResultError, match="limits are told in detection and retrieval"):
         ee.find_limits("examples/text/answers.parquet")
-    assert ee.find_limits(*boxes([0.3, 0.2], [True, True])).is_empty()
+    assert ee.find_limits(*boxes([0.3, 0.2], [True, True])).frame.is_empty()
     with pytest.raises(ee.ResultError, match="is classification: equal scores share a threshold"):
         ee.find_limits(pl.DataFrame({"actual": [1, 0], "score": [0.5, 0.5]}))
 
@@ -212,6 +214,6 @@ def test_command():
     assert "numbers of single labels and slices left out" in shown
     lists = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
     shown = CliRunner().invoke(cli, ["limits", *lists, "--metric", "P@5,MAP,bpref"]).output
-    widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[1:5]]
+    widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[3:7]]
     assert widths == sorted(widths, reverse=True)
     assert "unjudged: no bounds are known of 'bpref', but their range" in shown

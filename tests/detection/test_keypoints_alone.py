@@ -42,8 +42,8 @@ def test_every_call_finds_it(bare: Path) -> None:
     assert SAID in ee.find_errors(bare, TRUTH).notes
     assert SAID in ee.find_label_errors(bare, TRUTH).notes
     assert SAID in ee.find_thresholds(bare, TRUTH, draws=20).notes
-    asked = ee.find_limits(bare, TRUTH, iou_type="keypoints")
-    assert ee.find_limits(bare, TRUTH).equals(asked)
+    asked = ee.find_limits(bare, TRUTH, iou_type="keypoints").frame
+    assert ee.find_limits(bare, TRUTH).frame.equals(asked)
     found = ee.compare(bare, bare, ground_truths=TRUTH, names=["a", "b"], draws=20)
     assert found.options.iou_type in (None, "keypoints")
     assert {*found.differences["difference"].drop_nulls()} == {0.0}

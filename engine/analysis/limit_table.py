@@ -1,0 +1,72 @@
+"""Found limits: what ``find_limits`` returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from ..ingest.problems import count_of, listing
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.found_rows import Layout
+
+_SAME = 1e-12
+"""Ends closer than this are one number."""
+
+
+class FoundLimits(Found):
+    """How far numbers could move.
+
+    Attributes:
+        frame: a row for every number and limit: the columns that tell numbers apart in the frame
+            ``metrics``, ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64), and
+            ``bound`` (String), as :func:`evalengine.find_limits` tells.
+        every: whether all rows are shown; else those of numbers over all labels and datums that
+            some choice moves, the widest first.
+    """
+
+    def __init__(self, frame: pl.DataFrame, *, every: bool = False) -> None:
+        self.frame = frame
+        self.every = every
+        self.shown, self.said = (frame, ()) if every else _shown(self.moving)
+
+    def __len__(self) -> int:
+        return self.shown.height
+
+    @property
+    def moving(self) -> pl.DataFrame:
+        """Rows but those of numbers that no choice moves."""
+        fixed = (pl.col("highest") - pl.col("lowest") <= _SAME) & pl.col("bound").is_in(
+            ["exact", "at most"]
+        )
+        return self.frame.filter(~(fixed.fill_null(False) | pl.col("value").is_null()))
+
+    @property
+    def whole(self) -> FoundLimits:
+        """The same, showing every row."""
+        return FoundLimits(self.frame, every=True)
+
+    def _layout(self) -> Layout:
+        from ..report.found_limits import LAYOUT
+
+        return LAYOUT
+
+
+def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Numbers over all labels and datums, the widest first, and what is told of the others."""
+    said = []
+    single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()
+    if rows.filter(~single).height and (left := rows.filter(single).height):
+        rows = rows.filter(~single)
+        said.append(f"{count_of(left, 'number')} of single labels and slices left out.")
+    blind = pl.col("bound").is_in(["range", "unknown"])
+    for (limit,), group in rows.filter(blind).group_by("limit", maintain_order=True):
+        names = list(dict.fromkeys(group["metric"]))
+        said.append(f"{limit}: no bounds are known of {listing(names)}, but their range.")
+    rows = rows.filter(~blind)
+    if said:
+        said.append("all rows are in frame, and shown by --all.")
+    width = pl.col("highest") - pl.col("lowest")
+    return rows.sort(width, descending=True, maintain_order=True), tuple(said)
