@@ -58,10 +58,7 @@ def found_errors(
     given = run, ground_truths, options, datums, labels, storage_options
     card, losses, whole = _judged(given, tell)
     n = whole.height if card.read.get("datums") is None else card.read["datums"]
-    notes: tuple[str, ...] = () if is_scored(run) else tuple(card.notes)
-    if options.memory_limit is not None and card.tallied is not None and not is_scored(run):
-        limit = option("memory_limit", options.memory_limit)
-        notes = (*notes, f"{limit}: rows were held in memory all the same, to find the worst.")
+    notes = () if is_scored(run) else card.notes
     filled_by = [one.name for one in planner.filling(card.task, FRAME)]
     rowless = None
     if not filled_by:
