@@ -99,6 +99,21 @@ def test_nearest_of_equals_and_thresholds() -> None:
     assert any("no column ego_distance" in note for note in card.notes)
 
 
+def test_of_equal_scores_the_later_row_goes_first() -> None:
+    """Whatever its datum: the one that hits is in the datum that is told last."""
+    box = [0.0, 0.0, 0, 4, 2, 1, 0]
+    found = pl.DataFrame(
+        {"datum_id": ["b", "a"], "label_value": ["car"] * 2, "score": [0.5] * 2,
+         "box3d": [[9.0, *box[1:]], box]}
+    )  # fmt: skip
+    truth = pl.DataFrame({"datum_id": ["a", "b"], "label_value": ["car"] * 2, "box3d": [box] * 2})
+    curve = {"metrics": ["InterpolatedPrecisionRecallCurve"], "iou_thresholds": [1]}
+    first = ee.score(found, truth, **curve, **HOW).curves["precision"][:51].to_list()
+    assert first == [*[1.0] * 50, 0.5]
+    turned = ee.score(found.reverse(), truth, **curve, **HOW).curves["precision"][:51].to_list()
+    assert turned == pytest.approx([level / 100 for level in range(51)])
+
+
 def test_what_is_missing_is_told() -> None:
     ours, theirs = sides(CASES[0])
     card = ee.score(ours.drop("vx"), theirs, **HOW)

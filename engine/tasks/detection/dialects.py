@@ -66,6 +66,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             those beyond it take no part; otherwise it is of a datum and label.
         linear: precision lies on lines between points, and AP is made of what lies above this at
             recalls beyond it; None where it is interpolated.
+        later_first: of equal scores the later row goes first, whatever its datum; otherwise rows
+            stand by datum, then as they are.
         every_label: all labels enter means, those too that only ``labels`` declares.
         ranges: label -> how far from the sensor, in metres, its objects still count.
         unjudged: label -> errors of true positives that mean nothing of it.
@@ -88,6 +90,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     integer_grid: bool = False
     epsilon: float = 0.0
     linear: float | None = None
+    later_first: bool = False
     every_label: bool = False
     ranges: dict[str, float] = {}
     unjudged: dict[str, tuple[str, ...]] = {}
@@ -217,6 +220,7 @@ _NUSCENES_RULES = DetectionRules(
     crowd=False,
     above=True,
     linear=0.1,
+    later_first=True,
     unannotated_labels_are_zero=True,
     every_label=True,
     ranges={**_FAR, **_NEAR, "traffic_cone": 30.0, "barrier": 30.0},

@@ -215,7 +215,10 @@ def match(
     hit = np.empty((len(words), n), np.uint64)
     ignored = np.empty((len(words), n), np.uint64)
     skipped = np.zeros(n if rules.matching == "pool" else 0, bool)
-    tie = np.zeros(n if rules.matching == "locked" else 0, np.float64)
+    tie = np.zeros(n if rules.matching == "locked" or rules.later_first else 0, np.float64)
+    number = predictions.row
+    if batch.predictions.rows is not None:
+        number = batch.predictions.rows[number]
     takers = np.full((len(variants.thresholds), m) if taker else (0, 0), -1, np.int32)
     takes = [
         np.full((word.n_areas * word.n_thresholds, n) if took else (0, 0), -1, np.int32)
@@ -270,6 +273,12 @@ def match(
 
     def run(first: int, last: int) -> None:
         rank_by_score(score, predictions.start, first, last, order)
+        here = slice(predictions.start[first], predictions.start[last])
+        if rules.later_first:
+            label = np.repeat(np.arange(first, last), np.diff(predictions.start[first : last + 1]))
+            at = order[here]
+            order[here] = at[np.lexsort((-number[at], -score[at], label))]
+            tie[here] = number[order[here]]
         scratch = Scratch(
             np.full(n_datums, -1, np.int32),
             np.zeros(n_datums, np.int32),
@@ -283,7 +292,6 @@ def match(
         )
         for truths, bits, out in of_words:
             match_labels(first, last, rule, ours, truths, given, bits, scratch, out)
-        here = slice(predictions.start[first], predictions.start[last])
         for made, laid in zip(of_ranked, (score, predictions.datum, predictions.row), strict=True):
             made[here] = laid[order[here]]
 

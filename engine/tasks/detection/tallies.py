@@ -384,13 +384,9 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
     before = _before(parts)
+    later = settings.rules.later_first
     moved = [
-        part.ranked
-        if shift == (0, 0)
-        else msgspec.structs.replace(
-            part.ranked, row=part.ranked.row + shift[0], gt_row=part.ranked.gt_row + shift[1]
-        )
-        for part, shift in zip(parts, before, strict=True)
+        _shifted(part.ranked, shift, tied=later) for part, shift in zip(parts, before, strict=True)
     ]
     ranked = merge_ranked(moved, of_datum, of_label, len(labels))
     crossed = [part.crossed for part in parts if part.crossed is not None]
@@ -436,12 +432,28 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
         None
         if parts[0].found is None
         else merge_ranked(
-            [part.found for part in parts if part.found is not None],
+            [
+                _shifted(part.found, shift, tied=later)
+                for part, shift in zip(parts, before, strict=True)
+                if part.found is not None
+            ],
             of_datum,
             of_label,
             len(labels),
         ),
         judged=any(part.judged for part in parts),
+    )
+
+
+def _shifted(ranked: Ranked, shift: tuple[int, int], *, tied: bool) -> Ranked:
+    """A tally whose rows follow others; where ties are told by rows, these are such, too."""
+    if shift == (0, 0):
+        return ranked
+    return msgspec.structs.replace(
+        ranked,
+        row=ranked.row + shift[0],
+        gt_row=ranked.gt_row + shift[1],
+        tie=ranked.tie + float(shift[0]) if tied else ranked.tie,
     )
 
 

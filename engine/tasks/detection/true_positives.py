@@ -67,7 +67,7 @@ def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
         hit=one,
         ignored=np.zeros_like(one),
         skipped=np.zeros(0, bool),
-        tie=np.zeros(0),
+        tie=ranked.tie[at],
         gt_start=np.zeros(ranked.n_labels + 1, np.int64),
         gt_datum=none.astype(np.int32),
         gt_row=none,
