@@ -139,22 +139,22 @@ def _sequences_with_lengths(files: tuple[str, ...], names: list[str]) -> pl.Data
 
 
 def _mot_rows(file: str) -> pl.DataFrame:
-    lines = [line.strip().rstrip(",") for line in text_of(file).splitlines()]
-    width = max((line.count(",") + 1 for line in lines), default=0)
-    names = [f"column_{i}" for i in range(1, 11)]
-    try:
-        table = pl.read_csv(
-            "\n".join(line for line in lines if line).encode(),
-            has_header=False,
-            schema=dict.fromkeys(names[: max(width, 7)], pl.Float64),
-        )
-        whole = not any(table[name].null_count() for name in names[:7])
-    except (pl.exceptions.PolarsError, OverflowError):
-        whole = False
-    if any(lines) and (not whole or width not in _MOT_FIELDS):
-        raise _wrong_line(file, lines)
-    if not any(lines):
-        table = pl.DataFrame(schema=dict.fromkeys(names[:7], pl.Float64))
+    text = text_of(file).strip()
+    if "\n\n" in text or ",\n" in text or text.endswith(","):  # blank lines, commas at their ends
+        lines = (line.strip().rstrip(",") for line in text.splitlines())
+        text = "\n".join(line for line in lines if line)
+    width = text.split("\n", 1)[0].count(",") + 1
+    names = [f"column_{i}" for i in range(1, max(width, 7) + 1)]
+    whole = not text
+    table = pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
+    if text:
+        try:
+            table = pl.read_csv(text.encode(), has_header=False, schema=table.schema)
+            whole = not any(table[name].null_count() for name in names)
+        except pl.exceptions.PolarsError:
+            whole = False
+    if not whole or (text and width not in _MOT_FIELDS):
+        raise _wrong_line(file)
     kind = (
         table["column_8"]
         if "column_8" in table.columns
@@ -183,10 +183,10 @@ def _mot_rows(file: str) -> pl.DataFrame:
     return made
 
 
-def _wrong_line(file: str, lines: list[str]) -> Exception:
-    for number, line in enumerate(lines, 1):
-        fields = [field.strip() for field in line.split(",")]
-        if not line:
+def _wrong_line(file: str) -> Exception:
+    for number, line in enumerate(text_of(file).splitlines(), 1):
+        fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
+        if not line.strip():
             continue
         if len(fields) not in _MOT_FIELDS:
             return broken(

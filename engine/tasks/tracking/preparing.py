@@ -69,8 +69,10 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
 
 def _frames(truth: Side, found: Side) -> Array:
     """The sequence of every frame, int64 [frames]."""
-    both = np.stack([np.r_[truth.datum, found.datum], np.r_[truth.frame, found.frame]])
-    there: Array = np.unique(both.astype(np.int64), axis=1)[0]
+    numbers, code = np.unique(np.r_[truth.frame, found.frame], return_inverse=True)
+    many = max(1, numbers.size)
+    key = np.r_[truth.datum, found.datum].astype(np.int64) * many + code
+    there: Array = np.unique(key) // many
     return there
 
 
