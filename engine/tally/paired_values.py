@@ -102,6 +102,8 @@ def _beside(name: str, rows: Paired) -> Array:
     return rows.beside[name]
 
 
+_PIECE = 1 << 17
+
 Values = Callable[[Paired, "Array | None"], Array]
 """From rows and the cell of each (None where there is one) to numbers, float64 [n] or [n, c]."""
 
@@ -162,6 +164,18 @@ class PairedView(CountsView):
             else:
                 yield rows, self._cell(rows, group), self._factor(rows)
 
+    def _pieces(self) -> Iterator[tuple[Paired, Array | None, Array | None]]:
+        """The same in runs of rows so short that what is made of them stays in the cache."""
+        length = max(_PIECE, 4 * self._n_cells)
+        for rows, cell, factor in self._each():
+            for first in range(0, max(rows.datum.size, 1), length):
+                some = slice(first, first + length)
+                yield (
+                    rows.chosen(some),
+                    None if cell is None else cell[some],
+                    None if factor is None else factor[some],
+                )
+
     def total(self, name: str, of: Values) -> Array:
         """Exact sums of numbers of rows, each times its weight.
 
@@ -179,7 +193,7 @@ class PairedView(CountsView):
     def _summed(self, of: Values) -> Array:
         sums: list[ExactSums] = []
         flat = True
-        for rows, cell, factor in self._each():
+        for rows, cell, factor in self._pieces():
             values = of(rows, cell)
             flat = values.ndim == 1
             columns = values[:, None] if flat else values

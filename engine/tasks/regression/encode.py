@@ -112,7 +112,8 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
     )
     status = np.full(len(datums), STATUS.index("no_values"), np.int8)
     status[datum] = STATUS.index("scored")
-    return Batch(datums, labels, _in_order(paired), status)
+    paired = paired if codes is None and key is None else _in_order(paired)
+    return Batch(datums, labels, paired, status)
 
 
 def _in_order(paired: Paired) -> Paired:

@@ -80,8 +80,11 @@ def stats_of(present: Array, labels: Labels, paired: Paired) -> Stats:
     parameters: tuple[str | None, ...] = (None,) * len(keys)
     if len(keys) > 1:
         parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
-    values = np.full((present.size, len(keys), 1), np.nan)
-    values[paired.datum, paired.key, 0] = np.abs(paired.error)
+    if paired.datum.size == present.size * len(keys):  # rows go by datum and key
+        values = np.abs(paired.error).reshape(present.size, len(keys), 1)
+    else:
+        values = np.full((present.size, len(keys), 1), np.nan)
+        values[paired.datum, paired.key, 0] = np.abs(paired.error)
     column = Column(metric=ERROR, parameters=parameters, values=values, reason="not on both sides")
     return Stats(present == 0, {ERROR: (column,)}, (STATUS, present))
 

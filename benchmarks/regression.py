@@ -1,0 +1,143 @@
+"""Time ten metrics of regression, of all rows and of 100 groups, against scikit-learn.
+
+    python benchmarks/regression.py [--rows 20000000] [--runs 3]
+
+One Parquet file of predictions, targets and a group. Contenders take turns, each in a process of
+its own with one thread, which has scored a small table before: evalengine; scikit-learn's functions
+over the columns and over the rows of each group, cut out by Polars; reading the three columns and
+one sum of all of them, below which nothing can be. CPU seconds from file to numbers, medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+METRICS = (
+    "MAE", "MSE", "RMSE", "MAPE", "MedianAE", "R2", "ExplainedVariance", "MaxError", "Pinball",
+    "PoissonDeviance",
+)  # fmt: skip
+GROUPS = 100
+
+
+def write(path: Path, rows: int) -> None:
+    """Positive targets, and predictions that miss them by a fifth."""
+    rng = np.random.default_rng(0)
+    target = rng.gamma(3, 20, rows) + 0.5
+    pl.DataFrame(
+        {
+            "prediction": target * rng.lognormal(0, 0.2, rows),
+            "target": target,
+            "store": rng.integers(0, GROUPS, rows).astype(np.int32),
+        }
+    ).write_parquet(path)
+
+
+def evalengine(path: Path) -> list[float]:
+    import evalengine as ee
+
+    options: dict[str, Any] = {"metrics": METRICS, "by": ["store"], "threads": 1}
+    rows = ee.score(path, task="regression", **options).metrics
+    return list(rows.filter(pl.col("slice").is_null())["value"])
+
+
+def scikit_learn(path: Path) -> list[float]:
+    from sklearn import metrics
+
+    calls = [
+        metrics.mean_absolute_error,
+        metrics.mean_squared_error,
+        metrics.root_mean_squared_error,
+        metrics.mean_absolute_percentage_error,
+        metrics.median_absolute_error,
+        metrics.r2_score,
+        metrics.explained_variance_score,
+        metrics.max_error,
+        metrics.mean_pinball_loss,
+        metrics.mean_poisson_deviance,
+    ]
+    table = pl.read_parquet(path)
+
+    def numbers(some: pl.DataFrame) -> list[float]:
+        sides = some["target"].to_numpy(), some["prediction"].to_numpy()
+        return [float(call(*sides)) for call in calls]
+
+    whole = numbers(table)
+    for group in table.partition_by("store"):
+        numbers(group)
+    return whole
+
+
+def reading(path: Path) -> list[float]:
+    table = pl.read_parquet(path)
+    return [float(table[name].sum()) for name in table.columns]
+
+
+CONTENDERS: dict[str, Callable[[Path], list[float]]] = {
+    "evalengine": evalengine,
+    "scikit-learn": scikit_learn,
+    "reading and one sum": reading,
+}
+
+
+def measure(name: str, path: Path, small: Path) -> dict[str, Any]:
+    """CPU and wall seconds, peak memory and the numbers, in this process."""
+    CONTENDERS[name](small)
+    cpu, wall = time.process_time(), time.perf_counter()
+    numbers = CONTENDERS[name](path)
+    return {
+        "cpu": time.process_time() - cpu,
+        "wall": time.perf_counter() - wall,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2,
+        "numbers": numbers,
+    }
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.only:
+        files = asked.folder / "rows.parquet", asked.folder / "small.parquet"
+        print(json.dumps(measure(asked.only, *files)))
+        return
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in CONTENDERS}
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder) / "rows.parquet", asked.rows)
+        write(Path(folder) / "small.parquet", 1000)
+        one = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        for _ in range(asked.runs):
+            for name, runs in found.items():
+                line = [sys.executable, __file__, "--only", name, "--folder", folder]
+                done = subprocess.run(
+                    line, env=os.environ | one, check=True, capture_output=True, text=True
+                )
+                runs.append(json.loads(done.stdout.splitlines()[-1]))
+    ours, theirs = (np.array(found[name][0]["numbers"]) for name in tuple(CONTENDERS)[:2])
+    apart = np.abs(ours - theirs) / np.abs(theirs)
+    print(f"{asked.rows:,} rows, {GROUPS} groups; numbers apart by at most {apart.max():.1e}")
+    print("| | CPU s | wall s | peak GiB |\n| --- | ---: | ---: | ---: |")
+    for name, runs in found.items():
+        cells = (statistics.median(run[key] for run in runs) for key in ("cpu", "wall", "peak"))
+        print(f"| {name} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
+
+
+if __name__ == "__main__":
+    main()
