@@ -11,6 +11,7 @@ import polars as pl
 from ...ingest.boxes import CORNER_NAMES
 from ...ingest.codes import encode
 from ...ingest.frames import Frames
+from ...ingest.problems import count_of
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
@@ -100,11 +101,13 @@ def encode_batch(frames: Frames) -> Batch:
         frames: both sides, checked, used up here; their label map is applied.
 
     Raises:
-        InputError: one side alone has labels.
+        InputError: one side alone has labels, or rows have no box.
     """
     dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
     sides = [frames.sides[role] for role in roles]
+    for side, role in zip(sides, roles, strict=True):
+        _refuse_boxless(side, role)
     ids = [taken(side, "datum_id") for side in sides]
     datums, datum = encode_datums(ids, frames, dataset, roles)
     length = _length(frames, datums)
@@ -121,6 +124,24 @@ def encode_batch(frames: Frames) -> Batch:
         for side, role, *codes in zip(sides, roles, datum, label, strict=True)
     )
     return Batch(datums, labels, _declared(frames, labels), labelled, truth, found, length)
+
+
+def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
+    """Refuse rows that have a polygon, mask or another shape alone.
+
+    Raises:
+        InputError: counted.
+    """
+    there = all(name in side.columns for name in CORNER_NAMES)
+    boxless = side.height
+    if there:
+        boxless = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
+    if boxless or not there:
+        raise InputError(
+            f"{role.replace('_', ' ')}: {count_of(boxless, 'row')} without a box. Tracks are"
+            " compared by their boxes, not by polygons or masks: write columns xmin, ymin, xmax"
+            " and ymax of the boxes around them."
+        )
 
 
 def _length(frames: Frames, datums: Datums) -> Array:
