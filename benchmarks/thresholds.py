@@ -5,8 +5,9 @@
 1,000,000 scores of one label, a binary table: the threshold with the largest F1 against
 ``precision_recall_curve`` and an argmax; the isotonic fit against ``IsotonicRegression``, both from
 scores and outcomes in memory. Then what the command does on 5,000 images, 200,000 boxes and 80
-labels that are scored already: all rules with and without intervals, and calibration. CPU seconds,
-medians of several runs that take turns, everything loaded; one thread.
+labels that are scored already: all rules with and without intervals, and calibration. CPU and wall
+seconds, and the peak of memory above what was held before (Linux), medians of several runs that
+take turns, everything loaded; one thread.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,22 +89,37 @@ def contenders() -> dict[str, Callable[[], Any]]:
     }
 
 
+def status(name: str) -> float:
+    """A size of this process in megabytes, as Linux tells it."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return float(next(one for one in lines if one.startswith(name)).split()[1]) / 1e3
+
+
+def reset_peak() -> float:
+    """Have the peak of memory begin anew; what is held now, in megabytes."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    return status("VmRSS")
+
+
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     runs = parser.parse_args().runs
     every = contenders()
-    taken: dict[str, list[float]] = {name: [] for name in every}
+    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in every}
     for turn in range(runs + 1):
         for name, call in every.items():
-            ready = time.process_time()
+            held = reset_peak()
+            wall, ready = time.perf_counter(), time.process_time()
             call()
+            spent = time.process_time() - ready, time.perf_counter() - wall
             if turn:  # the first loads what there is to load
-                taken[name].append(time.process_time() - ready)
-    print("| | CPU s |\n| --- | ---: |")
-    for name, seconds in taken.items():
-        print(f"| {name} | {statistics.median(seconds):.3f} |")
+                taken[name].append((*spent, status("VmHWM") - held))
+    print("| | CPU s | wall s | peak MB above |\n| --- | ---: | ---: | ---: |")
+    for name, figures in taken.items():
+        cpu, wall, peak = map(statistics.median, zip(*figures, strict=True))
+        print(f"| {name} | {cpu:.3f} | {wall:.3f} | {peak:.0f} |")
 
 
 if __name__ == "__main__":
