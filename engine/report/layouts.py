@@ -110,6 +110,24 @@ _COCO_BOXES = Layout(
     exact=True,
 )
 
+_CENTRES = Layout(
+    headline=(
+        Entry("NDS", "NDS"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP @ {iou:g} m"),
+        *(Entry(name, name) for name in ("ATE", "ASE", "AOE", "AVE", "AAE")),
+    ),
+    label_columns=(
+        Entry("AP", "AP@{iou:g}m"),
+        *(Entry(name, name) for name in ("ATE", "ASE", "AOE", "AVE", "AAE")),
+    ),
+    slice_columns=(
+        Entry("NDS", "NDS"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP@{iou:g}m"),
+    ),
+)
+
 _COCO_KEYPOINTS = msgspec.structs.replace(
     _COCO_BOXES,
     headline=(
@@ -148,6 +166,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", "coco"): _COCO_BOXES,
     ("detection", "coco-keypoints"): _COCO_KEYPOINTS,
     ("detection", "crowdpose"): _COCO_KEYPOINTS,
+    ("detection", "nuscenes"): _CENTRES,
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
     ("tracking", None): _TRACKS,

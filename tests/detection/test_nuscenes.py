@@ -99,6 +99,19 @@ def test_nearest_of_equals_and_thresholds() -> None:
     assert any("no column ego_distance" in note for note in card.notes)
 
 
+def test_single_datums_and_reports_are_in_metres(tmp_path: Path) -> None:
+    """A box 1 m away is right at 2 m, of which its datum is judged; headings say metres."""
+    box = {"datum_id": ["s"], "label_value": ["car"]}
+    truth = pl.DataFrame({**box, "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]]})
+    found = pl.DataFrame({**box, "box3d": [[1.0, 0.0, 0, 4, 2, 1, 0]], "score": [0.5]})
+    card = ee.score(found, truth, metrics=["PerDatum", "mAP", "AP"], **HOW)
+    assert card.per_datum["value"].to_list() == [1.0]
+    card.to_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "mAP @ 4 m" in page
+    assert "@ IoU" not in page
+
+
 def test_of_equal_scores_the_later_row_goes_first() -> None:
     """Whatever its datum: the one that hits is in the datum that is told last."""
     box = [0.0, 0.0, 0, 4, 2, 1, 0]
@@ -129,6 +142,7 @@ def test_what_is_missing_is_told() -> None:
         ee.score(ours, theirs, **{**HOW, "dialect": "standard", "iou_type": "3d"}, metrics=["NDS"])
 
 
+@pytest.mark.slow  # the default run merges parts of such tables: tests/merging
 def test_through_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     same_as_in_memory(centres(4), "detection", tmp_path)

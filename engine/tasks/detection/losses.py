@@ -81,7 +81,8 @@ def losses(
         return held.pieces() if isinstance(held, RankedGroups) else (held,)
 
     thresholds = np.asarray(held.variants.thresholds)
-    nearest = int(np.argmin(np.abs(thresholds - IOU)))
+    iou = settings.pr_curve_iou_threshold if settings.by_distance else IOU
+    nearest = int(np.argmin(np.abs(thresholds - iou)))
     lowest = score_threshold(held, len(tallies.labels), float(thresholds[nearest]))
     tp, fp, there = np.zeros((3, n), np.int64)
     least, low = lowest, 0

@@ -62,8 +62,8 @@ METRICS = (
         aliases=("PerImage",),
         better="neither",
         definition="F1 = 2 tp / (2 tp + fp + fn) of every datum over its labels, at the IoU"
-        " threshold of the run nearest to 0.5 and the score threshold at which F1 of the whole run"
-        " is highest.",
+        " threshold of the run nearest to 0.5 (distances: at pr_curve_iou_threshold) and the score"
+        " threshold at which F1 of the whole run is highest.",
         source="evalengine; the order of its worst datums",
     ),
 )
