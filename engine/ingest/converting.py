@@ -139,6 +139,8 @@ _NAMES = {
     "coco": "one object, as COCO ground truths do",
     "coco_results": "COCO results",
     "coco_annotations": "COCO annotations alone",
+    "videos": "objects followed through videos",
+    "video_results": "results of videos",
     "records": "other records",
     "lines": "JSON Lines",
     "mapping": "a mapping of queries to documents",

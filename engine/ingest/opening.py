@@ -12,6 +12,7 @@ import polars as pl
 from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotated_sides import classes_told, in_pixels, sides_of
 from evalengine.ingest.by_name import by_name
+from evalengine.ingest.sources.coco_videos import placed
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
@@ -98,6 +99,8 @@ def open_inputs(
         )
     sources = sides_of({role: opened[role] for role in given})
     last = next(reversed(sources))
+    if PREDICTIONS in sources:
+        sources[PREDICTIONS] = placed(sources[PREDICTIONS], sources[last].images)
     for role, thing, opener in (
         (DATUMS, datums, open_datums),
         (LABELS, labels, open_labels),

@@ -33,22 +33,22 @@ def there(raw: msgspec.Raw) -> bool:
     return memoryview(raw).nbytes > 0
 
 
-def read_images(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    """Images as datums, with whatever plain fields they have beside, for slices."""
+def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFrame | None:
+    """Images or videos as datums, with whatever plain fields they have beside, for slices."""
     if not there(raw):
         return None
     try:
         rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
     except msgspec.ValidationError as error:
-        raise misfit(error, name, "image") from None
+        raise misfit(error, name, what) from None
     for i, row in enumerate(rows):
         if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
             raise ReadError(
-                f"{name}: image {i:,} (counted from 0), field 'id': an integer or string is"
+                f"{name}: {what} {i:,} (counted from 0), field 'id': an integer or string is"
                 f" needed, not {row.get('id')!r}."
             )
     ids = [row["id"] for row in rows]
-    columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, "image")}
+    columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, what)}
     for field in dict.fromkeys(itertools.chain.from_iterable(rows)):
         values = [row.get(field) for row in rows]
         if field in _LISTS:

@@ -19,6 +19,7 @@ from evalengine.schemas.errors import ReadError
 
 from ..annotations.format import FIRST
 from .coco_objects import array_kind
+from .coco_videos import is_video_row, is_videos, read_video_results, read_videos
 from .json_rows import UNREADABLE, malformed
 from .mappings import is_nested, read_mapping
 from .nuscenes import is_nuscenes, read_nuscenes
@@ -33,12 +34,13 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """What a JSON file holds: coco, coco_results, coco_annotations, panoptic, nuscenes, mapping,
-    records or lines.
+    """What a JSON file holds: coco, coco_results, coco_annotations, videos, video_results,
+    panoptic, nuscenes, mapping, records or lines.
 
     An object is taken for COCO ground truths, unless it maps queries to documents, its images have
-    ``segments_info`` or its ``results`` are nuScenes' boxes; an array for COCO results or
-    annotations if its first object has an image, a category and a box or mask.
+    ``segments_info``, its ``results`` are nuScenes' boxes or it follows objects through videos; an
+    array for COCO results or annotations if its first object has an image, a category and a box or
+    mask, and for results of videos if it has a track as well.
 
     Raises:
         ReadError: neither object nor array.
@@ -122,6 +124,10 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
         return read_nuscenes(buffer, name)
     if kind == "mapping":
         return read_mapping(buffer, name)
+    if kind == "videos":
+        return read_videos(buffer, name)
+    if kind == "video_results" and box_format in (None, "xywh"):
+        return read_video_results(buffer, name)
     if kind == "coco":
         return read_ground_truths(buffer, name, wanted=wanted)
     if kind in _ARRAYS and box_format in (None, "xywh"):
@@ -153,6 +159,8 @@ def _sniff(buffer: Any, name: str) -> str:
             return "nuscenes"
         if is_nested(head):
             return "mapping"
+        if is_videos(buffer, head):
+            return "videos"
         return "panoptic" if is_panoptic(buffer) else "coco"
     if head[:1] != b"[":
         raise ReadError(
@@ -164,6 +172,8 @@ def _sniff(buffer: Any, name: str) -> str:
     first = _first_object(buffer, head)
     if first is None:
         return "records"
+    if is_video_row(first):
+        return "video_results"
     return "panoptic" if "segments_info" in first else array_kind(first)
 
 

@@ -33,6 +33,8 @@ class Source(msgspec.Struct):
         firsts: first rows of each of several files, where these are not read lazily.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
         points: number of key points of an object, and of numbers of each, where files describe it.
+        images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
+            describes them.
     """
 
     frame: pl.LazyFrame
@@ -51,6 +53,7 @@ class Source(msgspec.Struct):
     firsts: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     points: tuple[int, int] | None = None
+    images: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
         self.description = without_secrets(self.description)

@@ -1,0 +1,289 @@
+"""COCO's JSON of videos: a box or mask of an object in one frame a row, or an object a row.
+
+CocoVID, TAO and BDD100K have ``videos``, ``images`` with ``video_id`` and ``frame_id`` (or
+``frame_index``), and ``annotations`` with ``instance_id`` or ``track_id``. YouTube-VIS has an
+object a row, with lists ``bboxes`` and ``segmentations`` that hold null where it is not seen:
+https://youtube-vos.org/dataset/vis. Results are lists of such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+
+from .coco_masks import with_segmentation
+from .coco_tables import read_categories, read_images, refuse_large, there
+from .json_rows import UNREADABLE, decode_rows, malformed, misfit
+from .source import Source
+
+Id = int | str
+
+_HINTS = (b'"videos"', b'"video_id"', b'"instance_id"', b'"track_id"')
+_OWN = (b'"instance_id"', b'"track_id"', b'"bboxes"', b'"segmentations"')
+_LISTS = {"bboxes", "segmentations"}
+_SHOWN = 3
+
+
+class _Row(msgspec.Struct, gc=False):
+    """An annotation or result of either form."""
+
+    video_id: Id | None = None
+    image_id: Id | None = None
+    frame_id: int | None = None
+    frame_index: int | None = None
+    category_id: Id | None = None
+    id: Id | None = None
+    instance_id: Id | None = None
+    track_id: Id | None = None
+    score: float | None = None
+    iscrowd: int | bool | None = None
+    ignore: int | bool | None = None
+    bbox: list[float] | None = None
+    segmentation: msgspec.Raw = msgspec.Raw()
+    bboxes: list[list[float] | None] | None = None
+    segmentations: list[msgspec.Raw] | None = None
+
+
+class _Image(msgspec.Struct, gc=False):
+    id: Id
+    video_id: Id | None = None
+    frame_id: int | None = None
+    frame_index: int | None = None
+
+
+class _File(msgspec.Struct):
+    videos: msgspec.Raw = msgspec.Raw()
+    images: msgspec.Raw = msgspec.Raw()
+    annotations: msgspec.Raw = msgspec.Raw()
+    categories: msgspec.Raw = msgspec.Raw()
+
+
+def is_videos(buffer: Any, head: bytes) -> bool:
+    """Whether an object has videos, and annotations that say which object they are of.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        head: its first bytes; the whole is searched only where these speak of videos.
+    """
+    return (
+        any(word in head for word in _HINTS)
+        and buffer.find(b'"videos"') >= 0
+        and any(buffer.find(word) >= 0 for word in _OWN)
+    )
+
+
+def is_video_row(first: Mapping[str, Any]) -> bool:
+    """Whether the first object of an array is a box of a track, or a track, with its category."""
+    of_frame = {"track_id", "instance_id"} & {*first} and {"bbox", "segmentation"} & {*first}
+    placed = {"video_id", "image_id"} & {*first}
+    of_video = "video_id" in first and _LISTS & {*first}
+    return "category_id" in first and bool((of_frame and placed) or of_video)
+
+
+def read_videos(buffer: Any, name: str) -> Source:
+    """An object ``{videos, images, annotations, categories}``; videos become datums.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        name: the file, for messages.
+
+    Raises:
+        ReadError: malformed JSON, or a row that does not fit or says too little.
+    """
+    try:
+        file = msgspec.json.decode(buffer, type=_File)
+        images = msgspec.json.decode(file.images, type=list[_Image]) if there(file.images) else []
+    except msgspec.ValidationError as error:
+        raise misfit(error, name, "image") from None
+    except UNREADABLE as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+    if not there(file.annotations):
+        raise ReadError(f"{name}: videos without 'annotations'. Give a file that has them.")
+    known = _frames_of(images, name)
+    frame = _read(memoryview(file.annotations), name, "annotation")
+    datums = read_images(file.videos, name, "video")
+    if datums is not None and "length" in datums.columns:
+        datums = datums.rename({"length": "frames"})
+    elif datums is not None and known.height:
+        count = known.group_by("sequence").agg(frames=pl.len().cast(pl.Int64))
+        datums = datums.join(
+            count, left_on="datum_id", right_on="sequence", how="left", maintain_order="left"
+        )
+    source = _source(frame, name, "annotation", datums)
+    source.labels = read_categories(file.categories, name)
+    source.images = known if known.height else None
+    return placed(source, source.images)
+
+
+def read_video_results(buffer: Any, name: str) -> Source:
+    """A list of results; those that name images alone await :func:`placed`.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+        name: the file, for messages.
+
+    Raises:
+        ReadError: malformed JSON, or a row that does not fit or says too little.
+    """
+    return _source(_read(buffer, name, "result"), name, "result", None)
+
+
+def placed(source: Source, images: pl.DataFrame | None) -> Source:
+    """Rows of images in the videos and frames that these are of.
+
+    Args:
+        source: of tracks; any other comes back as it is.
+        images: ``image_id``, ``sequence`` and ``frame``, of the ground truths.
+
+    Raises:
+        ReadError: rows of images that are not known.
+    """
+    if source.format != "tracks" or "image_id" not in source.frame.collect_schema():
+        return source
+    rows = source.frame.with_row_index("__row").collect()
+    at = ["sequence", "frame"]
+    told = rows.select("image_id")
+    if images is None or images.schema["image_id"] != told.schema["image_id"]:
+        told = told.with_columns(pl.lit(None).alias(one) for one in at)
+    else:
+        told = told.join(images, on="image_id", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.coalesce(told[one], rows[one]).alias(one) for one in at)
+    lone = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
+    if lone.height:
+        shown = lone.select("__row", "image_id").head(_SHOWN).rows()
+        first = ", ".join(f"row {row:,}: image {image!r}" for row, image in shown)
+        raise ReadError(
+            f"{source.description}: {lone.height:,} rows without a frame, whose image is not among"
+            f" those of the ground truths with a frame_id (rows count from 0): {first}. Give each"
+            " row its video_id and frame_id, or ground truths with these images."
+        )
+    return msgspec.structs.replace(source, frame=rows.drop("__row", "image_id").lazy())
+
+
+def _source(frame: pl.DataFrame, name: str, what: str, datums: pl.DataFrame | None) -> Source:
+    said = f"{name} is read as COCO's JSON of videos: {frame.height:,} boxes or masks of tracks."
+    return Source(
+        with_segmentation(frame, name, what),
+        f"COCO {what}s of videos {name}",
+        "tracks",
+        (name,),
+        datums=datums,
+        notes=(("format_recognised", said, frame.height),),
+    )
+
+
+def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
+    """``image_id``, ``sequence`` and ``frame`` of images that say them."""
+    kept = [
+        (one.id, one.video_id, one.frame_id if one.frame_id is not None else one.frame_index)
+        for one in images
+    ]
+    ids, videos, frames = zip(*kept, strict=True) if kept else ((), (), ())
+    return pl.DataFrame(
+        {
+            "image_id": _ids([*ids], name, "image", "id"),
+            "sequence": _ids([*videos], name, "image", "video_id"),
+            "frame": pl.Series([*frames], dtype=pl.Int64),
+        }
+    ).drop_nulls()
+
+
+def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
+    """All rows; those of no frame of their own have ``image_id`` in it."""
+    rows: list[tuple[Any, ...]] = []
+    n = 0
+    for piece in decode_rows(buffer, _Row, name, what):
+        for row in piece:
+            rows += _boxes(row, n, name, what)
+            n += 1
+    columns = [*zip(*rows, strict=True)] or [()] * 12
+    sequence, frame, image, own, label, score, crowd, ignore, *corners, segmentation = columns
+    made: dict[str, pl.Series] = {
+        "sequence": _ids([*sequence], name, what, "video_id"),
+        "frame": pl.Series(frame, dtype=pl.Int64),
+        "image_id": _ids([*image], name, what, "image_id"),
+        "object_id": _ids([*own], name, what, "track_id"),
+        "label_value": _ids([*label], name, what, "category_id"),
+        "score": pl.Series(score, dtype=pl.Float64),
+        "region": pl.Series(crowd, dtype=pl.Int64),
+        "ignored": pl.Series(ignore, dtype=pl.Int64),
+    }
+    for side, values in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True):
+        made[side] = pl.Series(values, dtype=pl.Float64)
+    made["segmentation"] = pl.Series(segmentation, dtype=pl.Binary)
+    table = pl.DataFrame(made)
+    flags = ("region", "ignored")
+    table = table.with_columns(pl.col(flags).fill_null(0))
+    if what == "result":
+        table = table.drop(flags)
+    if not table["frame"].null_count():
+        table = table.drop("image_id")
+    empty = [one for one in ("score", "segmentation") if table[one].null_count() == table.height]
+    if table["xmin"].null_count() == table.height and "segmentation" not in empty:
+        empty += ["xmin", "ymin", "xmax", "ymax"]
+    return table.drop(empty)
+
+
+def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, ...]]:
+    """What a row says of each frame that its object is seen in."""
+    place = f"{name}: {what} {index:,} (counted from 0)"
+    own = row.track_id if row.track_id is not None else row.instance_id
+    listed = row.bboxes is not None or row.segmentations is not None
+    if listed and own is None:
+        own = row.id if what == "annotation" else index
+    label, score = row.category_id, row.score
+    if own is None or label is None or (row.video_id is None and (listed or row.image_id is None)):
+        raise ReadError(
+            f"{place}: a track_id (or instance_id), a category_id and a video_id (or image_id) are"
+            " needed. Write them, or remove the row."
+        )
+    flags = (None if row.iscrowd is None else int(row.iscrowd),
+             None if row.ignore is None else int(row.ignore))  # fmt: skip
+    if not listed:
+        number = row.frame_id if row.frame_id is not None else row.frame_index
+        if row.image_id is None and number is None:
+            raise ReadError(f"{place}: neither a frame_id nor an image_id. Write one of them.")
+        shape = bytes(row.segmentation)
+        if not row.bbox and shape in (b"", b"null", b"[]"):
+            raise ReadError(f"{place}: neither bbox nor segmentation. Give it one, or remove it.")
+        corners = _corners(row.bbox, place)
+        at = (row.video_id, number, row.image_id)
+        yield *at, own, label, score, *flags, *corners, shape or None
+        return
+    boxes, shapes = row.bboxes or [], row.segmentations or []
+    for i in range(max(len(boxes), len(shapes))):
+        box = boxes[i] if i < len(boxes) else None
+        shape = bytes(shapes[i]) if i < len(shapes) else b""
+        shape = b"" if shape in (b"null", b"[]") else shape
+        if box or shape:
+            at = (row.video_id, i, None)
+            yield *at, own, label, score, *flags, *_corners(box, place), shape or None
+
+
+def _corners(box: list[float] | None, place: str) -> tuple[float | None, ...]:
+    if not box:
+        return (None,) * 4
+    if len(box) != 4:
+        raise ReadError(f"{place}: a box needs 4 numbers (x, y, width, height), not {len(box)}.")
+    x, y, width, height = box
+    return x, y, x + width, y + height
+
+
+def _ids(values: list[Any], name: str, what: str, field: str) -> pl.Series:
+    """A column of ids, all integers or all strings.
+
+    Raises:
+        ReadError: some of both.
+        InputError: integers of more than 64 bits.
+    """
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1:
+        raise ReadError(f"{name}: {what}s whose {field} is a string, and others whose is a number.")
+    if kinds == {int}:
+        refuse_large(values, name, what, field)
+    return pl.Series(values, dtype=pl.String if kinds == {str} else pl.Int64)

@@ -1,0 +1,165 @@
+"""COCO's JSON of videos, of images and of lists: the numbers that the same rows have in tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+METRICS = ["HOTA", "MOTA", "IDF1", "TP", "FP", "FN", "FPPerFrame"]
+BOXES = {1: [0, 0, 10, 10], 2: [50, 5, 10, 20]}
+Rows = list[dict[str, Any]]
+
+
+def image(video: int, frame: int) -> int:
+    """Ids of images that tell nothing of their order."""
+    return 900 - 10 * video - frame
+
+
+def truth() -> dict[str, Any]:
+    """Two videos of three frames, two objects in each; a region in the first frame."""
+    rows = [
+        {"id": 100 * video + 10 * frame + own, "video_id": video, "image_id": image(video, frame),
+         "category_id": own, "instance_id": own, "bbox": [box[0] + frame, *box[1:]],
+         "iscrowd": 0}
+        for video in (1, 2) for frame in range(3) for own, box in BOXES.items()
+    ]  # fmt: skip
+    crowd = {"id": 1, "image_id": image(1, 0), "category_id": 1, "instance_id": 9,
+             "bbox": [200, 0, 50, 50], "iscrowd": 1}  # fmt: skip
+    return {
+        "videos": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
+        "images": [
+            {"id": image(video, frame), "video_id": video, "frame_id": frame}
+            for video in (1, 2) for frame in range(4)
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [*rows, crowd],
+    }  # fmt: skip
+
+
+def results() -> Rows:
+    """All but one box, one beside it, one in the region."""
+    away = ("id", "iscrowd", "instance_id")
+    kept = [
+        {name: value for name, value in row.items() if name not in away}
+        | {"track_id": row["instance_id"], "score": 0.5}
+        for row in truth()["annotations"][1:-1]
+    ]
+    kept[3]["bbox"] = [500, 0, 9, 9]
+    kept.append({**kept[0], "image_id": image(1, 0), "video_id": 1, "category_id": 1,
+                 "track_id": 77, "bbox": [210, 5, 9, 9]})  # fmt: skip
+    return kept
+
+
+def written(path: Path, content: Any) -> str:
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def table(rows: Rows, name: str) -> pl.DataFrame:
+    """The same rows as a table."""
+    places = {image(video, frame): (video, frame) for video in (1, 2) for frame in range(4)}
+    made = []
+    for row in rows:
+        x, y, w, h = row["bbox"]
+        sequence, frame = places[row["image_id"]]
+        own = row.get("instance_id", row.get("track_id"))
+        made.append(
+            {"sequence": sequence, "frame": frame, name: own, "label_value": row["category_id"],
+             "xmin": float(x), "ymin": float(y), "xmax": float(x + w), "ymax": float(y + h),
+             "region": row.get("iscrowd", 0)}
+        )  # fmt: skip
+    return pl.DataFrame(made)
+
+
+def values(card: ee.Scorecard) -> list[Any]:
+    return [card.value(name) for name in METRICS]
+
+
+def test_images(tmp_path: Path) -> None:
+    card = ee.score(
+        written(tmp_path / "found.json", results()),
+        written(tmp_path / "truth.json", truth()),
+        metrics=METRICS,
+    )
+    plain = ee.score(
+        table(results(), "track_id").drop("region"),
+        table(truth()["annotations"], "object_id"),
+        datums=pl.DataFrame({"sequence": [1, 2], "frames": [4, 4]}),
+        metrics=METRICS,
+    )
+    assert values(card) == values(plain)
+    assert card.value("FP") == 1
+    assert card.value("FPPerFrame", label_value=1) == 1 / 8
+
+
+def test_frames_of_their_own(tmp_path: Path) -> None:
+    """Results that name a frame need no image."""
+    places = {image(video, frame): frame for video in (1, 2) for frame in range(4)}
+    whole = results()
+    own = [{k: v for k, v in row.items() if k != "image_id"}
+           | {"frame_id": places[row["image_id"]]} for row in whole]  # fmt: skip
+    sides = [written(tmp_path / "truth.json", truth())]
+    cards = [
+        ee.score(written(tmp_path / f"{i}.json", rows), *sides, metrics=METRICS)
+        for i, rows in enumerate((whole, own))
+    ]
+    assert values(cards[0]) == values(cards[1])
+
+
+def test_lists(tmp_path: Path) -> None:
+    """YouTube-VIS has an object a row, and null where it is not seen."""
+    rows = truth()["annotations"][:-1]
+    objects: dict[tuple[int, int], list[Any]] = {}
+    for row in rows:
+        listed = objects.setdefault((row["video_id"], row["category_id"]), [None] * 4)
+        listed[900 - 10 * row["video_id"] - row["image_id"]] = row["bbox"]
+    listed = [
+        {"id": i, "video_id": video, "category_id": label, "iscrowd": 0, "bboxes": boxes}
+        for i, ((video, label), boxes) in enumerate(objects.items())
+    ]
+    videos = [{"id": video, "length": 4} for video in (1, 2)]
+    sides = (
+        written(tmp_path / "found.json", [{**row, "score": 1.0, "id": None} for row in listed]),
+        written(
+            tmp_path / "truth.json",
+            {"videos": videos, "categories": truth()["categories"], "annotations": listed},
+        ),
+    )
+    card = ee.score(*sides, metrics=METRICS)
+    assert values(card) == [1, 1, 1, 12, 0, 0, 0]
+
+
+def test_detection_reads_images_as_before(tmp_path: Path) -> None:
+    """Without objects that are followed, a file with videos is COCO's."""
+    file = truth()
+    for row in file["annotations"]:
+        del row["instance_id"]
+    found = results()
+    for row in found:
+        del row["track_id"]
+    sides = written(tmp_path / "found.json", found), written(tmp_path / "truth.json", file)
+    assert ee.score(*sides, metrics=["AP"]).task == "detection"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"track_id": None}, r"result 0 \(counted from 0\): a track_id"),
+        ({"image_id": None}, r"result 0 \(counted from 0\): neither a frame_id nor an image_id"),
+        ({"bbox": None}, r"result 0 \(counted from 0\): neither bbox nor segmentation"),
+        ({"bbox": [1, 2, 3]}, "a box needs 4 numbers"),
+        ({"image_id": 7}, "1 rows without a frame.*row 0: image 7"),
+        ({"video_id": "x"}, "video_id is a string"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    rows = results()
+    rows[0] |= change
+    with pytest.raises(ee.ReadError, match=said):
+        ee.score(written(tmp_path / "found.json", rows), written(tmp_path / "truth.json", truth()))
