@@ -66,7 +66,7 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group("Geometry", ("pck_threshold", "head_segment", "mirrored_keypoints"), ("detection",)),
     Group("Geometry", ("box_format",), ("tracking",)),
-    Group("Geometry", ("iou_type",), ("detection", "panoptic")),
+    Group("Geometry", ("iou_type",), ("detection", "panoptic", "tracking")),
     Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
     Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),
     Group("Pixels", ("ignore_index", "background", "resample"), ("segmentation",)),

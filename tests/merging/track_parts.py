@@ -52,4 +52,21 @@ def tracking(seed: int) -> Case:
         sides = (sides[0].drop("label_value"), sides[1].drop("label_value"))
     elif rng.random() < 0.5:
         options["iou_thresholds_to_return"] = [0.5]
+    if rng.random() < 0.3:
+        sides = (_as_masks(sides[0]), _as_masks(sides[1]))
     return Case(sides, options, datum="sequence", tables={"datums": slices})
+
+
+def _as_masks(side: pl.DataFrame) -> pl.DataFrame:
+    """Boxes of 4 x 4 pixels as masks of an image that holds all of them."""
+    size, away, own = 40, 16, 4
+    begun = [(int(x) + away) * size + int(y) + away for x, y in side.select("xmin", "ymin").rows()]
+    lines = [own, size - own] * own
+    masks = [
+        {"size": [size, size], "counts": [first, *lines, size * size - first - own * size]}
+        for first in begun
+    ]
+    dtype = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+    return side.drop("xmin", "ymin", "xmax", "ymax").with_columns(
+        mask=pl.Series(masks, dtype=dtype)
+    )

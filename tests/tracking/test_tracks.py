@@ -90,11 +90,12 @@ def test_one_id_twice_in_a_frame() -> None:
     assert "sequence='s', frame=2, track_id=7" in str(told.value)
 
 
-def test_masks_alone() -> None:
-    masks = {"mask": [{"size": [4, 4], "counts": [2, 4, 10]}]}
-    truth = pl.DataFrame({"sequence": ["s"], "frame": [1], "object_id": [1], **masks})
-    with pytest.raises(ee.InputError, match="ground truths: 1 row without a box"):
-        ee.score(truth.rename({"object_id": "track_id"}), truth, task="tracking")
+def test_masks_of_one_side() -> None:
+    truth = table(TRUTH, "object_id")
+    found = truth.select("sequence", "frame", track_id="object_id", mask=pl.lit(None))
+    masks = pl.Series([{"size": [4, 4], "counts": [2, 4, 10]}]).new_from_index(0, found.height)
+    with pytest.raises(ee.InputError, match="predictions: 9 rows without a box"):
+        ee.score(found.with_columns(mask=masks), truth, task="tracking")
 
 
 def test_labels_of_one_side() -> None:

@@ -8,14 +8,19 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.masks import Masks
 from ...ingest.boxes import CORNER_NAMES
 from ...ingest.codes import encode
 from ...ingest.frames import Frames
 from ...ingest.problems import count_of
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels, taken
+from ..image_sizes import declared_sizes
+from ..workers import Workers
+from .masks import SHAPES, read
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +39,8 @@ class Side(msgspec.Struct, frozen=True):
         frame: int64 [n], number of the frame.
         id: int32 [n], code of the object or track.
         ids: what these codes stand for.
-        boxes: float64 [n, 4]: xmin, ymin, xmax, ymax.
+        boxes: float64 [n, 4]: xmin, ymin, xmax, ymax; of masks those around them.
+        masks: of all rows, where these are compared.
         ignored: bool [n], of ground truths that take predictions along.
         left_out: bool [n], of ground truths that take none along.
         region: bool [n], of ground truths that are regions.
@@ -48,6 +54,7 @@ class Side(msgspec.Struct, frozen=True):
     id: Array
     ids: pl.Series
     boxes: Array
+    masks: Masks | None
     ignored: Array
     left_out: Array
     region: Array
@@ -69,7 +76,8 @@ class Side(msgspec.Struct, frozen=True):
         )
         chosen = {name: getattr(self, name)[rows] for name in names}
         score = None if self.score is None else self.score.gather(rows)
-        return msgspec.structs.replace(self, **chosen, score=score)
+        masks = None if self.masks is None else self.masks.take(rows)
+        return msgspec.structs.replace(self, **chosen, score=score, masks=masks)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -94,20 +102,24 @@ class Batch(msgspec.Struct, frozen=True):
     length: Array
 
 
-def encode_batch(frames: Frames) -> Batch:
+def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batch:
     """Arrays from checked tables, whose columns are taken out as they are encoded.
 
     Args:
         frames: both sides, checked, used up here; their label map is applied.
+        iou_type: ``bbox``, ``segm``, or None: boxes, where both sides have columns of them.
+        workers: read masks side by side.
 
     Raises:
-        InputError: one side alone has labels, or rows have no box.
+        InputError: one side alone has labels, or rows lack what is compared.
     """
     dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
     sides = [frames.sides[role] for role in roles]
-    for side, role in zip(sides, roles, strict=True):
-        _refuse_boxless(side, role)
+    masked = iou_type == "segm" or (iou_type is None and _masks_alone(sides))
+    if not masked:
+        for side, role in zip(sides, roles, strict=True):
+            _refuse_boxless(side, role)
     ids = [taken(side, "datum_id") for side in sides]
     datums, datum = encode_datums(ids, frames, dataset, roles)
     length = _length(frames, datums)
@@ -119,28 +131,37 @@ def encode_batch(frames: Frames) -> Batch:
         for side in sides
     ]
     labels, label = encode_labels(values, [None, None], frames)
-    truth, found = (
-        _side(side, role, *codes)
-        for side, role, *codes in zip(sides, roles, datum, label, strict=True)
-    )
+    sizes = declared_sizes(frames, datums)
+    masks = [
+        read(side, role, sizes[code], workers) if masked else None
+        for side, role, code in zip(sides, roles, datum, strict=True)
+    ]
+    coded = zip(sides, roles, datum, label, masks, strict=True)
+    truth, found = (_side(*one) for one in coded)
     return Batch(datums, labels, _declared(frames, labels), labelled, truth, found, length)
 
 
+def _masks_alone(sides: list[pl.DataFrame]) -> bool:
+    """Whether both sides have masks or polygons, and one of them no columns of boxes."""
+    boxed = all({*CORNER_NAMES} <= {*side.columns} for side in sides)
+    return not boxed and all({*SHAPES} & {*side.columns} for side in sides)
+
+
 def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
-    """Refuse rows that have a polygon, mask or another shape alone.
+    """Refuse rows that have no box.
 
     Raises:
         InputError: counted.
     """
-    there = all(name in side.columns for name in CORNER_NAMES)
+    there = {*CORNER_NAMES} <= {*side.columns}
     boxless = side.height
     if there:
         boxless = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
     if boxless or not there:
         raise InputError(
-            f"{role.replace('_', ' ')}: {count_of(boxless, 'row')} without a box. Tracks are"
-            " compared by their boxes, not by polygons or masks: write columns xmin, ymin, xmax"
-            " and ymax of the boxes around them."
+            f"{role.replace('_', ' ')}: {count_of(boxless, 'row')} without a box. Write columns"
+            " xmin, ymin, xmax and ymax; or give both sides masks or polygons, and write"
+            f" {option('iou_type', 'segm')}."
         )
 
 
@@ -175,8 +196,12 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
     return all(have)
 
 
-def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array) -> Side:
-    corners = [taken(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
+def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Masks | None) -> Side:
+    if masks is not None:
+        boxes = masks.boxes
+    else:
+        corners = [taken(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
+        boxes = np.stack(corners, axis=1)
     ids, (code,) = encode([taken(frame, NAMES[role])])
 
     def flags(name: str, absent: bool = False) -> Array:
@@ -195,7 +220,8 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array) -> Side:
         frame=taken(frame, "frame").cast(pl.Int64).to_numpy(),
         id=code,
         ids=ids,
-        boxes=np.stack(corners, axis=1),
+        boxes=boxes,
+        masks=masks,
         ignored=flags("ignored"),
         left_out=~flags("considered", absent=True),
         region=flags("region"),

@@ -12,6 +12,7 @@ from ...kernels.jit import frozen
 from ...kernels.tracking import TrackFrames
 from ..workers import Workers
 from .encode import Side
+from .masks import shared
 
 Array = np.ndarray[Any, Any]
 
@@ -67,6 +68,14 @@ def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
     )
     boxes = [Boxes.of(side.boxes[own]) for side, own in zip((truth, found), order, strict=True)]
     pairs = pairs_of(rows[0], rows[1], boxes[0], boxes[1], workers.over)
+    if truth.masks is not None and found.masks is not None:
+        frame = np.repeat(np.arange(both.size), np.diff(pairs[0]))
+        place = [own[at[frame] + of] for own, at, of in zip(order, rows, pairs[1:3], strict=True)]
+        common = shared(found.masks, truth.masks, place[1], place[0], workers)
+        union = truth.masks.area[place[0]] + found.masks.area[place[1]] - common
+        some = np.flatnonzero(common)
+        before = np.r_[0, np.cumsum(common > 0)][pairs[0]]
+        pairs = before, pairs[1][some], pairs[2][some], common[some] / union[some]
     parts = (start, rows[0], rows[1], *pairs, *ids, *n_ids)
     frames = TrackFrames(*(frozen(part, part.dtype) for part in parts))
     return LaidOut(

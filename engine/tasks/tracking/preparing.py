@@ -15,6 +15,7 @@ from ..workers import Workers
 from .dialects import TrackingRules
 from .encode import Batch, Side
 from .layout import LaidOut, lay_out
+from .masks import shared
 
 Array = np.ndarray[Any, Any]
 
@@ -130,13 +131,13 @@ def _staying(
     if rules.least_height is not None:
         height = found.boxes[lone, 3] - found.boxes[lone, 1]
         gone[lone[height <= rules.least_height + EPSILON]] = True
-    gone[lone[_within(found.some(lone), regions)]] = True
+    gone[lone[_within(found.some(lone), regions, workers)]] = True
     stays: Array = ~gone
     return stays
 
 
-def _within(found: Side, regions: Side) -> Array:
-    """Which boxes lie in a region of their frame by more than half, bool [m]."""
+def _within(found: Side, regions: Side, workers: Workers) -> Array:
+    """Which predictions lie in a region of their frame by more than half, bool [m]."""
     there = np.zeros(found.frame.size, bool)
     key = ["datum", "frame"]
     ours, theirs = (
@@ -144,8 +145,13 @@ def _within(found: Side, regions: Side) -> Array:
         for side, name in ((found, "box"), (regions, "region"))
     )
     pairs = ours.join(theirs, on=key)
-    own = found.boxes[pairs["box"].to_numpy()]
-    other = regions.boxes[pairs["region"].to_numpy()]
+    rows, others = pairs["box"].to_numpy(), pairs["region"].to_numpy()
+    if found.masks is not None and regions.masks is not None:
+        common = shared(found.masks, regions.masks, rows, others, workers)
+        share = common / np.maximum(found.masks.area[rows], 1)
+        there[rows[share > _WITHIN + EPSILON]] = True
+        return there
+    own, other = found.boxes[rows], regions.boxes[others]
     wide, high = (
         np.maximum(
             0.0, np.minimum(own[:, far], other[:, far]) - np.maximum(own[:, at], other[:, at])
@@ -155,5 +161,5 @@ def _within(found: Side, regions: Side) -> Array:
     area = (own[:, 2] - own[:, 0]) * (own[:, 3] - own[:, 1])
     share = np.zeros(area.size)
     np.divide(wide * high, area, out=share, where=area > EPSILON)
-    there[pairs["box"].to_numpy()[share > _WITHIN + EPSILON]] = True
+    there[rows[share > _WITHIN + EPSILON]] = True
     return there

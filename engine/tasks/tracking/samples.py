@@ -29,6 +29,16 @@ def samples() -> Iterator[Sample]:
     )
     found = truth.drop("ignored").rename({"object_id": "track_id"})
     yield found, truth, {"metrics": metrics.names("tracking")}
+    square = [[0.0, 0.0, 4.0, 0.0, 4.0, 4.0, 0.0, 4.0]]
+    mask = {"size": [8, 8], "counts": [0, 8, 56]}
+    shaped = truth.drop("xmin", "ymin", "xmax", "ymax").with_columns(
+        polygon=pl.Series([square, None] * 2),
+        mask=pl.Series([None, mask] * 2),
+        region=pl.Series([0, 0, 0, 1]),
+    )
+    tracks = shaped.drop("ignored", "region").rename({"object_id": "track_id"})
+    sizes = pl.DataFrame({"sequence": ["a"], "height": [8], "width": [8]})
+    yield tracks, shaped, {"metrics": ["HOTA"], "iou_type": "segm", "datums": sizes}
 
 
 def warm_large() -> None:

@@ -8,13 +8,15 @@ import msgspec
 import numpy as np
 
 from ...dialects import Dialect
-from ...schemas.errors import OptionError
+from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import TrackingDefaults, TrackingRules
 
 ALPHAS = tuple(np.arange(0.05, 0.99, 0.05).tolist())
 """Thresholds of HOTA, bit by bit as its authors' code has them."""
+
+_IOU_TYPES = ("bbox", "segm")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +26,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         rules: the dialect's rules.
         alphas: ascending IoU thresholds that HOTA and its parts are means over.
         alphas_to_return: those with rows of their own.
+        iou_type: ``bbox``, ``segm`` (masks), or None: boxes, where both sides have columns of them.
         k: no cut-offs; here because the planner asks every task.
     """
 
     rules: TrackingRules
     alphas: tuple[float, ...] = ALPHAS
     alphas_to_return: tuple[float, ...] = ()
+    iou_type: str | None = None
     k: tuple[int | None, ...] = ()
 
 
@@ -37,8 +41,14 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     """Fill in the defaults and check what was given.
 
     Raises:
-        OptionError: a threshold out of range, or one to return that is none.
+        OptionError: an unknown ``iou_type``, a threshold out of range, or one to return that is
+            none.
     """
+    if options.iou_type not in (None, *_IOU_TYPES):
+        raise OptionError(
+            f"{option('iou_type', options.iou_type)}:"
+            f" {unknown('iou_type of tracking', options.iou_type, _IOU_TYPES)}"
+        )
     alphas = ALPHAS
     if options.iou_thresholds is not None:
         wrong = [value for value in options.iou_thresholds if not 0 < value <= 1]
@@ -56,7 +66,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
                 f" {[round(one, 10) for one in alphas]}: add it there."
             )
     returned = tuple(a for a in alphas if any(math.isclose(a, w, abs_tol=1e-9) for w in wanted))
-    return Settings(rules=dialect.rules, alphas=alphas, alphas_to_return=returned)
+    return Settings(
+        rules=dialect.rules,
+        alphas=alphas,
+        alphas_to_return=returned,
+        iou_type=options.iou_type,
+    )
 
 
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:

@@ -69,10 +69,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: runs ranges of sequences side by side.
 
     Raises:
-        InputError: one side alone has labels.
+        InputError: one side alone has labels, or rows lack what is compared.
     """
     begun = time.perf_counter()
-    batch = encode_batch(frames)
+    batch = encode_batch(frames, settings.iou_type, workers)
     read = time.perf_counter()
     matched = match(batch, settings, needs, workers)
     frames.notes += matched.notes
