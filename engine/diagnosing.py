@@ -17,11 +17,10 @@ from .ingest.sources.tables import open_source
 from .metrics import get as metric_of
 from .plan.planner import filling
 from .report.summary import number
-from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from .schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError
 from .schemas.option_values import make_options
 from .schemas.options import Options
-from .schemas.shared_tables import DATUM_TABLE
 from .schemas.tables import contracts
 from .scorecard.card import Scorecard
 from .slicing import found_slices
@@ -109,7 +108,7 @@ def diagnose(
     except NotProbabilities as error:  # the rest can be told without judging labels
         card = card_of(*given, showing=list(_FRAMES)[:-1], held=held)
         found.append(_unlooked(_FRAMES["label_errors"], error, "label-errors"))
-    columns = _columns(datums, chosen, storage_options)
+    columns = _columns(datums, chosen, storage_options, card.task)
     found += _unkept(card) if is_scored(predictions) else []
     found += [_Finding(said, 1.0, 0, "check") for said in card.warnings]
     found += _confused(card)
@@ -287,7 +286,7 @@ def _slices(card: Scorecard, datums: Any, options: Options) -> Iterator[_Finding
 
 
 def _columns(
-    datums: Any, options: Options, storage_options: dict[str, str] | None
+    datums: Any, options: Options, storage_options: dict[str, str] | None, task: str
 ) -> pl.DataFrame | None:
     """Ids of datums, and what is known of them beside."""
     if datums is None:
@@ -295,7 +294,7 @@ def _columns(
     source = open_source(datums, storage_options=storage_options)
     frame = source.frame if source.datums is None else source.datums.lazy()
     schema = frame.collect_schema()
-    exprs = recognise(schema, DATUM_TABLE, options.columns)
+    exprs = recognise(schema, contracts(task)[DATUMS], options.columns)
     if "datum_id" not in exprs.exprs:
         return None
     known = {*exprs.exprs, *exprs.recognised}

@@ -20,11 +20,10 @@ from .ingest.problems import count_of, listing
 from .ingest.sources.tables import open_source
 from .plan.summary import Tallied
 from .progress import heard, silent
-from .schemas.contract import TABLE
+from .schemas.contract import DATUMS, TABLE
 from .schemas.errors import InputError, OptionError, did_you_mean
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import Options
-from .schemas.shared_tables import DATUM_TABLE
 from .schemas.tables import contracts
 from .schemas.wording import option
 from .scorecard.card import Scorecard
@@ -220,7 +219,7 @@ def _columns(
         told = source.frame if source.datums is None else source.datums.lazy()
         schema = told.collect_schema()
         own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
-        naming = recognise(schema, DATUM_TABLE, own_options or None)
+        naming = recognise(schema, contracts(tallied.plan.task)[DATUMS], own_options or None)
         known = {*naming.exprs, *naming.recognised, *own_options, *read}
         there = [name for name in schema if name not in known or name in options.by]
         free = [name for name in there if not options.by or name in options.by]

@@ -25,7 +25,6 @@ DATUM_ROW = Column(
         "topic",
         "queryid",
         "question_id",
-        "sequence",
         "id",
     ),
     unique=True,
@@ -95,20 +94,11 @@ PARTIAL_LABELS = Column(
     way_out=_LISTS,
 )
 
-FRAMES = Column(
-    "frames",
-    "number",
-    "Length of the sequence in frames; of tracking, where it is those with a box if absent.",
-    ("n_frames", "seqlength", "sequence_length"),
-    nullable=True,
-    low=0.0,
-)
-
 DATUM_TABLE = Table(
     "all",
     DATUMS,
     (DATUM_ROW,),
-    (DATASET, FILE_NAME, WIDTH, HEIGHT, FRAMES, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS),
+    (DATASET, FILE_NAME, WIDTH, HEIGHT, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS),
 )
 LABEL_TABLE = Table(
     "all",

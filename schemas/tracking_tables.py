@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import msgspec
 
-from .columns import BBOX, DATASET, DATUM_ID, LABEL_VALUE, SCORE, WEIGHT, XMAX, XMIN, YMAX, YMIN
+from .columns import (
+    BBOX,
+    DATASET,
+    DATUM_ID,
+    LABEL_VALUE,
+    SCORE,
+    WEIGHT,
+    XMAX,
+    XMIN,
+    YMAX,
+    YMIN,
+    renamed,
+)
 from .contract import GROUND_TRUTHS, PREDICTIONS, Column, Table
+from .shared_tables import DATUM_ROW, DATUM_TABLE
 
 SEQUENCE = Column(
     "sequence",
@@ -56,6 +69,14 @@ REGION = Column(
 )
 OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", ("occlusion",))
 TRUNCATED = Column("truncated", "number", "Level of truncation, 0 to 2 (KITTI).", ("truncation",))
+FRAMES = Column(
+    "frames",
+    "number",
+    "Length of the sequence in frames; those with a box, if absent.",
+    ("n_frames", "seqlength", "sequence_length"),
+    nullable=True,
+    low=0.0,
+)
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 _COMMON = (LABEL_VALUE, DATASET, BBOX)
 _UNREAD = ((WEIGHT, "tracking has no weights; every box counts once"),)
@@ -87,4 +108,13 @@ TRACKING_GROUND_TRUTHS = Table(
     datum="sequence",
     unit=("sequence", "sequences"),
     unread=_UNREAD,
+)
+# Other tasks may slice by columns of these names.
+TRACKING_DATUMS = msgspec.structs.replace(
+    DATUM_TABLE,
+    task="tracking",
+    required=(
+        renamed(DATUM_ROW, "sequence", "sequence_id", "sequence_name", "seq", "video_id", "video"),
+    ),
+    optional=(*DATUM_TABLE.optional, FRAMES),
 )

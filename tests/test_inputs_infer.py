@@ -19,6 +19,8 @@ from evalengine.schemas.option_values import make_options
 LONG = {"datum_id": [1], "label": ["a"], "score": [0.5]}
 TRUTH = {"datum_id": [1], "label": ["a"]}
 BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0]}
+PLACE = {"video": ["v"], "frame": [3]}
+IMAGES = {**LONG, **BOX, **PLACE, "track_id": [1]}, {**TRUTH, **BOX, **PLACE, "object_id": [1]}
 LIST = {"bbox": [[0.0, 0.0, 1.0, 1.0]]}
 
 
@@ -106,3 +108,23 @@ def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> Non
     )  # fmt: skip
     with pytest.raises(ee.OptionError, match=r"ThresholdAtFPR.*is a metric of classification"):
         ee.score(boxes.with_columns(score=0.5), boxes, metrics=["ThresholdAtFPR"])
+
+
+def test_tables_whole_for_images_stay_there() -> None:
+    """Video, frame and track may stand beside ids of images, labels and scores."""
+    ours, theirs = IMAGES
+    assert infer(ours, theirs) == infer(ours, theirs, metrics=["mAP"]) == "detection"
+    assert infer(ours, theirs, metrics=["HOTA"]) == "tracking"
+    for lacking in ("datum_id", "score", "label"):
+        less = {name: values for name, values in ours.items() if name != lacking}
+        assert infer(less, theirs) == "tracking"
+        assert infer(less, theirs, metrics=["mAP"]) == "detection"
+    assert infer(ours, {**BOX, **PLACE, "object_id": [1], "label": ["a"]}) == "tracking"
+    assert infer({**LONG, **BOX}, theirs) == "detection"
+
+
+@pytest.mark.parametrize("column", ["sequence", "frames", "sequence_length", "video"])
+def test_datums_may_have_columns_that_tracking_reads(column: str) -> None:
+    datums = {"image_id": [1], column: [-1]}
+    card = ee.score(LONG, TRUTH, datums=datums, by=[column], metrics=["Accuracy"])
+    assert card.metrics["slice"].drop_nulls().to_list() == [column]

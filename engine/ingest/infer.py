@@ -32,7 +32,9 @@ _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_
 class _Fit(msgspec.Struct, eq=False):
     """What tells one task: signs of the side that decides, and of the other.
 
-    ``refuted`` has the signs of the side that decides where a column tells against the task.
+    ``refuted`` has the signs of the side that decides where a column tells against the task;
+    ``whole`` says that no side lacks a column; ``guest`` names the shape whose tables stay with
+    another task for which they are whole, unless their format tells this one; else it is empty.
     """
 
     task: str
@@ -42,6 +44,8 @@ class _Fit(msgspec.Struct, eq=False):
     like: frozenset[str]
     complete: bool
     refuted: set[str]
+    whole: bool
+    guest: str
 
 
 def infer_task(inputs: Inputs, options: Options | None = None) -> str:
@@ -49,9 +53,10 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
 
     A task fits if the predictions, or the one table, have a column that its contract names as a
     sign, and none that tells against it. Of two that fit, one whose signs the other knows as well
-    gives way: boxes have labels, labels have no boxes. Of several that are left, those win whose
-    required columns are all there. Tasks that lack a metric asked for give way to those that have
-    them all.
+    gives way: boxes have labels, labels have no boxes; but tables that lack nothing of one task
+    stay with it though a guest finds its columns beside. Of several that are left, those win
+    whose required columns are all there. Tasks that lack a metric asked for give way to those
+    that have them all.
 
     Args:
         inputs: opened tables.
@@ -85,7 +90,11 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         torn = [
             fit
             for fit in fits
-            if left and fit.task not in modest and fit.there - left[0].known - left[0].like
+            if left
+            and fit.task not in modest
+            and fit.there - left[0].known - left[0].like
+            and not _stays(left[0], fit)
+            and not (_shared(left[0], fit) and fit in fitting and fit not in chosen)
         ]
         if left and not torn:
             return left[0].task
@@ -183,7 +192,6 @@ def _fit(
         else set()
         for role in roles
     }
-    first = contracts.get(roles[0])
     held = [(contracts[role], role) for role in roles if role in contracts]
     refuted: set[str] = set()
     if any(_ruled_out(table, inputs, role, options) for table, role in held):
@@ -194,8 +202,19 @@ def _fit(
         name for role in roles if role in contracts for name in _known(contracts[role])
     )
     like = frozenset(name for role in roles if role in contracts for name in contracts[role].like)
-    complete = first is not None and _complete(first, inputs, roles[0], options, measured)
-    return _Fit(task, signs[roles[0]], rest, known, like, complete, refuted)
+    whole = {role for table, role in held if _complete(table, inputs, role, options, measured)}
+    told = any(inputs.sources[role].format in table.formats for table, role in held)
+    return _Fit(
+        task,
+        signs[roles[0]],
+        rest,
+        known,
+        like,
+        roles[0] in whole,
+        refuted,
+        all(signs[role] and role in whole for role in roles),
+        next((table.shape for table, _ in held if table.all_signs and not told), ""),
+    )
 
 
 def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
@@ -306,7 +325,19 @@ def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:
 
 def _gives_way(fit: _Fit, other: _Fit) -> bool:
     """Whether another task explains all that tells this one, and more."""
+    if _stays(fit, other) or _stays(other, fit):
+        return bool(fit.guest)
     return fit.here <= other.known and not other.here <= fit.known
+
+
+def _stays(fit: _Fit, guest: _Fit) -> bool:
+    """Whether tables lack nothing of one task, so that they are not a guest's."""
+    return fit.whole and not fit.guest and guest.guest in fit.here
+
+
+def _shared(fit: _Fit, guest: _Fit) -> bool:
+    """Whether both sides have the shape that a guest shares with a task."""
+    return not fit.guest and guest.guest in fit.here and bool(fit.there)
 
 
 def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
