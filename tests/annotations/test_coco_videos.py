@@ -135,6 +135,31 @@ def test_lists(tmp_path: Path) -> None:
     assert values(card) == [1, 1, 1, 12, 0, 0, 0]
 
 
+def test_polygons_and_masks(tmp_path: Path) -> None:
+    """Polygons are drawn on the images, whose size these tell; masks say their own."""
+    file = truth()
+    for one in file["images"]:
+        one |= {"width": 90, "height": 40}
+    for row in file["annotations"]:
+        x, y, w, h = row.pop("bbox")
+        row["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+    file["annotations"].pop()
+    found = []
+    for row in file["annotations"]:
+        ((x, y, _, _, far, low, *_),) = row["segmentation"]
+        runs = [x * 40 + y, *[low - y, 40 - low + y] * (far - x)]
+        counts = [*runs[:-1], 40 * 90 - sum(runs[:-1])]
+        own = {"image_id": row["image_id"], "category_id": row["category_id"], "score": 1.0}
+        shape = {"size": [40, 90], "counts": counts}
+        found.append(own | {"track_id": row["instance_id"], "segmentation": shape})
+    card = ee.score(
+        written(tmp_path / "found.json", found),
+        written(tmp_path / "truth.json", file),
+        metrics=["HOTA", "LocA"],
+    )
+    assert (card.task, card.value("HOTA"), card.value("LocA")) == ("tracking", 1, 1)
+
+
 def test_detection_reads_images_as_before(tmp_path: Path) -> None:
     """Without objects that are followed, a file with videos is COCO's."""
     file = truth()

@@ -54,6 +54,8 @@ class _Image(msgspec.Struct, gc=False):
     video_id: Id | None = None
     frame_id: int | None = None
     frame_index: int | None = None
+    width: int | None = None
+    height: int | None = None
 
 
 class _File(msgspec.Struct):
@@ -113,6 +115,13 @@ def read_videos(buffer: Any, name: str) -> Source:
         count = known.group_by("sequence").agg(frames=pl.len().cast(pl.Int64))
         datums = datums.join(
             count, left_on="datum_id", right_on="sequence", how="left", maintain_order="left"
+        )
+    if datums is not None and not {"width", "height"} <= {*datums.columns}:
+        datums = datums.drop("width", "height", strict=False).join(
+            _sizes(images, datums.schema["datum_id"]),
+            on="datum_id",
+            how="left",
+            maintain_order="left",
         )
     source = _source(frame, name, "annotation", datums)
     source.labels = read_categories(file.categories, name)
@@ -191,6 +200,17 @@ def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
             "frame": pl.Series([*frames], dtype=pl.Int64),
         }
     ).drop_nulls()
+
+
+def _sizes(images: list[_Image], dtype: pl.DataType) -> pl.DataFrame:
+    """Width and height of videos, as their first image that says them has them."""
+    sizes: dict[Any, tuple[int, int]] = {}
+    for one in images:
+        if one.video_id is not None and one.width and one.height:
+            sizes.setdefault(one.video_id, (one.width, one.height))
+    rows = [(video, *size) for video, size in sizes.items()]
+    schema = {"datum_id": dtype, "width": pl.Int64, "height": pl.Int64}
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
