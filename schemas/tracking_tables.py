@@ -71,7 +71,7 @@ OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", (
 TRUNCATED = Column("truncated", "number", "Level of truncation, 0 to 2 (KITTI).", ("truncation",))
 FRAMES = Column(
     "frames",
-    "number",
+    "whole",
     "Length of the sequence in frames; those with a box, if absent.",
     ("n_frames", "seqlength", "sequence_length"),
     nullable=True,

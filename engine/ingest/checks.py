@@ -24,6 +24,12 @@ _CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicte
 _SHOWN = 3
 _LAST = 1000  # step of what is looked for when all else is done
 _INT64_END = float(2**63)
+_WHOLE = {
+    "label": "Labels are integers, strings or booleans; numbers between them are scores, or"
+    " thresholds are to be applied first.",
+    "whole": "Frames, indexes, ids of pixels and counts are whole: round or repair them.",
+}
+"""Kinds of columns whose numbers have no fraction, and what to do where they have."""
 
 
 def check_side(
@@ -135,7 +141,7 @@ class Check:
                 wanted.append(_beyond(values, column.high).any().alias(f"high {name}"))
             if column.kind == "flag" and dtype != pl.Boolean:
                 wanted.append(((values != 0) & (values != 1)).any().alias(f"flag {name}"))
-            if column.kind == "label" and dtype.is_float():
+            if column.kind in _WHOLE and dtype.is_float():
                 wanted.append(not_whole(values).any().alias(f"part {name}"))
         wanted += self.shape.screen(self.frame)
         return self.frame.select(wanted).row(0, named=True) if wanted else {}
@@ -192,11 +198,11 @@ class Check:
                     self.add(column.name, n, self.fractional(column.name, n, where))
 
     def fractional(self, name: str, n: int, where: pl.Expr) -> str:
-        """The sentence about labels that are no whole numbers."""
+        """The sentence about labels, frames or counts that are no whole numbers."""
+        kind = next((one.kind for one in self.columns if one.name == name), "label")
         return (
             f"{self.named([name])}: {count_of(n, 'row')} with a number that is not whole,"
-            f" {self.rows(where, [name])}. Labels are integers, strings or booleans; numbers"
-            " between them are scores, or thresholds are to be applied first."
+            f" {self.rows(where, [name])}. {_WHOLE[kind]}"
         )
 
     def _flags(self, seen: Mapping[str, Any]) -> None:
@@ -348,7 +354,7 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             continue
         if column.kind == "flag" and dtype != pl.Boolean:
             last.append(pl.col(column.name).cast(pl.Boolean))
-        if column.kind == "label" and dtype.is_float():
+        if column.kind in _WHOLE and dtype.is_float():
             last.append(pl.col(column.name).cast(pl.Int64))
         if column.kind == "label" and isinstance(dtype, pl.List) and dtype.inner.is_float():
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))

@@ -1,4 +1,4 @@
-"""Tables of verdicts: whole indexes, and every verdict once."""
+"""Tables of verdicts: every one once."""
 
 from __future__ import annotations
 
@@ -17,18 +17,8 @@ if TYPE_CHECKING:
 
 
 def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse indexes with a fraction or a gap, and a verdict that stands in two rows."""
+    """Refuse indexes with a gap, and a verdict that stands in two rows."""
     columns = check.frame.columns
-    for column in check.columns:
-        if column.kind == "whole" and check.frame.schema[column.name].is_float():
-            where = pl.col(column.name) != pl.col(column.name).floor()
-            n = check.count(where)
-            if n:
-                check.add(
-                    column.name, n,
-                    f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
-                    f" whole, {check.rows(where, [column.name])}. Indexes and counts are whole.",
-                )  # fmt: skip
     check.step += 1
     if "item_index" not in columns:
         return  # verdicts are counted by their rows

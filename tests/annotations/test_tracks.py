@@ -92,3 +92,25 @@ def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     written(file, first, line, *others)
     with pytest.raises(ee.ReadError, match=said):
         ee.score(found, truth, dialect="mot")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2.6,7,0,0,1,1,1", "line 2: '2.6' is no whole number"),
+        ("2,7.5,0,0,1,1,1", "line 2: '7.5' is no whole number"),
+        ("2,nan,0,0,1,1,1", "line 2: 'nan' is no number"),
+        ("2.6 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '2.6' is no whole number"),
+        ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '7.5' is no whole number"),
+    ],
+)
+def test_frames_and_ids_are_whole(tmp_path: Path, line: str, said: str) -> None:
+    first = "1,7,0,0,1,1,1" if "," in line else "1 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1"
+    file = str(written(tmp_path / "0000.txt", first, line))
+    with pytest.raises(ee.InputError, match=said):
+        ee.score(file, file, task="tracking")
+
+
+def test_points_in_space_are_no_classes(tmp_path: Path) -> None:
+    file = str(written(tmp_path / "S.txt", "1,7,0,0,9,9,1,-1.2,3,0.5"))
+    assert ee.score(file, file, metrics=["HOTA"]).value("HOTA") == 1

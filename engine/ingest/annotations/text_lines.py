@@ -38,6 +38,21 @@ def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
     raise broken(file, line, f"{odd!r} is no number: {shown(fields)}", "Correct the line.")
 
 
+def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
+    """Whole numbers of fields.
+
+    Raises:
+        ReadError: a field holds something else; it names file and line.
+    """
+    values = numbers_in(file, line, fields)
+    for field, value in zip(fields, values, strict=True):
+        if not value.is_integer():
+            raise broken(
+                file, line, f"{field!r} is no whole number: {shown(fields)}", "Correct the line."
+            )
+    return [int(value) for value in values]
+
+
 def is_number(field: str | bytes) -> bool:
     """Whether a field holds a finite number."""
     try:

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
-from .text_lines import is_number, lines_of, numbers_in, shown
+from .text_lines import is_number, lines_of, numbers_in, shown, whole_in
 
 MOT_CLASSES = (
     "pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_mot_vehicle",
@@ -150,7 +150,7 @@ def _mot_rows(file: str) -> pl.DataFrame:
     if text:
         try:
             table = pl.read_csv(text.encode(), has_header=False, schema=table.schema)
-            whole = not any(table[name].null_count() for name in names)
+            whole = _is_sound(table, names)
         except pl.exceptions.PolarsError:
             whole = False
     if not whole or (text and width not in _MOT_FIELDS):
@@ -183,6 +183,16 @@ def _mot_rows(file: str) -> pl.DataFrame:
     return made
 
 
+def _is_sound(table: pl.DataFrame, names: list[str]) -> bool:
+    """Whether every field is there and finite, and frames, ids and classes are whole.
+
+    Of ten fields the last three are points in space.
+    """
+    finite = all(table[name].is_finite().all() and not table[name].null_count() for name in names)
+    whole = (table[name] for name in (*names[:2], *(names[7:8] if len(names) < 10 else ())))
+    return finite and all((one == one.floor()).all() for one in whole)
+
+
 def _wrong_line(file: str) -> Exception:
     for number, line in enumerate(text_of(file).splitlines(), 1):
         fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
@@ -194,6 +204,7 @@ def _wrong_line(file: str) -> Exception:
                 "Needed are frame, id, x, y, width, height and confidence, and up to three more.",
             )  # fmt: skip
         numbers_in(file, number, fields)
+        whole_in(file, number, fields[:2] + (fields[7:8] if len(fields) < 10 else []))
     return broken(file, None, "lines of different lengths", "Write as many fields on each.")
 
 
@@ -217,14 +228,14 @@ def _kitti_rows(file: str) -> pl.DataFrame:
                 file, line, f"{len(fields)} fields: {shown(fields)}",
                 "Needed are a frame, an id, a class and 14 numbers, and a score of results.",
             )  # fmt: skip
-        frame, own = numbers_in(file, line, fields[:2])
+        frame, own = whole_in(file, line, fields[:2])
         numbers = numbers_in(file, line, fields[3:])
         region = fields[2] == _REGION
         regions += region
         rows.append(
             {
-                "frame": int(frame),
-                "object_id": -regions if region else int(own),  # each region is one by itself
+                "frame": frame,
+                "object_id": -regions if region else own,  # each region is one by itself
                 "label_value": fields[2],
                 "score": numbers[14] if len(numbers) > 14 else None,
                 **dict(zip(_CORNERS, numbers[3:7], strict=True)),
