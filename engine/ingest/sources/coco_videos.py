@@ -209,7 +209,7 @@ def _sizes(images: list[_Image], dtype: pl.DataType) -> pl.DataFrame:
         if one.video_id is not None and one.width and one.height:
             sizes.setdefault(one.video_id, (one.width, one.height))
     rows = [(video, *size) for video, size in sizes.items()]
-    schema = {"datum_id": dtype, "width": pl.Int64, "height": pl.Int64}
+    schema: dict[str, Any] = {"datum_id": dtype, "width": pl.Int64, "height": pl.Int64}
     return pl.DataFrame(rows, schema, orient="row")
 
 
