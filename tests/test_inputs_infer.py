@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,37 @@ def test_datums_may_have_columns_that_tracking_reads(column: str) -> None:
     datums = {"image_id": [1], column: [-1]}
     card = ee.score(LONG, TRUTH, datums=datums, by=[column], metrics=["Accuracy"])
     assert card.metrics["slice"].drop_nulls().to_list() == [column]
+
+
+AGES = {"target": [31, 42, 27], "prediction": [30.4, 40.1, 28.8]}
+ONE_LATE = [1.0] * 1500 + [1.5]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        (AGES,),
+        ({"y_true": AGES["target"], "y_pred": AGES["prediction"]},),
+        ({"y_true": ONE_LATE, "y_pred": ONE_LATE},),
+        ({"id": [1, 2, 3], "y_pred": AGES["prediction"]}, {"id": [1, 2, 3], **AGES}),
+        (AGES["prediction"], AGES["target"]),
+    ],
+)
+def test_errors_about_measured_numbers_name_their_task(tables: Any) -> None:
+    with pytest.raises(ee.InputError, match="measured numbers, write task='regression'"):
+        ee.score(*tables)
+
+
+def test_decimals_are_measured() -> None:
+    prices = {name: [Decimal("1.5"), Decimal("2.25")] for name in AGES}
+    card = ee.score(prices, metrics=["MAE"])
+    assert (card.task, card.value("MAE")) == ("regression", 0)
+    assert infer({**AGES, "target": [*prices["target"], Decimal(3)]}) == "regression"
+
+
+def test_integers_that_hardly_repeat_are_told() -> None:
+    counts = {"target": [*range(40)], "prediction": [*range(1, 41)]}
+    told = [note for note in ee.score(counts).notes if "task='regression'" in note]
+    assert len(told) == 2
+    repeated = {name: [value % 5 for value in values] for name, values in counts.items()}
+    assert not any("regression" in note for note in ee.score(repeated).notes)

@@ -14,6 +14,7 @@ from evalengine.schemas.wording import option, sql_name
 from .contracts import SKIPPED
 from .distinct import has_repeats
 from .marks import Marks
+from .measured import or_measured
 from .problems import Note, Problem, count_of
 from .repeats import rows_repeat
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score")
 _SHOWN = 3
+_LOOKED_AT = 1000  # labels that tell whether they repeat
+_MANY = 20  # of them at least
 _LAST = 1000  # step of what is looked for when all else is done
 _INT64_END = float(2**63)
 _WHOLE = {
@@ -122,6 +125,7 @@ class Check:
         self.step += 1
         self.shape.last(self, seen)
         self._repeated()
+        self._hardly_repeated()
 
     def _screen(self) -> dict[str, Any]:
         """The one query: cheap aggregates that are conspicuous where anything is wrong.
@@ -202,8 +206,22 @@ class Check:
         kind = next((one.kind for one in self.columns if one.name == name), "label")
         return (
             f"{self.named([name])}: {count_of(n, 'row')} with a number that is not whole,"
-            f" {self.rows(where, [name])}. {_WHOLE[kind]}"
+            f" {self.rows(where, [name])}. {_WHOLE[kind]}{or_measured([self.own(name)])}"
         )
+
+    def _hardly_repeated(self) -> None:
+        """Tell of labels that may be measured numbers: integers of which most stand once."""
+        for column in self.columns:
+            way = or_measured([self.own(column.name)])
+            values = self.frame[column.name].head(_LOOKED_AT)
+            if not way or column.kind not in ("id", "label") or not values.dtype.is_integer():
+                continue
+            if len(values) >= _MANY and 10 * values.n_unique() >= 9 * len(values):
+                said = (
+                    f"{self.side.replace('_', ' ')}: {self.named([column.name])}: integers that"
+                    f" hardly repeat are taken for labels.{way}"
+                )
+                self.notes.append(Note("numbers_as_labels", said))
 
     def _flags(self, seen: Mapping[str, Any]) -> None:
         for column in self.columns:

@@ -9,6 +9,8 @@ import polars as pl
 from evalengine.schemas.contract import Column
 from evalengine.schemas.wording import option
 
+from .measured import or_measured
+
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 DEFAULTS: dict[str, pl.DataType] = {
@@ -300,6 +302,8 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     if dtype in (pl.Int128, _UNSIGNED):
         held, advice = "numbers of at most 64 bits", "Cast it to Int64 or UInt64 where they fit"
         advice += ", else to String." if column.kind in ("id", "label") else "."
+    if column.kind in ("id", "label") and (dtype.is_float() or dtype.is_decimal()):
+        advice += or_measured([original])
     return f"column {column.name!r}{seen} has dtype {dtype}; it must hold {held}. {advice}"
 
 

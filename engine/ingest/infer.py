@@ -161,7 +161,10 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
                 for name in (find.said.get(one) or _first(find, columns[one]),)
             ]
             schema = inputs.schemas[role]
-            if not own or not all(name in schema and schema[name].is_float() for name in own):
+            if not own or not all(
+                name in schema and (schema[name].is_float() or schema[name].is_decimal())
+                for name in own
+            ):
                 break
             values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
             if not all(map(fractional, values)):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...ingest.measured import or_measured
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
@@ -38,11 +39,12 @@ def positive_code(
     if len(labels) > 2:
         if hard is not None:
             return None
+        measured = or_measured(["actual"]) if values.dtype.is_integer() else ""
         raise InputError(
             f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
             " is it? Add a column 'predicted' if it is the predicted label's, give"
             f" {option('score_columns')} with one column a label, or"
-            f" {option('positive_label')} to score one label against the rest."
+            f" {option('positive_label')} to score one label against the rest.{measured}"
         )
     # 1 beside 2 is a number of a class: scikit-learn's scores are of the greater one, its F of 1.
     if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
