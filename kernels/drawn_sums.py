@@ -7,7 +7,6 @@ the order of rows.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from .jit import frozen, kernel
 Array = np.ndarray[Any, Any]
 
 
-def step_of_grid(largest: float, n: int) -> float:
+def step_of_grid(largest: Array | float, n: Array | int) -> Array:
     """The step of a grid on which n weighted values add up exactly in doubles.
 
     Args:
@@ -26,18 +25,19 @@ def step_of_grid(largest: float, n: int) -> float:
         n: how many values enter one sum.
 
     Returns:
-        a power of two; 0 where all values are 0.
+        a power of two, float64 of their shape; 0 where all values are 0.
     """
-    if largest == 0 or n == 0:
-        return 0.0
-    return math.ldexp(1.0, math.frexp(largest)[1] + math.frexp(float(n * MOST))[1] - 53)
+    bits = np.frexp(largest)[1] + np.frexp(np.asarray(n, np.float64) * MOST)[1] - 53
+    return np.where((np.asarray(largest) == 0) | (np.asarray(n) == 0), 0.0, np.ldexp(1.0, bits))
 
 
-def on_grid(values: Array, step: float) -> Array:
+def on_grid(values: Array, step: Array) -> Array:
     """The values rounded to whole steps, float64; NaN stays."""
-    if step == 0 or step < 5e-300:  # all 0, or so small that no rounding is due
-        return values
-    return np.rint(values / step) * step
+    fine = step < 5e-300  # all 0, or so small that no rounding is due
+    if not fine.any():
+        return np.rint(values / step) * step
+    own = np.where(fine, 1.0, step)
+    return np.where(fine, values, np.rint(values / own) * own)
 
 
 @kernel

@@ -401,46 +401,80 @@ class PairedDraws(CountDraws, PairedView):
             return None, np.zeros(rows.datum.size, np.int64)
         return cell, np.where(cell == n_cells, -1, cell)
 
-    def _weighed(self, of: Values) -> Iterator[tuple[Paired, Array]]:
-        for rows, group, _ in self.counts.blocks(self.group):
-            yield rows, _weighed(of(rows, self._base._cell(rows, group)), rows)
+    def _one_by_one(self, of: Values, cells: Array, width: int) -> Array:
+        """Exact sums of each draw over some cells, of numbers that no one grid holds: some
+        undefined, or some so much larger than many others that these would be lost on it.
 
-    def _one_by_one(self, of: Values, width: int, *, flat: bool) -> Array:
-        """Exact sums of each draw, of numbers that no one grid holds: some undefined, or some so
-        much larger than many others that these would be lost on it."""
-        n_draws, n_cells = len(self._draws), self._base._n_cells
-        sums = [ExactSums((n_cells + 1) * n_draws) for _ in range(width)]
+        Args:
+            of: the numbers.
+            cells: int64 [m], which.
+            width: how many numbers a row has.
+
+        Returns:
+            float64 [m, width, draws].
+        """
+        n_draws, m = len(self._draws), cells.size
+        own = np.full(self._base._n_cells + 1, -1, np.int64)  # the last: rows outside
+        own[cells] = np.arange(m)
+        sums = [ExactSums(m * n_draws) for _ in range(width)]
         for rows, group, weights in self._drawn_blocks():
             cell, place = self._cells_of(rows, group)
             values = _weighed(of(rows, cell), rows).reshape(-1, width)
-            place = np.where(place < 0, n_cells, place)
+            here = np.flatnonzero(own[place] >= 0)
+            values, place, datum = values[here], own[place[here]] * n_draws, rows.datum[here]
             for draw in range(n_draws):
-                times = weights[rows.datum, draw]
+                times = weights[datum, draw]
                 some = np.flatnonzero(times)
                 for i, one in enumerate(sums):
-                    one.add(values[some, i] * times[some], place[some] * n_draws + draw)
-        found = np.stack([one.rounded().reshape(n_cells + 1, n_draws)[:-1] for one in sums], axis=1)
-        drawn = by_draw(found, self._groups)
-        return drawn[..., 0] if flat else drawn
+                    one.add(values[some, i] * times[some], place[some] + draw)
+        return np.stack([one.rounded().reshape(m, n_draws) for one in sums], axis=1)
+
+    def _sizes(self, of: Values) -> Iterator[tuple[Array, Array]]:
+        """Cells of rows, -1 outside, and absolute values of their numbers, block by block."""
+        for rows, group, _ in self._drawn_blocks():
+            cell, place = self._cells_of(rows, group)
+            yield place, np.abs(_weighed(of(rows, cell), rows))
+
+    def _grids(self, of: Values) -> tuple[Array, bool]:
+        """The grid of each cell's numbers, and whether a row has one number.
+
+        Returns:
+            float64 [cells + 1, width], steps; NaN where no grid holds the numbers of a cell. The
+            last is of rows outside.
+        """
+        n, largest, flat = np.zeros((self._base._n_cells + 1, 1)), np.zeros(0), True
+        for place, size in self._sizes(of):
+            flat = size.ndim == 1
+            size = size.reshape(place.size, -1)
+            largest = largest if largest.size else np.zeros((n.size, size.shape[1]))
+            n += np.bincount(place % n.size, minlength=n.size)[:, None]
+            if n[0] == place.size:
+                largest[0] = np.maximum(largest[0], size.max(axis=0, initial=0.0))
+            else:
+                np.maximum.at(largest, place, size)
+        few = np.zeros(largest.shape)
+        for place, size in self._sizes(of):
+            size = size.reshape(place.size, -1)
+            row, column = np.nonzero((size != 0) & (size < (largest * _TINY)[place]))
+            np.add.at(few, (place[row], column), 1)
+        held = (np.isfinite(largest) & (few * 100 <= n)).all(axis=1, keepdims=True)
+        held[-1] = True
+        return np.where(held, step_of_grid(np.where(held, largest, 0.0), n), np.nan), flat
 
     def _summed(self, of: Values) -> Array:
-        largest, n, width, flat = 0.0, 0, 1, True
-        for _, values in self._weighed(of):
-            largest = max(largest, float(np.abs(values).max(initial=0.0)))
-            n += values.shape[0]
-            flat = values.ndim == 1
-            width = 1 if flat else values.shape[1]
-        tiny = largest * _TINY
-        few = sum(int(((values != 0) & (np.abs(values) < tiny)).sum())
-                  for _, values in self._weighed(of))  # fmt: skip
-        if not np.isfinite(largest) or few * 100 > n:
-            return self._one_by_one(of, width, flat=flat)
-        step = step_of_grid(largest, n)
+        step, flat = self._grids(of)
+        left = np.isnan(step[:, 0])
+        step[left] = 0.0
+        width = step.shape[1]
         sums = np.zeros((self._base._n_cells, width, len(self._draws)))
         for rows, group, weights in self._drawn_blocks():
             cell, place = self._cells_of(rows, group)
-            values = on_grid(_weighed(of(rows, cell), rows), step).reshape(-1, width)
+            values = _weighed(of(rows, cell), rows).reshape(-1, width)
+            values = on_grid(values, step[:1] if cell is None else step[place])
+            place = np.where(left[place], -1, place) if left.any() else place
             drawn_sums(rows.datum, place, values, weights, sums)
+        if left.any():
+            sums[left[:-1]] = self._one_by_one(of, np.flatnonzero(left), width)
         found = by_draw(sums, self._groups)
         return found[..., 0] if flat else found
 
