@@ -31,8 +31,9 @@ def step_of_grid(largest: Array | float, n: Array | int) -> Array:
     return np.where((np.asarray(largest) == 0) | (np.asarray(n) == 0), 0.0, np.ldexp(1.0, bits))
 
 
-def on_grid(values: Array, step: Array) -> Array:
+def on_grid(values: Array, step: Array | float) -> Array:
     """The values rounded to whole steps, float64; NaN stays."""
+    step = np.asarray(step)
     fine = step < 5e-300  # all 0, or so small that no rounding is due
     if not fine.any():
         return np.rint(values / step) * step

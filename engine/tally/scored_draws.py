@@ -280,4 +280,4 @@ def grid_of(values: Iterable[Array]) -> float:
         n += some.size
     if not np.isfinite(largest):
         raise OneByOne
-    return step_of_grid(largest, n)
+    return float(step_of_grid(largest, n))

@@ -96,4 +96,4 @@ class StatsDraws:
             n += values.shape[0]
         if not np.isfinite(largest):
             raise OneByOne
-        return step_of_grid(largest, n), complete
+        return float(step_of_grid(largest, n)), complete
