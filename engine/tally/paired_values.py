@@ -457,7 +457,8 @@ class PairedDraws(CountDraws, PairedView):
             size = size.reshape(place.size, -1)
             row, column = np.nonzero((size != 0) & (size < (largest * _TINY)[place]))
             np.add.at(few, (place[row], column), 1)
-        held: Array = (np.isfinite(largest) & (few * 100 <= n)).all(axis=1, keepdims=True)
+        held = np.isfinite(largest) & (few * 100 <= n)
+        held = held & held.all(axis=1, keepdims=True)
         held[-1] = True
         return np.where(held, step_of_grid(np.where(held, largest, 0.0), n), np.nan), flat
 
