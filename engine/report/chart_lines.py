@@ -367,26 +367,81 @@ def _values(lines: list[Line]) -> Axis:
     return Axis("value", min(0.0, *values), max(1.0, *values))
 
 
-def calibration(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """How often labels predicted with a confidence are right, a point a bin."""
+class Binned(msgspec.Struct, frozen=True):
+    """A chart of means of two numbers in bins, a point a bin.
+
+    Attributes:
+        kind: of the chart.
+        frame: page frame.
+        x, y: statistics of the frame.
+        bins: column that tells the bins apart.
+        line: what a point says.
+        title: of the chart.
+        axes: titles of both axes.
+        note: how to read it.
+        unit: whether both axes go from 0 to 1, whatever lies there.
+    """
+
+    kind: str
+    frame: str
+    x: str
+    y: str
+    bins: str
+    line: str
+    title: str
+    axes: tuple[str, str]
+    note: str
+    unit: bool = False
+
+
+CALIBRATION = Binned(
+    "calibration",
+    "reliability",
+    "confidence",
+    "accuracy",
+    "score_threshold",
+    "share right",
+    "Confidence and how often it is right",
+    ("mean confidence of the bin", "share of right predictions"),
+    "a point a bin of confidence, as large as the bin has rows; below the diagonal the model is"
+    " surer than it is right",
+    unit=True,
+)
+ACTUAL = Binned(
+    "actual",
+    "actual_by_prediction",
+    "predicted",
+    "actual",
+    "parameters",
+    "mean target",
+    "What is true by what is predicted",
+    ("mean prediction of the bin", "mean target of the bin"),
+    "a point a bin of predictions, as large as the bin has rows; below the diagonal the predictions"
+    " are too high",
+)
+
+
+def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
+    """Means in bins, a point a bin, the baseline beside."""
     lines = []
     for numbers in (run, base):
-        rows = None if numbers is None else numbers.frames.get("reliability")
+        rows = None if numbers is None else numbers.frames.get(shows.frame)
         if rows is None:
             continue
         rows = of_key(rows, want).filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
-        sure, right = (
-            rows.filter(pl.col("statistic") == name) for name in ("confidence", "accuracy")
+        across, up = (
+            rows.filter(pl.col("statistic") == name, pl.col("average").is_null())
+            for name in (shows.x, shows.y)
         )
-        points = right.join(sure.select("score_threshold", confidence="value"), "score_threshold")
-        points = points.drop_nulls(["value", "confidence"]).sort("score_threshold")
+        points = up.join(across.select(shows.bins, across="value"), shows.bins)
+        points = points.drop_nulls(["value", "across"]).sort("across", maintain_order=True)
         if not points.height:
             continue
         counts = points["support"].fill_null(0).to_list()
         lines.append(
             Line(
-                "share right",
-                points["confidence"].to_list(),
+                shows.line,
+                points["across"].to_list(),
                 points["value"].to_list(),
                 support=sum(counts),
                 baseline=numbers is base,
@@ -396,11 +451,15 @@ def calibration(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
         )
     if not lines or lines[0].baseline:
         return []
-    note = (
-        "a point a bin of confidence, as large as the bin has rows; below the diagonal the model is"
-        " surer than it is right"
-    )
-    note = joined(note, "the baseline has no bins" if base is not None and len(lines) < 2 else "")
-    title = want.titled("Confidence and how often it is right")
-    x, y = Axis("mean confidence of the bin"), Axis("share of right predictions")
-    return [Chart("calibration", title, x, y, lines, note, diagonal=True)]
+    lacking = "the baseline has no bins" if base is not None and len(lines) < 2 else ""
+    low, high = (0.0, 1.0) if shows.unit else _reach(lines)
+    x, y = (Axis(title, low, high) for title in shows.axes)
+    note = joined(shows.note, lacking)
+    return [Chart(shows.kind, want.titled(shows.title), x, y, lines, note, diagonal=True)]
+
+
+def _reach(lines: list[Line]) -> tuple[float, float]:
+    """The lowest and the highest of both numbers, apart."""
+    values = [value for line in lines for value in (*line.x, *line.y) if value is not None]
+    low, high = min(values), max(values)
+    return (low, high) if low < high else (low - 1, high + 1)

@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from .chart_bars import confusion, costs, differences, distribution, labels, slices
-from .chart_lines import by_k, calibration, curve_chart, thresholds
+from .chart_lines import ACTUAL, CALIBRATION, binned, by_k, curve_chart, thresholds
 from .chart_shapes import Axis, Bar, Bars, Chart, Drawn, Line, Matrix, Numbers, Want
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ KINDS: dict[str, Kind] = {
         takes=_OF_LABEL,
     ),
     "roc": Kind(_curve("roc"), ("ROCCurve",), takes=("label_value",)),
-    "calibration": Kind(calibration, ("Reliability",)),
+    "calibration": Kind(partial(binned, CALIBRATION), ("Reliability",)),
+    "actual": Kind(partial(binned, ACTUAL), ("ActualByPrediction",)),
     "thresholds": Kind(thresholds, ("PrecisionRecallCurve",), takes=_OF_LABEL),
     "ks": Kind(by_k, otherwise="score with several cut-offs, k=", takes=("metric",)),
     "distribution": Kind(

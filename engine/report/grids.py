@@ -333,8 +333,11 @@ def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None
     statistics = some["statistic"].unique(maintain_order=True).to_list()
     numbers: dict[float, dict[str | None, Number]] = {}
     support: dict[float, int] = {}
+    by, form = pl.col(spread.by), ".4f"
+    if spread.by not in some.columns:
+        form, by = "g", pl.col("parameters").str.json_path_match(f"$.{spread.by}").cast(pl.Float64)
     for at, statistic, value, n in some.select(
-        spread.by, "statistic", "value", "support"
+        by.alias("by"), "statistic", "value", "support"
     ).iter_rows():
         numbers.setdefault(at, {})[statistic] = value
         support[at] = n
@@ -343,7 +346,7 @@ def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None
         names=(f"{spread.metric} {spread.title}",),
         columns=tuple(str(statistic or spread.metric) for statistic in statistics),
         rows=[
-            Row((f"{at:.4f}",), tuple(values.get(one) for one in statistics), support[at])
+            Row((f"{at:{form}}",), tuple(values.get(one) for one in statistics), support[at])
             for at, values in sorted(numbers.items())
         ],
         undefined={},

@@ -42,7 +42,8 @@ class Spread(msgspec.Struct, frozen=True):
 
     Attributes:
         metric: metric name.
-        by: column of the metrics frame that tells its rows apart, a number.
+        by: what tells its rows apart, a number: a column of the metrics frame, or one of what its
+            ``parameters`` hold.
         title: header of that column.
     """
 
@@ -161,6 +162,16 @@ _TRACKS = Layout(
     slice_columns=tuple(Entry(name, name) for name in ("HOTA", "MOTA", "IDF1", "IDSW")),
 )
 
+_NUMBERS = Layout(
+    headline=(),
+    label_columns=(),
+    slice_columns=(),
+    tables=(
+        Spread("ErrorQuantiles", "quantile", "quantile"),
+        Spread("ActualByPrediction", "bin", "bin"),
+    ),
+)
+
 LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", None): _BOXES,
     ("detection", "coco"): _COCO_BOXES,
@@ -170,6 +181,7 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
     ("tracking", None): _TRACKS,
+    ("regression", None): _NUMBERS,
 }
 """(task, dialect) -> layout; dialect None is the task's own."""
 

@@ -92,6 +92,14 @@ class Plots:
         """
         return self.figure("calibration", baseline)
 
+    def actual(self, *, baseline: Scorecard | None = None) -> Figure:
+        """What is true by what is predicted: means of both in bins of predictions.
+
+        Args:
+            baseline: another run, drawn dashed.
+        """
+        return self.figure("actual", baseline)
+
     def thresholds(
         self,
         *,
@@ -300,7 +308,8 @@ def _height(chart: Drawn) -> float:
 
 def _lines(axes: Axes, chart: Chart) -> None:
     if chart.diagonal:
-        axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", linewidth=1)
+        ends = [max(chart.x.low, chart.y.low), min(chart.x.high, chart.y.high)]
+        axes.plot(ends, ends, color="0.6", linestyle=":", linewidth=1)
     places: dict[str, int] = {}
     for line in chart.lines:
         i = places.setdefault(line.name, len(places))

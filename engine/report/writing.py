@@ -262,6 +262,7 @@ _CALLED = {
     "thresholds": "counts by score threshold",
     "confusion": "confusion matrix",
     "reliability": "calibration curve",
+    "actual_by_prediction": "curve of what is true by what is predicted",
     "worst": "examples",
 }
 """What frames of the report are called, where they are missing."""

@@ -5,7 +5,7 @@ from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, frames_of, view_of
 from ..crossings import crossing_frame
-from ..task import Task, Unanswered
+from ..task import PageFrame, Task, Unanswered
 from .explaining import explain
 from .fitting import fit
 from .losses import contents, losses
@@ -33,4 +33,5 @@ TASK = Task(
     examine=examine,
     in_parts=counts_in_parts("paired", merge),
     unanswered=Unanswered(counted),
+    page=(PageFrame(name="actual_by_prediction", metrics=("ActualByPrediction",)),),
 )

@@ -9,5 +9,6 @@ MODULES = (
     "deviance",
     "quantiles",
     "intervals",
+    "shapes",
 )
 """Those that hold ``METRICS``, in their order."""
