@@ -60,9 +60,10 @@ EGO_DISTANCE = Column(
 NUM_POINTS = Column(
     "num_points",
     "number",
-    "Points of lidar and radar in a 3-D box; ground truths of 0 do not count (nuScenes).",
+    "Points of lidar and radar in a 3-D box; ground truths of 0 do not count (nuScenes),"
+    " of -1, unknown, they do.",
     ("num_pts",),
-    low=0.0,
+    low=-1.0,
 )
 OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, NUM_POINTS)
 """What is read beside 3-D boxes alone."""

@@ -62,3 +62,15 @@ def test_broken_files(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text(text[:-10])
     with pytest.raises(ee.ReadError, match=r"cut\.json: the JSON ends in the middle"):
         ee.score(str(tmp_path / "cut.json"), truth, **HOW)
+
+
+def test_words_and_unknown_numbers(tmp_path: Path) -> None:
+    """NaN within a string stays; a box at the ego's place is at distance 0."""
+    truth = {
+        'NaN-1 \\" NaN': [box(0.0, velocity=[math.nan] * 2, ego_translation=[0, 0, 0], num_pts=3)],
+        "b": [box(9.0, ego_translation=[3, 4, 0], num_pts=-1)],
+    }
+    found = {sample: [box(0.0, detection_score=0.9)] for sample in truth}
+    files = written(tmp_path / "found.json", found), written(tmp_path / "truth.json", truth)
+    outcomes = ee.score(*files, metrics=["Outcomes"], **HOW).outcomes
+    assert {*outcomes["datum_id"]} == {*truth}

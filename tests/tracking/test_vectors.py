@@ -60,6 +60,7 @@ def test_means_of_labels(card: ee.Scorecard) -> None:
 def test_sequences(card: ee.Scorecard) -> None:
     """Labels of a sequence together, as TrackEval adds up classes."""
     found = card.frame("per_datum").rows_by_key(["datum_id", "metric"], unique=True, named=True)
+    compared = 0
     for sequence, values in VECTORS["sequences"].items():
         for name, value in zip(VECTORS["names"], values, strict=True):
             own = found.get((int(sequence), name))
@@ -67,3 +68,5 @@ def test_sequences(card: ee.Scorecard) -> None:
                 assert value in (0, 1) or value < 0 or name == "FPPerFrame"
             else:
                 assert own["value"] == pytest.approx(value, rel=1e-12, abs=1e-12), name
+                compared += 1
+    assert compared == 0

@@ -7,6 +7,7 @@ quaternion, real part first), in metres with z up. https://www.nuscenes.org/obje
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from ..boxes_3d import SAID
 from .json_rows import UNREADABLE, malformed
 from .source import Source
 
+_OF_JSON = re.compile(rb'("(?:[^"\\]|\\.)*")|\bNaN\b')
 _FIELDS = (b'"results"', b'"translation"', b'"rotation"')
 
 
@@ -41,12 +43,11 @@ class _Box(msgspec.Struct):
         wide, long, tall = self.size
         vx, vy = self.velocity or (None, None)
         score = None if self.detection_score == -1 else self.detection_score
-        points = None if self.num_pts == -1 else self.num_pts
         away = self.ego_translation
-        far = None if away is None or not any(away) else math.hypot(away[0], away[1])
+        far = None if away is None else math.hypot(away[0], away[1])
         numbers = [*self.translation, long, wide, tall, yaw]
         return (sample, self.detection_name, score, numbers, vx, vy, self.attribute_name, far,
-                points)  # fmt: skip
+                self.num_pts)  # fmt: skip
 
 
 class _File(msgspec.Struct):
@@ -78,7 +79,7 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     """
     text = bytes(buffer)
     if b"NaN" in text:  # which the kit writes for velocities that are not known
-        text = text.replace(b"NaN", b"null")
+        text = _OF_JSON.sub(lambda found: found[1] or b"null", text)
     try:
         found = msgspec.json.decode(text, type=_File).results
     except msgspec.ValidationError as error:
@@ -90,7 +91,11 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
         raise malformed(error, text, 0, name) from None
     rows = [box.row(sample) for sample, boxes in found.items() for box in boxes]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    frame = frame.drop([one for one in _OPTIONAL if frame[one].null_count() == frame.height])
+    # The kit writes -1 and 0 where it does not know; beside others they are what they say.
+    unknown = {"num_points": -1, "ego_distance": 0}
+    told = {one: frame[one].drop_nulls() for one in _OPTIONAL}
+    told |= {one: told[one].filter(told[one] != known) for one, known in unknown.items()}
+    frame = frame.drop([one for one, values in told.items() if values.is_empty()])
     scored = "score" in frame.columns
     datums = None if scored else pl.DataFrame({"datum_id": [*found]}, {"datum_id": pl.String})
     return Source(frame.lazy(), name, "nuscenes", (name,), datums=datums)
