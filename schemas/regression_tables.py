@@ -54,6 +54,7 @@ SAMPLES = Column(
     "Draws of the predicted distribution: a list of as many numbers in every row, for CRPS.",
     ("ensemble", "draws"),
     named=True,
+    way_out="Give every row a list of as many finite numbers, or remove the row.",
 )
 _KEY = ("datum_id", "label_key")
 
@@ -64,7 +65,7 @@ REGRESSION_PREDICTIONS = Table(
     (LOWER, UPPER, QUANTILES, SAMPLES, LABEL_KEY, DATASET),
     key=_KEY,
     signs=("prediction",),
-    shape="vectors",
+    shape="values",
     measured=("prediction",),
     unread=((WEIGHT, "weights are read from the ground truths; put the column there"),),
 )
@@ -96,7 +97,7 @@ REGRESSION_TABLE = Table(
     ),
     key=_KEY,
     signs=("prediction", "target"),
-    shape="vectors",
+    shape="values",
     measured=("prediction", "target"),
     values=(("prediction", "target"),),
 )

@@ -126,14 +126,23 @@ def _with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) ->
         if not column.numbered:
             optional.append(column)
             continue
-        found = {
-            float(match[1]): own
-            for own in schema
-            if (match := re.fullmatch(column.numbered, said.get(own, own).casefold()))
-        }
+        found: dict[float, str] = {}
+        for own in schema:
+            match = re.fullmatch(column.numbered, said.get(own, own).casefold())
+            if match is None:
+                continue
+            number = float(match[1])
+            if number in found:
+                raise InputError(
+                    f"columns {found[number]!r} and {own!r} are both {column.name}{number!r}."
+                    " Leave one of them out."
+                )
+            if not 0 < number < 1:
+                raise InputError(f"column {own!r}: levels are between 0 and 1, both excluded.")
+            found[number] = own
         optional += [
             msgspec.structs.replace(
-                column, name=f"{column.name}{number:g}", aliases=(found[number],), numbered=""
+                column, name=f"{column.name}{number!r}", aliases=(found[number],), numbered=""
             )
             for number in sorted(found)
         ]

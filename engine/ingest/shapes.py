@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from . import box_checks, label_maps, pairs, ranked, references, segments, vectors, verdicts
+from . import box_checks, ends, label_maps, pairs, ranked, references, segments, vectors, verdicts
 from .boxes import BOX_NAMES, LENGTH, Boxes
 from .finding import Finder
 from .geometry_columns import GEOMETRY_NAMES, check_first, check_last, find_objects, has_objects
@@ -70,5 +70,6 @@ SHAPES: dict[str, Shape] = {
     "verdicts": Shape(last=verdicts.check_verdicts),
     "references": Shape(first=references.check_references),
     "vectors": Shape(first=vectors.check_vectors),
+    "values": Shape(first=vectors.check_vectors, last=ends.check_ends),
 }
 """Shape by the name a contract gives it."""

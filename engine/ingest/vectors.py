@@ -23,10 +23,10 @@ def check_vectors(check: Check, seen: Mapping[str, Any]) -> None:
     """Refuse vectors of different lengths, and nulls, NaN and infinity within them."""
     for column in check.columns:
         if column.kind in KINDS:
-            _check(check, column.name, nulls=column.nullable)
+            _check(check, column.name, column.way_out, nulls=column.nullable)
 
 
-def _check(check: Check, name: str, *, nulls: bool) -> None:
+def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
     vectors, row = _single(check.frame[name])
     wrong = vectors.is_null().to_numpy() & check.frame[name].is_not_null().to_numpy()[row]
     if wrong.any() and not nulls:
@@ -46,7 +46,7 @@ def _check(check: Check, name: str, *, nulls: bool) -> None:
         counts = np.bincount(length)
         counts[0] = 0
         if not counts.any():
-            _tell(check, name, row, "with vectors of no numbers", "Embed the texts again.")
+            _tell(check, name, row, "with vectors of no numbers", way or "Embed the texts again.")
             return
         usual = int(counts.argmax())
         wrong = length != usual
@@ -56,7 +56,7 @@ def _check(check: Check, name: str, *, nulls: bool) -> None:
             name,
             row[wrong],
             f"with vectors of {others} numbers, where the others have {usual}",
-            "All must come from one model.",
+            way or "All must come from one model.",
         )
     values = vectors.explode(empty_as_null=False, keep_nulls=True)
     array = values.to_numpy()  # null becomes NaN
@@ -67,7 +67,7 @@ def _check(check: Check, name: str, *, nulls: bool) -> None:
             name,
             of[~np.isfinite(array)],
             "with null, NaN or infinity in a vector",
-            "Embed these texts again, or remove the rows.",
+            way or "Embed these texts again, or remove the rows.",
         )
 
 

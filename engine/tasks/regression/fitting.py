@@ -7,10 +7,23 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .columns import QUANTILES, quantiles_of
+from .columns import GROUP, QUANTILES, quantiles_of
 from .settings import Settings
 
 _CALLED = {QUANTILES: "columns of quantiles ('q0.1', 'q0.9', ...)"}
+
+
+_OF_TRUTHS = {"scale", "squared_scale", GROUP}
+
+
+def _called(lacking: list[str]) -> str:
+    """How to name columns, and the table of two that those of truths are read from."""
+    name = next((one for one in lacking if one not in _CALLED), "q0.5")
+    truths = [f"{one!r}" for one in dict.fromkeys(lacking) if one in _OF_TRUTHS]
+    side = (
+        f" Of two tables, {' and '.join(truths)} is read from the ground truths." if truths else ""
+    )
+    return f"{side} If one of them is it, write {option('columns', {'mine': name})}, or"
 
 
 def fit(
@@ -30,17 +43,19 @@ def fit(
     here = {name for side in frames.sides.values() for name in side.columns}
     if quantiles_of(here):
         here.add(QUANTILES)
-    told = []
+    told, columns_lacking = [], []
     for one in metrics:
         lacking = [name for name in one.needs if name not in here]
         if lacking and asked_for:
+            columns_lacking += lacking
             columns = " and ".join(_CALLED.get(name, f"column {name!r}") for name in lacking)
             told.append(f"{one.name} needs {columns}")
         if "n_features" in one.params and settings.n_features is None:
             told.append(f"{one.name} needs {option('n_features', 12)}, the model's own number")
     if told:
         raise InputError(
-            f"{'; '.join(told)}. Columns there: {', '.join(sorted(here))}. If one of them is it,"
-            f" write {option('columns', {'mine': 'lower'})}, or leave these metrics out."
+            f"{'; '.join(told)}. Columns there: {', '.join(sorted(here))}."
+            + (_called(columns_lacking) if columns_lacking else " Or")
+            + " leave these metrics out."
         )
     return tuple(one for one in metrics if set(one.needs) <= here), []

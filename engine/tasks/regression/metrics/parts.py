@@ -180,11 +180,17 @@ def weighted_quantile(values: Array, weight: Array | None, level: float) -> floa
         found = np.partition(values, (at, after) if aim == at + 1 else at)
         return float((found[at] + found[after]) / 2) if aim == at + 1 else float(found[at])
     order = np.lexsort((weight, values))
-    reached = np.cumsum(weight[order])
-    aim = level * reached[-1]
-    at = min(int(np.searchsorted(reached, aim)), values.size - 1)
-    after = at + 1 if reached[at] - aim <= _SAME and at + 1 < values.size else at
+    weight = weight[order]
+    reached = np.cumsum(weight)
+    before = np.append(0.0, reached[:-1])
+    added = reached - before  # what each sum rounds away, by Knuth's two-sum
+    lost = np.cumsum((before - (reached - added)) + (weight - added))
+    beyond = (reached - level * reached[-1]) + (lost - level * lost[-1])
+    same = _SAME * reached[-1]
+    at = int(np.argmax(beyond >= -same))
+    after = at + 1 if beyond[at] <= same and at + 1 < values.size else at
     return float((values[order[at]] + values[order[after]]) / 2)
 
 
 _SAME = float(np.finfo(np.float64).eps)
+"""Share of the whole weight by which two sums of weights may differ and be one."""

@@ -83,7 +83,9 @@ def kendall(target: Array, predicted: Array, weight: Array | None) -> float:
 def c_index(target: Array, predicted: Array, weight: Array | None) -> float:
     """Share of pairs of different targets that are in order, ties in the prediction half."""
     pairs = _Pairs(target, predicted, weight)
-    return 0.5 + pairs.balance / pairs.apart[0] / 2 if pairs.apart[0] else math.nan
+    if not pairs.apart[0]:
+        return math.nan
+    return max(0.0, min(1.0, 0.5 + pairs.balance / pairs.apart[0] / 2))
 
 
 OfSides = Callable[[Array, Array, "Array | None"], float]
