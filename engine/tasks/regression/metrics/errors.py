@@ -41,7 +41,8 @@ def _huber(rows: Paired, settings: Settings) -> Array:
 def _log_cosh(rows: Paired, settings: Settings) -> Array:
     size = np.abs(rows.error)
     near = np.log1p(2 * np.sinh(np.minimum(size, 1) / 2) ** 2)  # keeps the digits of small errors
-    return np.where(size < 1, near, size + np.log1p(np.exp(-2 * size)) - math.log(2))
+    grown: Array = np.where(size < 1, near, size + np.log1p(np.exp(-2 * size)) - math.log(2))
+    return grown
 
 
 def _median(view: PairedView, settings: Settings) -> list[Cells]:
