@@ -58,6 +58,18 @@ class Drawing:
                 return None
         return found
 
+    def alone(self, view: Any) -> Array:
+        """Which groups of a view have one cluster (or datum), bool [n_groups]."""
+        if view.group is None:
+            return np.full(view.n_groups, self.clusters is not None and self.clusters.size < 2)
+        low = np.full(view.n_groups, np.iinfo(np.uint64).max, np.uint64)
+        high = np.zeros(view.n_groups, np.uint64)
+        for keys, group in self.tallies.datums.grouped_keys(view.group):
+            some = group >= 0
+            np.minimum.at(low, group[some], keys[some])
+            np.maximum.at(high, group[some], keys[some])
+        return np.asarray(low == high)
+
     def _at_once(self, computed: Sequence[Computed]) -> int:
         """How many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()

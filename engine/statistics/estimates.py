@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -109,6 +110,7 @@ class Estimates:
         if metric.variance is not None and method is METHODS["delong"]:
             variances = metric.variance(view, settings)
         out, at = [], 0
+        alone = self._drawing.alone(view)
         for cells, variance in zip(every, variances, strict=True):
             where = places(cells)
             some = slice(at, at + where.size)
@@ -132,13 +134,17 @@ class Estimates:
             )
             failed = drawn if isinstance(drawn, str) else left_out
             why = failed if isinstance(failed, str) else ""
-            out.append(self._filled(cells, where, sample, method, why))
+            single = alone[where // (math.prod(cells.shape) // alone.size)]
+            out.append(self._filled(cells, where, sample, method, why, single))
         return out
 
     def _filled(
-        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str
+        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, single: Array
     ) -> Cells:
-        """The cells with their intervals, and with a reason where there is none."""
+        """The cells with their intervals, and with a reason where there is none.
+
+        ``single`` is bool [rows]: numbers of one cluster, or of one datum.
+        """
         drawn = sample.drawn
         many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
         nothing = np.full(sample.point.size, np.nan)
@@ -148,14 +154,15 @@ class Estimates:
         bad = np.isnan(sample.point)
         if why:
             reasons[~bad] = why
-        elif self._drawing.clusters is not None and self._drawing.clusters.size < 2:
-            bad = np.ones_like(bad)
-            reasons[sample.point == sample.point] = "one datum alone does not vary"
         elif drawn.shape[0]:
             few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad
             for i in np.flatnonzero(few):
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} draws have a value"
             bad = bad | few
+        if not why:
+            what = "datum" if self._asked.cluster is None else f"cluster of {self._asked.cluster!r}"
+            reasons[single & ~np.isnan(sample.point)] = f"one {what} alone does not vary"
+            bad = bad | single
         lost = np.isnan(found.lower) & ~bad
         reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"
         bad = bad | lost

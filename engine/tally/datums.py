@@ -56,6 +56,11 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         if self.keys is not None:
             yield self.keys
 
+    def grouped_keys(self, group: Any) -> Iterator[tuple[Array, Array]]:
+        """Keys of all datums and the group of each, int32, block by block; as of a view's."""
+        if self.keys is not None:
+            yield self.keys, group
+
     def halves(self, seed: int) -> Array:
         """Half of each datum, int32 [n], 0 or 1, by a hash of its key."""
         assert self.keys is not None

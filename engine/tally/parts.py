@@ -155,6 +155,11 @@ class PartsDatums(Datums, frozen=True, dict=True):
             if part.keys is not None:
                 yield part.keys
 
+    def grouped_keys(self, group: Any) -> Iterator[tuple[Array, Array]]:
+        for part in () if self.parts is None else self.parts:
+            if part.keys is not None:
+                yield part.keys, group.of(part)
+
     def halves(self, seed: int) -> Halves:  # type: ignore[override]
         return Halves(seed)
 

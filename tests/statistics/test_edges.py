@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,17 @@ def test_explain_says_what_will_be_drawn() -> None:
     line = next(line for line in said.splitlines() if line.startswith("intervals"))
     assert line == "intervals 90 %, 50 draws of clusters of 'video', seed 0, method normal"
     assert not any(line.startswith("intervals") for line in ee.explain(table).splitlines())
+
+
+def test_a_slice_of_one_cluster_has_no_interval(tmp_path: Path) -> None:
+    """Others have; in memory and in files."""
+    run, judged = queries([1, 0, 1, 0, 0, 1])
+    run = run.with_columns(video=pl.Series(list("aabccc")), place=pl.Series(list("ssttuu")))
+    given: dict[str, Any] = {**ASKED, "metrics": "P@1", "by": "place", "cluster": "video"}
+    for limit in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}):
+        found = ee.score(run, judged, **given, **limit).metrics
+        told = {row["slice_value"]: row for row in found.iter_rows(named=True)}
+        assert (told["t"]["lower"], told["t"]["upper"]) == (0, 1)
+        for name in "su":
+            assert told[name]["lower"] is None
+            assert told[name]["reason"] == "no interval: one cluster of 'video' alone does not vary"
