@@ -49,6 +49,18 @@ def test_mot(tmp_path: Path) -> None:
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
 
 
+def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> None:
+    sides = mot(tmp_path)
+    lines = ["0,7,0,10,20,40,0.9,-1,-1,-1", "5,7,0,10,20,40,0.9,-1,-1,-1"]
+    written(tmp_path / "found" / "S-1.txt", *lines)
+    with pytest.raises(
+        ee.InputError, match=r"2 rows of frames .* first frame 0 of 'S-1', .*1 to 4"
+    ):
+        ee.score(*sides, dialect="mot", metrics=METRICS)
+    written(tmp_path / "gt" / "S-1" / "seqinfo.ini", "[Sequence]", "name=S-1")
+    assert ee.score(*sides, dialect="mot", metrics=METRICS).value("FP") == 2
+
+
 def test_detections_are_no_tracks(tmp_path: Path) -> None:
     _, truth = mot(tmp_path)
     alone = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")

@@ -22,6 +22,8 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
         most_occluded: ground truths beyond this level are ignored.
         most_truncated: likewise.
         least_height: predictions without a match are left out up to this height, pixels.
+        first_frame: number of a sequence's first frame; frames beyond its length, where that is
+            known, are refused. None where they may have any numbers.
     """
 
     overlap: float = 0.5
@@ -31,6 +33,7 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
     most_occluded: float = math.inf
     most_truncated: float = math.inf
     least_height: float | None = None
+    first_frame: int | None = None
 
 
 class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +62,7 @@ class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _MOT = TrackingRules(
+    first_frame=1,
     evaluated=("pedestrian",),
     beside={"*": "pedestrian"},
     distractors=frozenset({"person_on_vehicle", "static_person", "distractor", "reflection"}),

@@ -141,6 +141,35 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
     return Batch(datums, labels, _declared(frames, labels), labelled, truth, found, length)
 
 
+def refuse_frames(batch: Batch, first: int) -> None:
+    """Refuse frames that a sequence does not have, where its length is known.
+
+    Args:
+        batch: all sequences.
+        first: the number of the first frame.
+
+    Raises:
+        InputError: counted, with the first of them.
+    """
+    said = []
+    for role, side in ((GROUND_TRUTHS, batch.truth), (PREDICTIONS, batch.found)):
+        last = batch.length[side.datum]
+        wrong = np.flatnonzero((last > 0) & ((side.frame < first) | (side.frame >= first + last)))
+        if wrong.size:
+            at = wrong[0]
+            name = batch.datums.id[int(side.datum[at])]
+            said.append(
+                f"{role.replace('_', ' ')}: {count_of(wrong.size, 'row')} of frames that their"
+                f" sequence does not have, first frame {side.frame[at]:,} of {name!r}, whose frames"
+                f" are {first} to {first + last[at] - 1:,}"
+            )
+    if said:
+        raise InputError(
+            f"{'; '.join(said)}. Number frames from {first}; or correct the sequence's length"
+            " (seqLength in seqinfo.ini, column frames of the datums)."
+        )
+
+
 def _masks_alone(sides: list[pl.DataFrame]) -> bool:
     """Whether both sides have masks or polygons, and one of them no columns of boxes."""
     boxed = all({*CORNER_NAMES} <= {*side.columns} for side in sides)

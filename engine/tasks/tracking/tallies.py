@@ -17,7 +17,7 @@ from ...tally.merging import merge_datums, merge_labels, merged_seconds
 from ...tally.stats import Column, Stats
 from ...tally.tracks import Tracks, merge_tracks
 from ..workers import Workers
-from .encode import encode_batch
+from .encode import encode_batch, refuse_frames
 from .events import event_frame, in_order
 from .matching import match
 from .metrics.numbers import NUMBERS
@@ -69,10 +69,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: runs ranges of sequences side by side.
 
     Raises:
-        InputError: one side alone has labels, or rows lack what is compared.
+        InputError: one side alone has labels, rows lack what is compared, or are of frames that
+            the dialect's sequences do not have.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings.iou_type, workers)
+    if settings.rules.first_frame is not None:
+        refuse_frames(batch, settings.rules.first_frame)
     read = time.perf_counter()
     matched = match(batch, settings, needs, workers)
     frames.notes += matched.notes
