@@ -272,7 +272,8 @@ def assemble(
 
     def of_datums() -> list[Note]:
         found = check_meet(ids, speech) if ids and part is None else []
-        return [*found, *(meeting.datum_notes(ids, speech) if ids else [])]
+        along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
+        return [*found, *(meeting.datum_notes(ids, speech, came_along=along) if ids else [])]
 
     pairs = None if part is None else part.pairs
     told, (mapping, more) = both(

@@ -190,12 +190,27 @@ def _numbers_for_names(values: Mapping[Place, pl.Series]) -> str:
     )
 
 
-def datum_notes(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
-    """Datums that one side lacks, which is worth telling."""
+def datum_notes(
+    ids: Mapping[str, Known], speech: Speech = PLAIN, *, came_along: bool = False
+) -> list[Note]:
+    """Datums that one side lacks, which is worth telling.
+
+    Args:
+        ids: of every table.
+        speech: what datums are called.
+        came_along: whether the ground truths' own files list the datums, and no table of the user.
+    """
     notes = []
     everything = ids.get(DATUMS)
     sides = [role for role in (PREDICTIONS, GROUND_TRUTHS, TABLE) if role in ids]
-    if everything is not None:
+    if everything is not None and came_along and PREDICTIONS in ids:
+        extra = ids[PREDICTIONS].lacking(everything)
+        what = (
+            "of the predictions that the ground truths' files do not list, scored as having no"
+            " ground truths (false positives)"
+        )
+        notes += _note("datums_not_listed", extra, what, speech)
+    elif everything is not None:
         for side in sides:
             extra = ids[side].lacking(everything)
             notes += _note(

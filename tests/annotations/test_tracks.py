@@ -61,6 +61,18 @@ def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> Non
     assert ee.score(*sides, dialect="mot", metrics=METRICS).value("FP") == 2
 
 
+def test_sequences_that_the_truth_does_not_have_are_told(tmp_path: Path) -> None:
+    sides = mot(tmp_path)
+    written(tmp_path / "found" / "S-9.txt", "1,7,0,10,20,40,0.9,-1,-1,-1")
+    card = ee.score(*sides, dialect="mot", metrics=METRICS)
+    assert card.value("FP") == 3  # two of S-1
+    said = (
+        "1 sequence of the predictions that the ground truths' files do not list, scored as having"
+        " no ground truths (false positives): 'S-9'."
+    )
+    assert said in card.notes
+
+
 def test_detections_are_no_tracks(tmp_path: Path) -> None:
     _, truth = mot(tmp_path)
     alone = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")
