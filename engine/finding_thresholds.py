@@ -10,7 +10,7 @@ import polars as pl
 
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
-from .held_runs import intervals_of, tallied_through
+from .held_runs import hits_at, intervals_of, tallied_through
 from .ingest.problems import listing
 from .ingest.values import sides_by_name
 from .metrics.aims import Aims, aims_of
@@ -153,7 +153,7 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
         metrics=[rule.metric for rule in rules],
         beta=aims.beta,
         level=asked.level,
-        iou_threshold=getattr(plan.settings, "pr_curve_iou_threshold", None),
+        **hits_at(plan.settings),
         n=len(tallies.datums),
         notes=_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
     )

@@ -204,6 +204,14 @@ def intervals_of(options: Options) -> Wanted:
     return asked
 
 
+def hits_at(settings: Any) -> dict[str, Any]:
+    """At what boxes hit, as users write it, and whether that is a distance."""
+    at = getattr(settings, "pr_curve_iou_threshold", None)
+    if at is None:
+        return {"iou_threshold": None}
+    return {"iou_threshold": settings.told(at), "by_distance": settings.by_distance}
+
+
 def tallied_through(
     run: Any,
     ground_truths: Any,

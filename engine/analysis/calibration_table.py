@@ -27,7 +27,9 @@ class FoundCalibration(Found):
         isotonic: a row a label and block of the isotonic fit: scores from ``low`` to ``high``
             become ``value``, those between blocks lie on the line between them.
         level: confidence of the intervals, in (0, 1).
-        iou_threshold: at which boxes are right; None where there are none.
+        iou_threshold: at which boxes are right, metres with ``by_distance``; None where there are
+            none.
+        by_distance: whether boxes are compared by how far apart their centres are.
         n_bins: equal bins from 0 to 1.
         n: datums.
     """
@@ -40,6 +42,7 @@ class FoundCalibration(Found):
         *,
         level: float,
         iou_threshold: float | None,
+        by_distance: bool = False,
         n_bins: int,
         n: int,
         notes: Sequence[str] = (),
@@ -49,6 +52,7 @@ class FoundCalibration(Found):
         self.isotonic = isotonic
         self.level = level
         self.iou_threshold = iou_threshold
+        self.by_distance = by_distance
         self.n_bins = n_bins
         self.n = n
         self.said = tuple(notes)

@@ -35,7 +35,8 @@ class FoundThresholds(Found):
         metrics: the rules, in order.
         beta: weight of recall in ``f``.
         level: confidence of the intervals, in (0, 1).
-        iou_threshold: at which boxes hit; None where there are none.
+        iou_threshold: at which boxes hit, metres with ``by_distance``; None where there are none.
+        by_distance: whether boxes are compared by how far apart their centres are.
         n: datums.
     """
 
@@ -47,6 +48,7 @@ class FoundThresholds(Found):
         beta: float,
         level: float,
         iou_threshold: float | None,
+        by_distance: bool = False,
         n: int,
         notes: Sequence[str] = (),
     ) -> None:
@@ -55,6 +57,7 @@ class FoundThresholds(Found):
         self.beta = beta
         self.level = level
         self.iou_threshold = iou_threshold
+        self.by_distance = by_distance
         self.n = n
         self.said = tuple(notes)
 

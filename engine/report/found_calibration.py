@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ingest.problems import count_of
-from .found_rows import Layout, interval, label_of, of_cells
+from .found_rows import Layout, hit_at, interval, label_of, of_cells
 from .summary import UNDEFINED, number
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def heading(found: FoundCalibration) -> str:
     """What was looked at, in a sentence."""
-    at = "" if found.iou_threshold is None else f" at IoU {found.iou_threshold:g}"
+    at = hit_at(found.iou_threshold, by_distance=found.by_distance)
     return f"calibration of {count_of(found.n, 'datum')}{at}, in {count_of(found.n_bins, 'bin')}"
 
 

@@ -16,6 +16,13 @@ from .summary import UNDEFINED, markdown_table, number, plain
 Rows = Sequence[Sequence[str]]
 
 
+def hit_at(threshold: float | None, *, by_distance: bool) -> str:
+    """At what boxes hit, as a part of a sentence; nothing where there are none."""
+    if threshold is None:
+        return ""
+    return f" at {threshold:g} metres" if by_distance else f" at IoU {threshold:g}"
+
+
 def interval(low: float | None, high: float | None) -> str:
     """Both ends of an interval."""
     return UNDEFINED if low is None else f"[{number(low)}, {number(high)}]"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..ingest.problems import count_of
 from ..schemas.asked import in_name
-from .found_rows import Layout, interval, label_of, of_cells
+from .found_rows import Layout, hit_at, interval, label_of, of_cells
 from .summary import UNDEFINED, number
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _KEPT = {True: "yes", False: "no", None: UNDEFINED}
 
 def heading(found: FoundThresholds) -> str:
     """What was looked at, in a sentence."""
-    at = "" if found.iou_threshold is None else f" at IoU {found.iou_threshold:g}"
+    at = hit_at(found.iou_threshold, by_distance=found.by_distance)
     by = f" by {found.metrics[0]}" if len(found.metrics) == 1 else ""
     return f"{count_of(len(found), 'threshold')}{by} of {count_of(found.n, 'datum')}{at}"
 

@@ -47,6 +47,14 @@ def near(found: float | None, expected: float | None) -> bool:
     return abs(found - expected) < 1e-12
 
 
+def test_what_is_found_is_at_metres() -> None:
+    given = {**HOW, "pr_curve_iou_threshold": 4, "draws": 20}
+    for find in (ee.find_calibration, ee.find_thresholds):
+        found = find(*sides(CASES[0]), **given)
+        assert (found.iou_threshold, found.by_distance) == (4, True)
+        assert "at 4 metres" in str(found)
+
+
 def test_the_devkit() -> None:
     """AP of each label and distance, errors, their means, and the detection score."""
     labels = pl.DataFrame({"label_value": NAMES})
