@@ -212,7 +212,11 @@ def run(
                 paged=done.page,
             )
     elif chosen.memory_limit is not None:
-        unlimited = "the threads of a given executor work on them together"
+        unlimited = (
+            "comparing needs those of both runs"
+            if held
+            else "the threads of a given executor work on them together"
+        )
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     frames = checked_frames(inputs, plan.task, chosen, threads.each)
     usual = chosen.metrics is None and not held

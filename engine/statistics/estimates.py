@@ -59,12 +59,14 @@ class Estimates:
                 Note("no_interval", f"no interval of {count_of(how_many, 'number')}: {reason}.")
             )
         if self._lacking:
+            few = n is not None and n < FEW_CLUSTERS
+            whose = "draws that take none of so few" if few else "rare labels and small slices"
             notes.append(
                 Note(
                     "draws_without_value",
                     f"{count_of(len(self._lacking), 'number')} had no value in some draws, in up to"
-                    f" {max(self._lacking):.0%} of them, as rare labels have: intervals rest on the"
-                    " others.",
+                    f" {max(self._lacking):.0%} of them, as {whose} have: intervals rest"
+                    " on the others.",
                 )
             )
         if self._still:

@@ -200,3 +200,19 @@ def test_a_slice_of_one_cluster_has_no_interval(tmp_path: Path) -> None:
         for name in "su":
             assert told[name]["lower"] is None
             assert told[name]["reason"] == "no interval: one cluster of 'video' alone does not vary"
+
+
+def test_draws_that_take_none_of_few_datums_are_told() -> None:
+    (said,) = (
+        note
+        for note in ee.score(*queries([1, 0, 1]), metrics="P@1", **ASKED).notes
+        if "had no value in some draws" in note
+    )
+    assert "as draws that take none of so few have" in said
+
+
+def test_a_memory_limit_of_a_comparison_is_answered() -> None:
+    run, judged = queries([1, 0, 1])
+    notes = ee.compare(run, run, ground_truths=judged, metrics="P@1", memory_limit="1GB").notes
+    (said,) = (note for note in notes if "in the memory of one process" in note)
+    assert "comparing needs those of both runs" in said
