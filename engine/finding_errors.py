@@ -15,7 +15,7 @@ from .held_runs import card_of, class_names, is_scored, refuse_tables, tallied_o
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
 from .plan import planner
-from .plan.summary import Tallied
+from .plan.summary import Tallied, judged_of
 from .progress import heard, silent
 from .schemas.errors import OptionError, unknown
 from .schemas.options import Options
@@ -97,7 +97,7 @@ def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFra
 
     def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
         tell("looking for what is wrong")
-        tallied = Tallied(plan, tallies, threads)
+        tallied = Tallied(plan, judged_of(plan, tallies), threads)
         losses = losses_of(tallied)
         found.append((losses, worst(tallied, len(tallies.datums), losses)))
 

@@ -204,11 +204,16 @@ def summarise(
     return makers, views.whole
 
 
-def losses_of(plan: Plan, tallies: Any) -> Losses | str:
-    """What judges single datums, of tallies in files, too; or why nothing does."""
+def judged_of(plan: Plan, tallies: Any) -> Any:
+    """The tallies whose single datums can be judged: where some lie in files, with their ids."""
     in_parts = plan.does.in_parts
-    if in_parts is not None and in_parts.judged is not None:
-        tallies = in_parts.judged(tallies, plan.settings)
+    if in_parts is None or in_parts.judged is None:
+        return tallies
+    return in_parts.judged(tallies, plan.settings)
+
+
+def losses_of(plan: Plan, tallies: Any) -> Losses | str:
+    """What judges single datums of tallies as :func:`judged_of` has them, or why nothing does."""
     return plan.does.losses(
         tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
     )
@@ -216,6 +221,7 @@ def losses_of(plan: Plan, tallies: Any) -> Losses | str:
 
 def _judged(plan: Plan, tallies: Any) -> pl.DataFrame:
     """The frame of what single datums are judged by, of tasks that have no row a datum."""
+    tallies = judged_of(plan, tallies)
     losses = losses_of(plan, tallies)
     if isinstance(losses, str):
         raise ResultError(f"single datums cannot be judged: {losses}.")
