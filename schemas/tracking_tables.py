@@ -113,8 +113,6 @@ TRACKING_GROUND_TRUTHS = Table(
 TRACKING_DATUMS = msgspec.structs.replace(
     DATUM_TABLE,
     task="tracking",
-    required=(
-        renamed(DATUM_ROW, "sequence", "sequence_id", "sequence_name", "seq", "video_id", "video"),
-    ),
+    required=(renamed(DATUM_ROW, "sequence", "sequence_id", "sequence_name", "seq", "video_id"),),
     optional=(*DATUM_TABLE.optional, FRAMES),
 )
