@@ -97,6 +97,11 @@ class Named(TypedDict, total=False):
     embedder: Any
     similarity_threshold: float | None
     nulls: str | None
+    huber_delta: float | None
+    tweedie_power: float | None
+    quantile: float | None
+    interval_level: float | None
+    n_features: int | None
     intervals: float | None
     draws: int | None
     seed: int | None

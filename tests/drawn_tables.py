@@ -34,8 +34,9 @@ def drawn(name: str, seed: int) -> Case:
     """Tables of a task, and metrics that fill the frame ``metrics`` and that the tables carry.
 
     Boxes of one datum have scores of their own: those of a datum that stands twice rank by datum, a
-    weight counts each of them twice where it stands. Without slices in valor-lite, to which labels
-    without ground truths have an AP of 0: also those of a slice that a draw has no datum of.
+    weight counts each of them twice where it stands. Without slices in valor-lite and nuscenes, to
+    which labels without ground truths have an AP of 0: also those of a slice that a draw has no
+    datum of; nuscenes tells ties of datums by their rows, so that there are none.
     """
     case = CASES[name][1](seed)
     asked = case.options.get("metrics")
@@ -49,11 +50,13 @@ def drawn(name: str, seed: int) -> Case:
         case = replace(case, options={**case.options, "metrics": kept})
     if task != "detection":
         return case
-    if case.options["dialect"] == "valor-lite":
+    if case.options["dialect"] in ("valor-lite", "nuscenes"):
         case = replace(case, options={**case.options, "by": []})
     found, truths = case.sides
     within = pl.int_range(pl.len()).over("datum_id")
     found = found.with_columns(score=pl.col("score") / 2 + within / 1000)
+    if case.options["dialect"] == "nuscenes":
+        found = found.with_columns(score=pl.col("score") - pl.int_range(pl.len()) / 1e9)
     return replace(case, sides=(found, truths.drop("annotation_id", strict=False)))
 
 

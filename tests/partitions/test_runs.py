@@ -52,7 +52,7 @@ def test_a_metric_alone_is_that_of_all_buckets(
 ) -> None:
     """Whatever its tally holds beside ranked rows; other metrics and slices keep more."""
     in_buckets(monkeypatch, WIDE)
-    for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5)):
+    for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5), ("centres", 4)):
         case = CASES[name][1](seed)
         alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
         if parts.fitted(alone, "detection").metrics:
