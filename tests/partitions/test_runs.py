@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,10 @@ def test_a_metric_alone_is_that_of_all_buckets(
     for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5), ("centres", 4)):
         case = CASES[name][1](seed)
         alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
-        if parts.fitted(alone, "detection").metrics:
+        carried: Any = ()
+        with suppress(ee.InputError):  # of tables that cannot carry it
+            carried = parts.fitted(alone, "detection").metrics
+        if carried:
             same_as_in_memory(alone, "detection", tmp_path)
             return
     pytest.fail(f"no case has tables that carry {metric}")
