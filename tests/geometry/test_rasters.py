@@ -240,7 +240,7 @@ def test_pictures_in_colours(tmp_path: Path, labels: Any) -> None:
     with rasterio.open(palette, "r+") as file:
         file.write_colormap(1, {i: (i, 0, 0, 255) for i in range(256)})
     none, two = np.array([np.nan]), np.array([2.0])
-    with pytest.raises(InputError, match=r"1 row with a raster of 3 bands, and no band named.*rgb"):
+    with pytest.raises(InputError, match=r"1 row with a raster of 3 bands, and no band named"):
         read([colours])
     with pytest.raises(InputError, match="a raster of 3 bands, and no band named"):
         read([colours], none, two)
