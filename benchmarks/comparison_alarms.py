@@ -29,7 +29,6 @@ import reporting
 
 Array = np.ndarray[Any, Any]
 Tables = tuple[pl.DataFrame, ...]
-PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
 LEVEL = 0.05
 ALARMS = 0.03, 0.07
 NORMAL = NormalDist()
@@ -273,7 +272,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--workers", type=int, default=2, help="cases at once")
     parser.add_argument("--quick", action="store_true", help="20 sets")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     given = parser.parse_args()
     unknown = set(given.cases) - set(CASES)
     if unknown:
@@ -287,7 +286,7 @@ def main() -> int:
     text = page({name: one for name, (one, _) in made.items()}, n_sets, given.draws, seconds)
     print(text)
     if given.write_docs:
-        reporting.write_docs("comparisons", text, PAGE)
+        reporting.write_docs("comparisons", text)
     return 0
 
 

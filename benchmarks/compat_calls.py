@@ -34,7 +34,6 @@ MODULES = {
     "torchmetrics": {"evalengine": "evalengine.compat.torchmetrics", "theirs": "torchmetrics"},
 }
 NAMES = {"sklearn": "scikit-learn", "torchmetrics": "torchmetrics"}
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 ABOUT = """\
 {rows:,} rows, {classes} classes unless the call says otherwise, arrays in memory, data the same on
 both sides{more}. CPU is user and system seconds over all threads of evalengine ({threads} cores)
@@ -297,7 +296,7 @@ def main() -> None:
         if options.write_docs:
             from reporting import write_docs
 
-            write_docs(f"compat_calls-{section}", text, DOCS)
+            write_docs(f"compat_calls-{section}", text)
 
 
 if __name__ == "__main__":

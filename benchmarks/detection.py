@@ -125,7 +125,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--contenders", nargs="+", choices=[*OURS, *FAST, *SLOW])
     parser.add_argument("--data", type=Path, default=HERE / ".data")
     parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     return parser.parse_args()
 
 
@@ -141,7 +141,7 @@ def main() -> None:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(f"written: {path}", file=sys.stderr)
         if options.write_docs:
-            write_docs(section, page(result), ROOT / "docs" / "benchmarks.md")
+            write_docs(section, page(result))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ from interval_coverage_data import Number, Study
 
 Array = np.ndarray[Any, Any]
 Key = tuple[str, str, int, str]  # number, kind of run, size, method
-PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
 LEVEL = 0.95
 WITHIN = 0.93, 0.97
 FROM_DRAWS = ("percentile", "recentred", "normal")
@@ -268,7 +267,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--workers", type=int, default=2, help="studies at once")
     parser.add_argument("--quick", action="store_true", help="30 sets of the smallest samples")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     given = parser.parse_args()
     unknown = set(given.studies) - set(data.STUDIES)
     if unknown:
@@ -282,7 +281,7 @@ def main() -> int:
     text = page({name: found for name, (found, _) in made.items()}, n_sets, draws, seconds)
     print(text)
     if given.write_docs:
-        reporting.write_docs("coverage", text, PAGE)
+        reporting.write_docs("coverage", text)
     return 0
 
 

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import measuring
 import numpy as np
 import polars as pl
 import reporting
 
 import evalengine as ee
 
-PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
 DRAWS = 1000
 Call = Callable[[], Any]
 
@@ -181,7 +179,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="small tables")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     given = parser.parse_args()
     unknown = set(given.cases) - set(CASES)
     if unknown:
@@ -192,7 +190,7 @@ def main() -> int:
     text = page(found, given.runs, peak)
     print(text)
     if given.write_docs:
-        reporting.write_docs("intervals-cost", text, PAGE)
+        reporting.write_docs("intervals-cost", text)
     return 0
 
 

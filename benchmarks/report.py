@@ -21,7 +21,6 @@ from pathlib import Path
 import measuring
 import reporting
 
-PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
 EXAMPLES = measuring.HERE.parent / "examples"
 COMMAND = Path(sys.executable).with_name("evalengine")
 MOST_MB = 2.0
@@ -176,7 +175,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="small tables")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     given = parser.parse_args()
     unknown = set(given.cases) - set(CASES)
     if unknown:
@@ -186,7 +185,7 @@ def main() -> int:
     text = section(found, given.runs)
     print(text)
     if given.write_docs:
-        reporting.write_docs("report", text, PAGE)
+        reporting.write_docs("report", text)
     return 0
 
 

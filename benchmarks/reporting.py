@@ -1,4 +1,4 @@
-"""Benchmark results as Markdown, written between markers into docs/benchmarks.md."""
+"""Benchmark results as Markdown, written between markers into the pages of docs/benchmarks/."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
 PEERS = ["ultrafast-pycocotools", "hotcoco", "faster-coco-eval", "pycocotools"]
 NAMES = {
     "evalengine-1": "**evalengine**, 1 thread",
@@ -19,12 +20,6 @@ TITLES = {
     "large": "Boxes, 40,000 images x 365 classes, 4.0 M detections, 595 k ground truths",
     "start": "Start-up and compilation",
 }
-HEADER = """# Benchmarks
-
-Measured by the scripts in `benchmarks/`, as they came out, losses included. Ratios travel from
-machine to machine, absolute times do not. Everything between markers is written by the scripts;
-repeat it with the command under each table.
-"""
 ABOUT_SCORING = """\
 From files to COCO's twelve numbers, every measurement in a fresh process, contenders taking turns.
 evalengine reads Parquet, the others the same boxes as COCO JSON (the one format they read). CPU is
@@ -239,12 +234,15 @@ def section(result: dict[str, Any]) -> str:
     return "\n\n".join(part.rstrip() for part in [f"## {TITLES[name]}", *body])
 
 
-def write_docs(name: str, text: str, path: Path) -> None:
-    """Put one section in place of its predecessor, or at the end of the page."""
-    page = path.read_text(encoding="utf-8") if path.exists() else HEADER
+def write_docs(name: str, text: str, folder: Path = PAGES) -> None:
+    """Put one section in place of its predecessor, or on a page of its own."""
     begin, end = (f"<!-- benchmark {name}: {mark} -->\n" for mark in ("begin", "end"))
     text = f"{begin}{text}\n{end}"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    page = pattern.sub(lambda _: text, page) if pattern.search(page) else f"{page}\n{text}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    for path in folder.glob("*.md"):
+        page = path.read_text(encoding="utf-8")
+        if pattern.search(page):
+            path.write_text(pattern.sub(lambda _: text, page), encoding="utf-8")
+            return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(f"# Benchmark {name}\n\n{text}", encoding="utf-8")

@@ -9,26 +9,25 @@ with about ten detections and five ground truths each, or ten scored labels and 
 so many datums with verdicts, pairs of texts, or pairs of label maps.
 ``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
 process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
-run. ``--write-docs`` puts the figures into docs/benchmarks.md.
+run. ``--write-docs`` puts the figures into docs/benchmarks/.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import measuring
+import reporting
 import scale_data
 
 STEP = 100_000  # images made at a time
 LABELS = 80
 CLASSES = 10
-PAGE = measuring.HERE.parent / "docs" / "benchmarks.md"
 BILLION = 1_000_000_000
 SCRATCH = {"detection": 60, "classification": 28}  # bytes a row at most at once, as measured
 HEADINGS = {
@@ -197,17 +196,10 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
             "images": images, "limit": limit}  # fmt: skip
 
 
-def marks(task: str) -> tuple[str, str]:
-    """What stands before and after the section of a task."""
-    return f"<!-- scale of {task} -->", f"<!-- end of scale of {task} -->"
-
-
 def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
     """The runs as Markdown."""
-    begin, end = marks(task)
     plain = next((run for run in runs if not run["limit"]), None)
     out = [
-        begin,
         HEADINGS[task][0],
         "",
         HEADINGS[task][1],
@@ -239,18 +231,8 @@ def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
         "",
         f"Made by `{command}` on {measuring.platform.machine()},"
         f" {measuring.platform.python_version()}.",
-        end,
     ]
     return "\n".join(out)
-
-
-def write_docs(task: str, text: str) -> None:
-    """Put the section into the page, in place of an earlier one."""
-    page = PAGE.read_text("utf-8")
-    begin, end = marks(task)
-    old = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
-    page = old.sub(lambda _: text, page) if old.search(page) else f"{page.rstrip()}\n\n{text}\n"
-    PAGE.write_text(page, "utf-8")
 
 
 def main() -> None:
@@ -268,7 +250,7 @@ def main() -> None:
     parser.add_argument("--executor", default="threads")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tidy", action="store_true", help="delete each run's tables after it")
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     task, folder = arguments.task, arguments.folder
@@ -301,7 +283,7 @@ def main() -> None:
     text = lines(task, runs, " ".join(["python benchmarks/scale.py", *sys.argv[1:]]))
     print(text)
     if arguments.write_docs:
-        write_docs(task, text)
+        reporting.write_docs(f"scale-{task}", text)
 
 
 if __name__ == "__main__":

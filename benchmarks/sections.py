@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from measuring import Contender, machine, medians, take_turns
-from reporting import write_docs
+from reporting import PAGES, write_docs
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -200,8 +200,8 @@ def arguments(benchmark: Benchmark) -> argparse.Namespace:
     parser.add_argument("--contenders", nargs="+", choices=every)
     parser.add_argument("--data", type=Path, default=HERE / ".data")
     parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
-    parser.add_argument("--write-docs", action="store_true", help="update the page")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update the pages")
+    parser.add_argument("--docs", type=Path, default=PAGES, help="their folder")
     parser.set_defaults(images=None)
     options = parser.parse_args()
     if options.images and set(options.sections) - set(counted):

@@ -27,7 +27,7 @@ import reporting
 import scale
 
 NAMES = {"detection": "workers", "text": "workers-text"}
-"""Task -> its section of docs/benchmarks.md."""
+"""Task -> its section of docs/benchmarks/."""
 METRICS = {"detection": None, "text": ["ROUGE1", "ROUGE2", "ROUGEL", "chrF", "TER"]}
 ABOUT = {
     "detection": "Detections and ground truths of {images:,} generated images",
@@ -167,7 +167,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
     parser.add_argument("--executor", choices=("processes", "dask"), default="processes")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks.md")
+    parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child is not None:
@@ -191,7 +191,7 @@ def main() -> int:
     text = page(medians(found[1]), medians(found[2]), options, machine)
     print(text)
     if options.write_docs:
-        reporting.write_docs(NAMES[options.task], text, scale.PAGE)
+        reporting.write_docs(NAMES[options.task], text)
     return 0
 
 

@@ -92,7 +92,7 @@ def test_power_is_promised_by_the_detectable_difference(module: Any) -> None:
 
 @pytest.mark.parametrize("name", ["coverage", "comparisons"])
 def test_the_pages_are_there(name: str) -> None:
-    page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs" / "benchmarks" / "intervals.md").read_text(encoding="utf-8")
     assert f"<!-- benchmark {name}: begin -->" in page
     assert pl.Series(page.splitlines()).str.contains("coverage").any()
 

@@ -1,0 +1,86 @@
+"""The summary of the benchmarks has no figure that its pages do not have."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SUMMARY = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+ROWS = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+) \|$", SUMMARY.partition("\n- **")[0], re.M)
+
+
+def anchor(heading: str) -> str:
+    """As the site makes one of a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+
+
+def tables(link: str) -> list[list[list[str]]]:
+    """Rows of cells of the tables in the section that a link leads to."""
+    page, _, part = link.partition("#")
+    sections = re.split(r"^## ", (ROOT / "docs" / page).read_text("utf-8"), flags=re.M)
+    [text] = [text for text in sections[1:] if not part or anchor(text.partition("\n")[0]) == part]
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.M)
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        for block in blocks
+    ]
+
+
+def quotients(link: str, column: str) -> set[str]:
+    """A figure of evalengine's by a peer's, of every column whose heading begins so."""
+    found = set[str]()
+    for header, _, *rows in tables(link):
+        for place, name in enumerate(header):
+            if not name.lower().startswith(column) or not name:
+                continue
+            ours, theirs = (
+                [
+                    float(row[place])
+                    for row in rows
+                    if ("evalengine" in row[0]) is own and row[place]
+                ]
+                for own in (True, False)
+            )
+            found |= {f"{a / b:.2f}" for a, b in product(ours, theirs)}
+    return found
+
+
+@pytest.mark.parametrize(("work", "link", "rest"), ROWS, ids=[row[0] for row in ROWS])
+def test_figures_of_the_summary_are_those_of_the_pages(work: str, link: str, rest: str) -> None:
+    _, theirs, ours, *ratios = (cell.strip() for cell in f"{rest} ".split("|"))
+    assert len(ratios) == 3
+    cells = {cell for table in tables(link) for row in table for cell in row}
+    assert {theirs, ours} <= cells, work
+    quotient = float(ours) / float(theirs)
+    inside, whole, memory = (ratio.strip("*") for ratio in ratios)
+    assert abs(float(inside or whole) - quotient) <= 0.006
+    for said in ratios:
+        assert not said or said.startswith("**") == (float(said.strip("*")) > 1), work
+    if inside and whole:
+        assert whole in cells | quotients(link, "whole"), work
+    if memory:
+        assert memory in cells | quotients(link, "peak"), work
+
+
+def test_the_summary_has_rows() -> None:
+    assert len(ROWS) > 30
+
+
+def test_a_section_takes_the_place_of_its_predecessor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    write = importlib.import_module("reporting").write_docs
+    page = tmp_path / "one.md"
+    page.write_text("# One\n<!-- benchmark a: begin -->\nold\n<!-- benchmark a: end -->\nend\n")
+    write("a", "new", tmp_path)
+    write("b", "other", tmp_path)
+    assert page.read_text() == (
+        "# One\n<!-- benchmark a: begin -->\nnew\n<!-- benchmark a: end -->\nend\n"
+    )
+    assert "\nother\n" in (tmp_path / "b.md").read_text()
