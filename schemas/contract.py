@@ -40,8 +40,12 @@ class Column(msgspec.Struct, frozen=True):
             are named by another column of ids, unless what ``either`` names first is there.
         named: whether it stays unread too where nothing was asked for by name.
         way_out: what to do where its type does not fit, instead of what its kind says.
-        numbered: a regular expression of own names that are such a column each; its one group is a
-            number, which stands behind the name of each in the contract. Empty for one column.
+        numbered: a regular expression of own names that are such a column each; its one group that
+            fits is a level, of 1 or in percent, which stands behind the name of each in the
+            contract. Empty for one column.
+        unclear: a regular expression of own names that may be such a column beside others.
+        below: the column (of the same level) whose values these may not exceed.
+        rising: whether values rise with the level; where they do not, that is told.
     """
 
     name: str
@@ -59,6 +63,9 @@ class Column(msgspec.Struct, frozen=True):
     named: bool = False
     way_out: str = ""
     numbered: str = ""
+    unclear: str = ""
+    below: str = ""
+    rising: bool = False
 
 
 class Table(msgspec.Struct, frozen=True):

@@ -8,13 +8,30 @@ from .contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 VALUE_DATUM = renamed(DATUM_ID, "id", "sample_id", "example_id", "row_id")
 _PREDICTED_NAMES = (
     "y_pred", "predicted", "pred", "forecast", "y_hat", "yhat", "predicted_value",
-    "prediction_value", "estimate", "estimated", "fitted",
+    "prediction_value", "forecast_value", "predicted_mean", "estimate", "estimated", "fitted",
 )  # fmt: skip
 _TRUE_NAMES = (
     "y_true", "actual", "truth", "ground_truth", "true_value", "actual_value", "observed",
     "observation", "expected", "gold", "y",
 )  # fmt: skip
-PREDICTION = Column("prediction", "number", "The value predicted.", _PREDICTED_NAMES)
+_LOWER_NAMES = (
+    "lower_bound", "lo", "yhat_lower", "y_lower", "pred_lower", "prediction_lower", "obs_ci_lower",
+    "ci_lower", "lower_ci", "pi_lower", "prediction_interval_lower_bound", "lwr",
+)  # fmt: skip
+_UPPER_NAMES = (
+    "upper_bound", "hi", "yhat_upper", "y_upper", "pred_upper", "prediction_upper", "obs_ci_upper",
+    "ci_upper", "upper_ci", "pi_upper", "prediction_interval_upper_bound", "upr",
+)  # fmt: skip
+_BEFORE = r"(?:.*[-_. ])?"  # models stand before the level: AutoARIMA-lo-80, forecast_p10
+_SHARE = r"0?\.\d+(?:e-\d+)?"
+_PERCENT = r"\d{1,2}(?:\.\d+)?"
+PREDICTION = Column(
+    "prediction",
+    "number",
+    "The value predicted.",
+    _PREDICTED_NAMES,
+    kin=("mean", "median", "0.5", "p50", "q0.5"),
+)
 TARGET = Column("target", "number", "The true value.", _TRUE_NAMES)
 SCALE = Column(
     "scale",
@@ -33,10 +50,28 @@ SQUARED_SCALE = Column(
     named=True,
 )
 LOWER = Column(
-    "lower", "number", "Lower end of the prediction interval.", ("lower_bound", "lo"), named=True
+    "lower",
+    "number",
+    "Lower end of the prediction interval.",
+    _LOWER_NAMES,
+    named=True,
+    below="upper",
 )
-UPPER = Column(
-    "upper", "number", "Upper end of the prediction interval.", ("upper_bound", "hi"), named=True
+UPPER = Column("upper", "number", "Upper end of the prediction interval.", _UPPER_NAMES, named=True)
+LOWERS = Column(
+    "lo",
+    "number",
+    "Lower end of an interval of a level; the level stands in the name: lo0.8, lo-80, lower_80.",
+    numbered=rf"{_BEFORE}(?:lo|lower)[-_. ]?({_SHARE}|{_PERCENT})",
+    named=True,
+    below="hi",
+)
+UPPERS = Column(
+    "hi",
+    "number",
+    "Upper end of an interval of a level: hi0.8, hi-80, upper_80.",
+    numbered=rf"{_BEFORE}(?:hi|upper)[-_. ]?({_SHARE}|{_PERCENT})",
+    named=True,
 )
 GROUP = Column(
     "group_id", "id", "What rows are ranked within, for GroupSpearman.", ("group",), named=True
@@ -44,9 +79,12 @@ GROUP = Column(
 QUANTILES = Column(
     "q",
     "number",
-    "A predicted quantile; its level stands in the name: q0.1, q0.5, q0.9.",
-    numbered=r"(?:q|quantile)[_ ]?(0?\.\d+)",
+    "A predicted quantile; its level stands in the name: q0.1, q10, p10, quantile_0.1, 0.1.",
+    numbered=rf"(?:{_BEFORE}(?:ql?|quantile|p|percentile)[-_. ]?)?({_SHARE})"
+    rf"|{_BEFORE}(?:ql?[-_. ]?(?=\d\d|\d\.)|(?:quantile|p|percentile)[-_. ]?)({_PERCENT})",
+    unclear=rf"{_BEFORE}ql?[-_. ]?[1-9]",
     named=True,
+    rising=True,
 )
 SAMPLES = Column(
     "samples",
@@ -56,14 +94,17 @@ SAMPLES = Column(
     named=True,
     way_out="Give every row a list of as many finite numbers, or remove the row.",
 )
+_OF_DISTRIBUTIONS = (LOWER, UPPER, LOWERS, UPPERS, QUANTILES, SAMPLES)
 _KEY = ("datum_id", "label_key")
+_ANSWERS = ("prediction", "q", "samples", "lower", "lo")
 
 REGRESSION_PREDICTIONS = Table(
     "regression",
     PREDICTIONS,
-    (VALUE_DATUM, renamed(PREDICTION, "value")),
-    (LOWER, UPPER, QUANTILES, SAMPLES, LABEL_KEY, DATASET),
+    (VALUE_DATUM,),
+    (renamed(PREDICTION, "value"), *_OF_DISTRIBUTIONS, LABEL_KEY, DATASET),
     key=_KEY,
+    any_of=_ANSWERS,
     signs=("prediction",),
     shape="values",
     measured=("prediction",),
@@ -81,12 +122,10 @@ REGRESSION_GROUND_TRUTHS = Table(
 REGRESSION_TABLE = Table(
     "regression",
     TABLE,
-    (PREDICTION, TARGET),
+    (TARGET,),
     (
-        LOWER,
-        UPPER,
-        QUANTILES,
-        SAMPLES,
+        PREDICTION,
+        *_OF_DISTRIBUTIONS,
         SCALE,
         SQUARED_SCALE,
         GROUP,
@@ -96,6 +135,7 @@ REGRESSION_TABLE = Table(
         WEIGHT,
     ),
     key=_KEY,
+    any_of=_ANSWERS,
     signs=("prediction", "target"),
     shape="values",
     measured=("prediction", "target"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,8 @@ from evalengine.schemas import tables
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
 from evalengine.schemas.errors import InputError, TruthsMissingError
 from evalengine.schemas.options import Options
+
+from .numbered import numbered_columns, with_numbered
 
 SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
 """Kinds of columns whose nulls the option ``nulls`` may skip."""
@@ -38,8 +39,9 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
-    table = _with_stand_ins(_served(_spared(table, options), task, options), options, schema)
-    table = _with_numbered(table, options, schema)
+    served = _served(_spared(table, options), task, options, schema)
+    table = _with_stand_ins(served, options, schema)
+    table = with_numbered(table, options, schema)
     if options.multilabel:
         table = msgspec.structs.replace(
             table,
@@ -92,10 +94,17 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     return frozenset.intersection(*map(frozenset, every))
 
 
-def _served(table: Table, task: str, options: Options) -> Table:
-    """The contract without columns that no metric of the task that is asked for reads."""
+def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
+    """The contract without columns that no metric of the task that is asked for reads.
+
+    Those that count where they are asked for by name do so, too, where they are all there is of
+    what any of must be there.
+    """
     if options.metrics is None:
         if not any(one.named for one in table.optional):
+            return table
+        usual = [one for one in table.optional if one.name in table.any_of and not one.named]
+        if usual and not any(is_there(one, options, schema) for one in usual):
             return table
         usual = tuple(one for one in table.optional if not one.named)
         return msgspec.structs.replace(table, optional=usual)
@@ -114,39 +123,6 @@ def _served(table: Table, task: str, options: Options) -> Table:
     unread = spoken_for - read
     optional = tuple(one for one in table.optional if one.name not in unread)
     return msgspec.structs.replace(table, optional=optional)
-
-
-def _with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
-    """The contract with a column for each own one that is numbered, ascending, in place of one."""
-    if not any(column.numbered for column in table.optional):
-        return table
-    optional: list[Column] = []
-    said = options.columns or {}
-    for column in table.optional:
-        if not column.numbered:
-            optional.append(column)
-            continue
-        found: dict[float, str] = {}
-        for own in schema:
-            match = re.fullmatch(column.numbered, said.get(own, own).casefold())
-            if match is None:
-                continue
-            number = float(match[1])
-            if number in found:
-                raise InputError(
-                    f"columns {found[number]!r} and {own!r} are both {column.name}{number!r}."
-                    " Leave one of them out."
-                )
-            if not 0 < number < 1:
-                raise InputError(f"column {own!r}: levels are between 0 and 1, both excluded.")
-            found[number] = own
-        optional += [
-            msgspec.structs.replace(
-                column, name=f"{column.name}{number!r}", aliases=(found[number],), numbered=""
-            )
-            for number in sorted(found)
-        ]
-    return msgspec.structs.replace(table, optional=tuple(optional))
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
@@ -168,13 +144,19 @@ def stands_in(
 ) -> bool:
     """Whether a table has the second column of a pair and not the first."""
     columns = {column.name: column for column in table.columns}
-    said = {name for mine, name in (options.columns or {}).items() if mine in schema}
-    here = {name.casefold() for name in schema if name not in (options.columns or {})}
-    first, second = (
-        name in said or any(one.casefold() in here for one in (name, *columns[name].aliases))
-        for name in pair
-    )
+    first, second = (is_there(columns[name], options, schema) for name in pair)
     return second and not first
+
+
+def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
+    """Whether a table has a column, under any name that it is known by."""
+    said = {name for mine, name in (options.columns or {}).items() if mine in schema}
+    here = [name.casefold() for name in schema if name not in (options.columns or {})]
+    return (
+        column.name in said
+        or any(one.casefold() in here for one in (column.name, *column.aliases))
+        or bool(numbered_columns(column, [*here, *said]))
+    )
 
 
 def _may_lack(column: Column) -> Column:

@@ -1,8 +1,7 @@
-"""Ends of predicted intervals, and quantiles: the lower is not above the upper."""
+"""Ends of predicted intervals, and quantiles: what lies below another by the contract does so."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,25 +13,25 @@ from .problems import count_of, note_of
 if TYPE_CHECKING:
     from .checks import Check
 
-_ENDS = ["lower", "upper"]
-_QUANTILE = re.compile(r"q\d.*")
-
 
 def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse intervals whose lower end is above the upper; tell of quantiles that cross."""
-    names = [column.name for column in check.columns]
-    if set(_ENDS) <= set(names):
-        wrong = _above("lower", "upper")
+    """Refuse lower ends above upper ones; tell of columns that do not rise with their level."""
+    names = {column.name for column in check.columns}
+    for column in check.columns:
+        if column.below not in names:
+            continue
+        ends = [column.name, column.below]
+        wrong = _above(*ends)
         n = check.count(wrong)
         if n:
             check.add(
-                "lower", n,
-                f"{check.named(_ENDS)}: {count_of(n, 'row')} with lower above upper,"
-                f" {check.rows(wrong, _ENDS)}. Swap the ends, or remove these rows.",
+                column.name, n,
+                f"{check.named(ends)}: {count_of(n, 'row')} with {' above '.join(ends)},"
+                f" {check.rows(wrong, ends)}. Swap the ends, or remove these rows.",
             )  # fmt: skip
-    quantiles = [name for name in names if _QUANTILE.fullmatch(name)]
-    if len(quantiles) > 1:
-        crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(quantiles))
+    rising = [column.name for column in check.columns if column.rising]
+    if len(rising) > 1:
+        crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(rising))
         n = check.count(crossed)
         if n:
             words = ("row has", "rows have", "a quantile above one of a higher level")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import polars as pl
 
 from evalengine import metrics
 from evalengine.schemas import tables
@@ -16,7 +17,8 @@ from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
-from .measured import fractional
+from .measured import fractional, refuse_commas
+from .numbered import numbered_columns
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
@@ -155,24 +157,37 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         for role in roles if all(role in contracts for role in roles) else ():
             columns = {column.name: column for column in contracts[role].columns}
             find = _finder(contracts[role], inputs, role, options, {})
+            answers = [columns[one] for one in contracts[role].any_of]
             own = [
                 name
                 for one in contracts[role].measured
-                for name in (find.said.get(one) or _first(find, columns[one]),)
+                for name in _names_of(find, columns[one], answers)
             ]
-            schema = inputs.schemas[role]
-            if not own or not all(
-                name in schema and (schema[name].is_float() or schema[name].is_decimal())
-                for name in own
-            ):
+            if not own or not all(name in inputs.schemas[role] for name in own):
                 break
             values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
-            if not all(map(fractional, values)):
+            if not all(one.dtype == pl.String or fractional(one) for one in values):
+                break
+            if texts := [one for one in values if one.dtype == pl.String]:
+                refuse_commas(texts, task)
                 break
             found[role] = frozenset(own)
         if found and len(found) == len(roles):
             return found
     return {}
+
+
+def _names_of(find: Finder, column: Column, answers: Sequence[Column]) -> list[str]:
+    """The own column that is one of a contract, empty for none; where it is not there and is of
+    those of which any may be, the others.
+    """
+    own = find.said.get(column.name) or _first(find, column)
+    if own or column not in answers:
+        return [own]
+    others = [one for one in answers if one is not column]
+    found = [name for one in others for name in numbered_columns(one, find.schema)]
+    found += [name for one in others if (name := _first(find, one))]
+    return found or [""]
 
 
 def _first(find: Finder, column: Column) -> str:
@@ -240,17 +255,21 @@ def _complete(
     if (
         table.any_of
         and not wide
-        and not any(
-            find.exact(name) or find.candidates((name, *columns[name].aliases))
-            for name in table.any_of
-            if name in columns
-        )
+        and not any(_has(find, columns[name]) for name in table.any_of if name in columns)
     ):
         return False
     return all(
         find.exact(column.name) or find.candidates((column.name, *column.aliases))
         for column in table.required
         if column.name not in SHAPES[table.shape].together
+    )
+
+
+def _has(find: Finder, column: Column) -> bool:
+    return bool(
+        find.exact(column.name)
+        or find.candidates((column.name, *column.aliases))
+        or numbered_columns(column, find.schema)
     )
 
 
@@ -305,6 +324,8 @@ def _signs(
         for pair in table.stand_ins
         if pair[0] in table.signs and stands_in(table, pair, options, schema)
     }
+    if table.measured and any(_has(find, columns[name]) for name in table.any_of):
+        found |= set(table.signs) & set(table.any_of)
     if table.yields and not set(table.signs) - spared(table, options) <= found:
         found = set()
     if table.all_signs and not set(table.signs) <= found:

@@ -183,11 +183,11 @@ def unread(
 def _none_of(find: Finder, table: Table) -> Problem:
     """None of several columns is there of which one must be."""
     known = {column.name: column for column in table.columns}
-    ways = [
-        f"{name!r} ({', '.join(known[name].aliases[:3])}, ...)"
-        for name in table.any_of
-        if name in known
-    ]
+    ways = []
+    for name in table.any_of:
+        if name in known:
+            also = ", ".join(known[name].aliases[:3])
+            ways.append(f"{name!r} ({also}, ...)" if also else repr(name))
     if table.wide:
         ways.append(f"one column of scores per label, named in {option('score_columns')}")
     there = ", ".join(find.schema) or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +28,7 @@ from .finding import Finder
 from .geometry_columns import wanted_fields
 from .label_map_folders import read_alike
 from .lists import open_datums, open_labels
+from .numbered import numbered_columns
 from .values import paired_values
 
 
@@ -180,11 +181,12 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     return None
 
 
-def _claimed(find: Finder, columns: Iterable[Column], options: Options) -> set[str]:
+def _claimed(find: Finder, columns: Sequence[Column], options: Options) -> set[str]:
     """The columns of a table that a run reads, or that are of its slices."""
     names = {name for column in columns for name in (column.name, *column.aliases)}
     sliced = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
-    return {*find.candidates(names), *find.used, *sliced}
+    levels = {name for column in columns for name in numbered_columns(column, find.schema)}
+    return {*find.candidates(names), *find.used, *sliced, *levels}
 
 
 def _datum_columns() -> set[Column]:
@@ -197,7 +199,8 @@ def _datum_columns() -> set[Column]:
 
 def _has(find: Finder, column: Column) -> bool:
     names = (column.name, *column.aliases)
-    return column.name in find.said or bool(find.candidates(names))
+    known = find.candidates(names) or numbered_columns(column, find.schema)
+    return column.name in find.said or bool(known)
 
 
 def _paired(

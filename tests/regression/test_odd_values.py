@@ -55,7 +55,7 @@ def test_quantiles_of_one_level_and_crossed_ones() -> None:
         )
 
     low, high = [0.0, 1.0, 2.0], [1.0, 0.5, 3.0]
-    with pytest.raises(InputError, match=r"columns 'q0\.1' and 'q0\.10' are both q0\.1"):
+    with pytest.raises(InputError, match=r"columns 'q0\.1', 'q0\.10' are all of q0\.1"):
         scored(**{"q0.1": low, "q0.10": high})
     with pytest.raises(InputError, match=r"column 'q0\.0': levels are between 0 and 1"):
         scored(**{"q0.0": low, "q0.5": high})

@@ -7,13 +7,34 @@ from collections.abc import Iterable
 
 BESIDE = ("scale", "squared_scale", "lower", "upper")
 """Columns of numbers beside predictions and targets, each the need of a metric."""
-QUANTILES, SAMPLES = "quantiles", "samples"
-"""Needs that stand for columns of quantiles, and for a column of lists."""
+QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
+"""Needs that stand for columns of quantiles, for a column of lists, and for pairs of ends."""
 GROUP = "group_id"
 """The column that rows are ranked within; parts know its values by their hash, uint64."""
-_QUANTILE = re.compile(r"q0?\.\d+|q\d+(?:\.\d+)?e-\d+")
+_LEVEL = r"(0?\.\d+|\d+(?:\.\d+)?e-\d+)"
+_QUANTILE, _LOWER = re.compile(f"q{_LEVEL}"), re.compile(f"lo{_LEVEL}")
 
 
 def quantiles_of(names: Iterable[str]) -> dict[str, float]:
     """Columns of quantiles among some, by the names that contracts give them, and their levels."""
     return {name: float(name[1:]) for name in names if _QUANTILE.fullmatch(name)}
+
+
+def intervals_of(names: Iterable[str]) -> list[tuple[str, str, float | None]]:
+    """Pairs of columns of ends among some, and their levels; None where no name has one."""
+    here = list(names)
+    found: list[tuple[str, str, float | None]] = []
+    if {"lower", "upper"} <= {*here}:
+        found.append(("lower", "upper", None))
+    for lower in here:
+        match = _LOWER.fullmatch(lower)
+        if match is not None and (upper := f"hi{match[1]}") in here:
+            found.append((lower, upper, float(match[1])))
+    return found
+
+
+def numbers_of(names: Iterable[str]) -> list[str]:
+    """All columns of numbers beside predictions and targets among some."""
+    here = list(names)
+    ends = [name for pair in intervals_of(here) for name in pair[:2]]
+    return list(dict.fromkeys([*(n for n in BESIDE if n in here), *ends, *quantiles_of(here)]))

@@ -24,10 +24,14 @@ class RegressionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """Defaults of the options that were not given.
 
     Attributes:
-        metrics: default set.
+        metrics: default set; those of distributions where tables have these and no predictions.
     """
 
-    metrics: tuple[str, ...] = ("MAE", "RMSE", "R2", "MedianAE", "MeanError")
+    metrics: tuple[str, ...] = (
+        "MAE", "RMSE", "R2", "MedianAE", "MeanError",
+        "CRPS", "CRPSFromQuantiles", "QuantileLoss", "QuantileCoverage",
+        "Coverage", "IntervalWidth", "Winkler",
+    )  # fmt: skip
 
 
 DIALECTS: dict[str, Dialect] = {

@@ -16,7 +16,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
 from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
 from ..packing import hashes_of
-from .columns import BESIDE, GROUP, SAMPLES, quantiles_of
+from .columns import GROUP, SAMPLES, numbers_of
 
 Array = np.ndarray[Any, Any]
 
@@ -71,6 +71,13 @@ def _numbers(table: pl.DataFrame, name: str) -> Array:
     return taken(table, name).cast(pl.Float64).to_numpy()
 
 
+def _predicted(table: pl.DataFrame) -> Array:
+    """What was predicted, NaN where that is a distribution alone."""
+    if "prediction" in table.columns:
+        return _numbers(table, "prediction")
+    return np.full(table.height, np.nan)
+
+
 def _listed(column: pl.Series) -> Array:
     """Lists of as many numbers each, float64 [n, m]."""
     flat = column.explode(empty_as_null=False, keep_nulls=False).cast(pl.Float64).to_numpy()
@@ -79,14 +86,9 @@ def _listed(column: pl.Series) -> Array:
 
 def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
     """Further columns by name: which table has them, and their numbers."""
-    found = {
-        name: (i, _numbers(table, name))
-        for i, table in enumerate(tables)
-        for name in BESIDE
-        if name in table.columns
-    }
+    found: dict[str, tuple[int, Array]] = {}
     for i, table in enumerate(tables):
-        for name in quantiles_of(table.columns):
+        for name in numbers_of(table.columns):
             found[name] = i, _numbers(table, name)
         if SAMPLES in table.columns:
             found[SAMPLES] = i, _listed(taken(table, SAMPLES))
@@ -106,7 +108,7 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
         datum,
         key_code,
         _numbers(table, "target"),
-        _numbers(table, "prediction"),
+        _predicted(table),
         _numbers(table, "weight") if "weight" in table.columns else None,
         {name: values for name, (_, values) in _beside(table).items()},
     )
@@ -146,7 +148,7 @@ def _from_sides(frames: Frames) -> Batch:
         (both // width).astype(np.int32),
         (both % width).astype(np.int32),
         _numbers(truths, "target")[rows[0]],
-        _numbers(predictions, "prediction")[rows[1]],
+        _predicted(predictions)[rows[1]],
         None if weight is None else weight[rows[0]],
         {name: values[rows[side]] for name, (side, values) in _beside(*sides).items()},
     )

@@ -7,10 +7,14 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .columns import GROUP, QUANTILES, quantiles_of
+from .columns import GROUP, INTERVALS, QUANTILES, intervals_of, quantiles_of
 from .settings import Settings
 
-_CALLED = {QUANTILES: "columns of quantiles ('q0.1', 'q0.9', ...)"}
+_CALLED = {
+    QUANTILES: "columns of quantiles ('q0.1', 'q0.9', ...)",
+    INTERVALS: "columns 'lower' and 'upper' (or 'lo0.8' and 'hi0.8', of a level)",
+}
+_MEANT = {QUANTILES: "q0.5", INTERVALS: "lower"}
 
 
 _OF_TRUTHS = {"scale", "squared_scale", GROUP}
@@ -18,7 +22,7 @@ _OF_TRUTHS = {"scale", "squared_scale", GROUP}
 
 def _called(lacking: list[str]) -> str:
     """How to name columns, and the table of two that those of truths are read from."""
-    name = next((one for one in lacking if one not in _CALLED), "q0.5")
+    name = next((one for one in lacking if one not in _CALLED), _MEANT.get(lacking[0], ""))
     truths = [f"{one!r}" for one in dict.fromkeys(lacking) if one in _OF_TRUTHS]
     side = (
         f" Of two tables, {' and '.join(truths)} is read from the ground truths." if truths else ""
@@ -43,6 +47,10 @@ def fit(
     here = {name for side in frames.sides.values() for name in side.columns}
     if quantiles_of(here):
         here.add(QUANTILES)
+    if intervals_of(here):
+        here.add(INTERVALS)
+    if not all(side.height for side in frames.sides.values()):
+        here.add("prediction")  # a side without rows lacks no column
     told, columns_lacking = [], []
     for one in metrics:
         lacking = [name for name in one.needs if name not in here]

@@ -9,6 +9,8 @@ import numpy as np
 
 from ...dialects import Dialect
 from ...metrics import Metric
+from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ..contents import ROWS, Content, Rows
 from ..task import Cuts, Losses
 from .settings import Settings
@@ -21,6 +23,12 @@ def losses(
     tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
 ) -> Losses:
     """See :class:`..task.JudgeDatums`; of several targets the worst counts."""
+    if np.isnan(tallies.paired.prediction).any():
+        way = option("columns", {"q0.5": "prediction"})
+        raise InputError(
+            "the predictions are distributions alone: errors of single datums need a column"
+            f" 'prediction'. If another one is it, write {way}."
+        )
     (column,) = tallies.stats.columns[ERROR]
     value = np.fmax.reduce(column.values[:, :, 0], axis=1)
     paired, names = tallies.paired, tallies.labels.key_names

@@ -2,53 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....tally.paired_values import Paired
-from .parts import mean_of, metric
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+from ..columns import INTERVALS, intervals_of
+from .parts import at_level, mean_of, metric
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-_ENDS = ("lower", "upper")
 
-
-def _ends(rows: Paired) -> tuple[Array, Array]:
-    return rows.beside["lower"], rows.beside["upper"]
-
-
-def _held(rows: Paired, settings: Settings) -> Array:
-    low, high = _ends(rows)
-    inside: Array = ((low <= rows.target) & (rows.target <= high)).astype(np.float64)
+def _held(target: Array, low: Array, high: Array, level: float) -> Array:
+    inside: Array = ((low <= target) & (target <= high)).astype(np.float64)
     return inside
 
 
-def _width(rows: Paired, settings: Settings) -> Array:
-    low, high = _ends(rows)
+def _width(target: Array, low: Array, high: Array, level: float) -> Array:
     width: Array = high - low
     return width
 
 
-def _winkler(rows: Paired, settings: Settings) -> Array:
-    low, high = _ends(rows)
-    outside = np.maximum(low - rows.target, 0) + np.maximum(rows.target - high, 0)
-    score: Array = high - low + 2 / (1 - settings.interval_level) * outside
+def _winkler(target: Array, low: Array, high: Array, level: float) -> Array:
+    outside = np.maximum(low - target, 0) + np.maximum(target - high, 0)
+    score: Array = high - low + 2 / (1 - level) * outside
     return score
 
+
+def _each(name: str, number: Callable[[Array, Array, Array, float], Array]) -> Any:
+    """A mean over rows of every pair of ends.
+
+    Args:
+        name: of the sums.
+        number: of each row, from targets, both ends, and the level of the interval.
+    """
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        made = []
+        for low, high, level in intervals_of(view.whole.beside):
+
+            def loss(
+                rows: Paired,
+                settings: Settings,
+                ends: tuple[str, str] = (low, high),
+                level: float | None = level,
+            ) -> Array:
+                first, second = (rows.beside[end] for end in ends)
+                own = settings.interval_level if level is None else level
+                return number(rows.target, first, second, own)
+
+            found = mean_of(f"{name} {low}", loss)(view, settings)
+            made += found if level is None else at_level(found, level=level)
+        return made
+
+    return compute
+
+
+_READ: dict[str, Any] = {"needs": ("target", INTERVALS), "reads": ("lower", "upper", "lo", "hi")}
 
 METRICS = (
     metric(
         "Coverage",
         "share of targets from lower to upper, both included",
         "Gneiting & Raftery 2007, Strictly proper scoring rules",
-        mean_of("held", _held),
+        _each("held", _held),
         aliases=("PICP", "interval_coverage"),
-        needs=_ENDS,
-        reads=_ENDS,
+        **_READ,
         better="neither",
         range=(0.0, 1.0),
     ),
@@ -56,19 +80,18 @@ METRICS = (
         "IntervalWidth",
         "mean of upper - lower",
         "Gneiting & Raftery 2007, Strictly proper scoring rules",
-        mean_of("width", _width),
+        _each("width", _width),
         aliases=("MPIW", "mean_interval_width"),
-        needs=_ENDS,
-        reads=_ENDS,
+        **_READ,
     ),
     metric(
         "Winkler",
-        "mean of upper - lower + 2 / (1 - interval_level) times how far the target is outside",
+        "mean of upper - lower + 2 / (1 - level) times how far the target is outside; the level"
+        " stands in the columns' names, or is interval_level",
         "Winkler 1972, A decision-theoretic approach to interval estimation",
-        mean_of("winkler", _winkler),
+        _each("winkler", _winkler),
         aliases=("winkler_score", "IntervalScore", "interval_score"),
-        needs=_ENDS,
-        reads=_ENDS,
+        **_READ,
         params=("interval_level",),
     ),
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ....kernels.sums import ExactSums
 from ....metrics.registry import Metric
-from ....tally.cells import Cells
+from ....tally.cells import Cells, parameters
 from ....tally.paired_values import Paired, PairedView
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def metric(
         "averages": MACRO,
         "better": "lower",
         "range": INFINITE,
+        "needs": NUMBERS,
         **more,
-        "needs": NUMBERS + more.get("needs", ()),
     }
     return Metric(
         name=name,
@@ -123,6 +124,19 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
         return cells(view, np.sqrt(value) if root else value, reason)
 
     return compute
+
+
+def at_level(found: list[Cells], **level: float) -> list[Cells]:
+    """Cells whose rows say which level they are of.
+
+    Args:
+        found: the cells.
+        **level: the word for it, and the number.
+    """
+    told = parameters(**level)
+    return [
+        msgspec.structs.replace(one, columns={**one.columns, "parameters": told}) for one in found
+    ]
 
 
 def geometric(one: Array | float, other: Array | float) -> Array:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
-from ....tally.cells import Cells, parameters
+from ....tally.cells import Cells
 from ....tally.paired_values import Paired, PairedView
 from ..columns import QUANTILES, SAMPLES, quantiles_of
 from .deviance import pinball, quantile_loss
-from .parts import SCIKIT, cells, mean_of, metric
+from .parts import SCIKIT, at_level, mean_of, metric
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -34,17 +33,12 @@ def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
         made = []
         for column, level in quantiles_of(view.whole.beside).items():
 
-            def of(
-                rows: Paired, cell: Array | None, column: str = column, level: float = level
+            def loss(
+                rows: Paired, settings: Settings, column: str = column, level: float = level
             ) -> Array:
                 return number(rows.target, rows.beside[column], level)
 
-            found = cells(view, view.mean(f"{name} {column}", of), "")
-            told = parameters(quantile=level)
-            made += [
-                msgspec.structs.replace(one, columns={**one.columns, "parameters": told})
-                for one in found
-            ]
+            made += at_level(mean_of(f"{name} {column}", loss)(view, settings), quantile=level)
         return made
 
     return compute
@@ -88,7 +82,7 @@ METRICS = (
         "Pinball of every column of quantiles, at the level that its name says",
         f"{SCIKIT} mean_pinball_loss",
         _each("loss", quantile_loss),
-        needs=(QUANTILES,),
+        needs=("target", QUANTILES),
         reads=("q",),
     ),
     metric(
@@ -96,7 +90,7 @@ METRICS = (
         "share of targets at or below every column of quantiles; right where it is the level",
         _SOURCE,
         _each("covered", _covered),
-        needs=(QUANTILES,),
+        needs=("target", QUANTILES),
         reads=("q",),
         better="neither",
         range=(0.0, 1.0),
@@ -108,7 +102,7 @@ METRICS = (
         "scoringrules crps_quantile",
         mean_of("crps_quantiles", _of_quantiles),
         aliases=("crps_quantile",),
-        needs=(QUANTILES,),
+        needs=("target", QUANTILES),
         reads=("q",),
     ),
     metric(
@@ -117,7 +111,7 @@ METRICS = (
         "properscoring crps_ensemble",
         mean_of("crps", _of_samples),
         aliases=("crps", "crps_ensemble"),
-        needs=(SAMPLES,),
+        needs=("target", SAMPLES),
         reads=(SAMPLES,),
     ),
 )

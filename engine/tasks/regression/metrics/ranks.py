@@ -11,7 +11,7 @@ import numpy as np
 from ....kernels.ranked_pairs import agreement
 from ....tally.cells import Cells
 from ....tally.paired_values import Paired, PairedView
-from .parts import CONSTANT, FLAT, ONE_ROW, cells, geometric, metric, weighted_sum
+from .parts import CONSTANT, FLAT, NUMBERS, ONE_ROW, cells, geometric, metric, weighted_sum
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -155,7 +155,7 @@ METRICS = (
         "Spearman 1904, The proof and measurement of association between two things",
         _by_group,
         aliases=("SpearmanWithin",),
-        needs=("group_id",),
+        needs=(*NUMBERS, "group_id"),
         reads=("group_id",),
         **_CORRELATION,
     ),

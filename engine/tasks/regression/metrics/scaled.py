@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.paired_values import Paired
-from .parts import mean_of, metric, ratio
+from .parts import NUMBERS, mean_of, metric, ratio
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -33,7 +33,7 @@ METRICS = (
         "Hyndman & Koehler 2006, Another look at measures of forecast accuracy",
         mean_of("scaled", _absolute, NO_SCALE),
         aliases=("mase", "mean_absolute_scaled_error"),
-        needs=("scale",),
+        needs=(*NUMBERS, "scale"),
         reads=("scale",),
     ),
     metric(
@@ -43,7 +43,7 @@ METRICS = (
         "Makridakis et al. 2022, M5 accuracy competition",
         mean_of("scaled_squares", _squared, NO_SCALE, root=True),
         aliases=("rmsse", "root_mean_squared_scaled_error"),
-        needs=("squared_scale",),
+        needs=(*NUMBERS, "squared_scale"),
         reads=("squared_scale",),
     ),
 )

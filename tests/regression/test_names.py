@@ -1,0 +1,121 @@
+"""Names that tools of forecasting give their columns, and tables of distributions alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError
+
+N = 12
+TRUE = np.random.default_rng(0).normal(size=N).round(3)
+LOW, MIDDLE, HIGH = TRUE - 1.25, TRUE + 0.125, TRUE + 0.5
+
+
+def table(low: str, middle: str, high: str, true: str = "y") -> pl.DataFrame:
+    return pl.DataFrame({true: TRUE, low: LOW, middle: MIDDLE, high: HIGH})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("q0.1", "q0.5", "q0.9"),
+        ("q.1", "q_0.5", "quantile_0.9"),
+        ("p10", "p50", "p90"),  # Amazon Forecast, TimescaleDB
+        ("quantile_10", "quantile_50", "quantile_90"),
+        ("q10", "q50", "Q90"),
+        ("0.1", "0.5", "0.9"),  # AutoGluon, Chronos, GluonTS
+        ("NHITS_ql0.1", "NHITS_ql0.5", "NHITS_ql0.9"),  # NeuralForecast
+        ("TimeGPT-q-10", "TimeGPT-q-50", "TimeGPT-q-90"),
+        ("forecast_p10", "forecast_p50", "forecast_p90"),
+    ],
+)
+def test_quantiles_by_other_names(names: tuple[str, str, str]) -> None:
+    card = ee.score(table(*names))
+    assert card.task == "regression"
+    rows = card.metrics.filter(metric="QuantileLoss")
+    assert [f'{{"quantile": {level}}}' for level in (0.1, 0.5, 0.9)] == rows["parameters"].to_list()
+    assert rows["value"].to_list() == pytest.approx([0.125, 0.0625, 0.05])
+    assert all(name in card.notes[0] for name in names if not name.startswith("q0"))
+
+
+@pytest.mark.parametrize(
+    ("names", "level"),
+    [
+        (("yhat_lower", "yhat", "yhat_upper"), None),  # Prophet
+        (("lwr", "fitted", "upr"), None),  # R
+        (("lo-80", "forecast", "hi-80"), 0.8),
+        (("AutoARIMA-lo-80", "yhat", "AutoARIMA-hi-80"), 0.8),  # StatsForecast
+        (("lower_95", "yhat", "upper_95"), 0.95),
+        (("Lo.97.5", "yhat", "Hi.97.5"), 0.975),
+        (("lo0.8", "yhat", "hi0.8"), 0.8),
+    ],
+)
+def test_intervals_by_other_names(names: tuple[str, str, str], level: float | None) -> None:
+    card = ee.score(table(*names), metrics=["MAE", "Coverage", "Winkler"], interval_level=0.5)
+    assert (card.value("MAE"), card.value("Coverage")) == (pytest.approx(0.125), 1.0)
+    told = None if level is None else f'{{"level": {level}}}'
+    assert card.metrics["parameters"].to_list() == [None, told, told]
+    above = ee.score(
+        table(*names).with_columns(y=pl.Series(HIGH + 1)), metrics=["Winkler"], interval_level=0.5
+    )
+    own = 0.5 if level is None else level
+    assert above.value("Winkler") == pytest.approx(1.75 + 2 / (1 - own))
+
+
+def test_several_intervals_and_models() -> None:
+    two = table("A-lo-80", "A", "A-hi-80").with_columns(
+        pl.Series("A-lo-95", LOW - 1), pl.Series("A-hi-95", HIGH + 1)
+    )
+    asked = {"columns": {"A": "prediction"}, "metrics": ["IntervalWidth"]}
+    rows = ee.score(two, **asked).metrics
+    assert dict(rows.select("parameters", "value").iter_rows()) == {
+        '{"level": 0.8}': pytest.approx(1.75), '{"level": 0.95}': pytest.approx(3.75),
+    }  # fmt: skip
+    models = two.with_columns(pl.Series("B-lo-80", LOW - 9), pl.Series("B-hi-80", HIGH))
+    assert ee.score(models, **asked).metrics["value"][0] == pytest.approx(1.75)
+    with pytest.raises(InputError, match=r"'A-lo-80', 'B-lo-80' are all of lo0\.8"):
+        ee.score(models, metrics=["IntervalWidth"], task="regression")
+    crossed = two.with_columns(pl.Series("A-lo-95", HIGH + 2))
+    with pytest.raises(InputError, match=r"12 rows with lo0\.95 above hi0\.95"):
+        ee.score(crossed, **asked)
+
+
+def test_names_that_may_be_percent_or_tenths() -> None:
+    rows = table("q1", "q50", "q90")
+    with pytest.raises(InputError, match=r"'q1' may be columns of q .*\{\"q1\": \"q0.01\"\} or"):
+        ee.score(rows)
+    card = ee.score(rows, columns={"q1": "q0.1"}, metrics=["QuantileCoverage"])
+    assert card.metrics["parameters"][0] == '{"quantile": 0.1}'
+
+
+def test_distributions_alone() -> None:
+    rows = table("q0.1", "q0.5", "q0.9").with_row_index("datum_id")
+    names = ["QuantileLoss", "QuantileCoverage", "CRPSFromQuantiles"]
+    one = ee.score(rows)
+    assert set(one.metrics["metric"]) == {*names}
+    beside = ee.score(rows.with_columns(prediction=pl.Series(MIDDLE)), metrics=names)
+    assert one.value("CRPSFromQuantiles") == beside.value("CRPSFromQuantiles")
+    sides = rows.drop("y"), rows.select("datum_id", "y")
+    assert ee.score(*sides).value("CRPSFromQuantiles") == one.value("CRPSFromQuantiles")
+    unnamed = [side.drop("datum_id") for side in sides]
+    assert ee.score(*unnamed).value("CRPSFromQuantiles") == one.value("CRPSFromQuantiles")
+    drawn = rows.select("datum_id", "y", samples=pl.concat_list("q0.1", "q0.5", "q0.9"))
+    assert set(ee.score(drawn).metrics["metric"]) == {"CRPS"}
+    assert ee.score(drawn.select("datum_id", "samples"), sides[1]).task == "regression"
+    with pytest.raises(InputError, match="needed is 'prediction'"):
+        ee.score(rows, metrics=["MAE"])
+    with pytest.raises(InputError, match="MAE needs column 'prediction'"):
+        ee.score(rows, metrics=["MAE", "CRPSFromQuantiles"])
+    with pytest.raises(InputError, match="need a column 'prediction'"):
+        ee.find_errors(rows)
+
+
+def test_decimal_commas_are_refused() -> None:
+    rows = pl.DataFrame({"y_true": ["3,14", "2"], "y_pred": ["3,1", "-1.002,5"]})
+    with pytest.raises(InputError, match=r"decimal commas, first '3,1', '-1\.002,5'"):
+        ee.score(rows)
+    labels = pl.DataFrame({"y_true": ["a", "b"], "y_pred": ["a", "3,1"]})
+    assert ee.score(labels).task == "classification"
