@@ -103,8 +103,8 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     if options.metrics is None:
         if not any(one.named for one in table.optional):
             return table
-        usual = [one for one in table.optional if one.name in table.any_of and not one.named]
-        if usual and not any(is_there(one, options, schema) for one in usual):
+        enough = [one for one in table.optional if one.name in table.any_of and not one.named]
+        if enough and not any(is_there(one, options, schema) for one in enough):
             return table
         usual = tuple(one for one in table.optional if not one.named)
         return msgspec.structs.replace(table, optional=usual)

@@ -31,7 +31,7 @@ def with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) -> 
     if not any(column.numbered for column in table.optional):
         return table
     optional: list[Column] = []
-    named = {name: (name,) for name in table.any_of}
+    named: dict[str, tuple[str, ...]] = {name: (name,) for name in table.any_of}
     for column in table.optional:
         levels = _levels(column, options, schema) if column.numbered else [column]
         named[column.name] = tuple(one.name for one in levels) or (column.name,)

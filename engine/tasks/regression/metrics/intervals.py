@@ -43,7 +43,7 @@ def _each(name: str, number: Callable[[Array, Array, Array, float], Array]) -> A
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
-        made = []
+        made: list[Cells] = []
         for low, high, level in intervals_of(view.whole.beside):
 
             def loss(

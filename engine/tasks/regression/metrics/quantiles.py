@@ -30,7 +30,7 @@ def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
-        made = []
+        made: list[Cells] = []
         for column, level in quantiles_of(view.whole.beside).items():
 
             def loss(
