@@ -15,7 +15,7 @@ from evalengine.tally.cells import Cells
 from evalengine.tally.datums import Labels
 
 METRIC = Metric(
-    name="Made", task="detection", frame="metrics", needs=(), definition="", source="", compute=None
+    name="Made", task="detection", frame="metrics", needs=(), definition="", formula="", source=""
 )
 LABELS = Labels(
     pl.DataFrame({"label_key": "label", "label_value": ["a", "b"], "label_name": None}),

@@ -49,7 +49,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
             there is none; from a view and the task's settings.
         pairs: whether it holds truths of a label against those of another, so that runs in bounded
             memory keep the true label beside every scored one; of classification.
-        definition: one sentence with the formula.
+        definition: one sentence.
+        formula: the same in TeX; empty where it lists rows and computes no number.
         source: whose definition it is.
         compute: from a view and the task's settings to cells; None where the tally stage makes
             the frame itself.
@@ -74,6 +75,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     variance: Callable[[Any, Any], list[Any]] | None = None
     pairs: bool = False
     definition: str
+    formula: str
     source: str
     compute: Callable[[Any, Any], list[Any]] | None = None
 
@@ -91,6 +93,23 @@ def all_metrics(task: str) -> dict[str, Metric]:
 def _modules(task: str) -> list[ModuleType]:
     home = importlib.import_module(f"..tasks.{task}.metrics", __package__)
     return [importlib.import_module(f".{name}", home.__name__) for name in home.MODULES]
+
+
+def symbols(metric: Metric) -> dict[str, str]:
+    """What the symbols of a metric's formula stand for, in TeX."""
+    home = importlib.import_module(f"..tasks.{metric.task}.metrics", __package__)
+    bare = re.sub(r"\\text\{[^}]*\}", " ", metric.formula)
+    return {
+        symbol: meaning
+        for symbol, meaning in home.SYMBOLS.items()
+        if _symbol(symbol).search(metric.formula if "\\text" in symbol else bare)
+    }
+
+
+def _symbol(symbol: str) -> re.Pattern[str]:
+    """Finds it where it stands for itself: a letter alone is none with an index or arguments."""
+    behind = r"(?![A-Za-z_(^])" if len(symbol) == 1 else r"(?![A-Za-z])"
+    return re.compile(rf"(?<![A-Za-z\\]){re.escape(symbol)}{behind}")
 
 
 def _no_family(name: str) -> None:
@@ -249,7 +268,8 @@ def table() -> pl.DataFrame:
     """All metrics of all tasks as a table.
 
     Returns:
-        columns name, task, frame, averages, aliases, range, better, definition, source, options.
+        columns name, task, frame, averages, aliases, range, better, definition, formula, source,
+            options.
     """
     import polars as pl
 
@@ -263,6 +283,7 @@ def table() -> pl.DataFrame:
             "range": f"{metric.range[0]:g} to {metric.range[1]:g}",
             "better": metric.better,
             "definition": metric.definition,
+            "formula": metric.formula or None,
             "source": metric.source,
             "options": ", ".join(metric.params) or None,
         }

@@ -99,6 +99,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         metric: the metric that has it.
         definition: one sentence.
+        formula: the same in TeX.
         source: whose it is.
         merit: of points.
         params: options that set it, beside ``beta``.
@@ -112,6 +113,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     metric: str
     definition: str
+    formula: str
     source: str = "points of scikit-learn's precision_recall_curve and roc_curve"
     merit: Merit
     params: tuple[str, ...] = ()
@@ -157,6 +159,7 @@ def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
 LARGEST_F = Rule(
     metric="ThresholdAtMaxF",
     definition="The score threshold with the largest F-beta, and what it reaches.",
+    formula=r"\text{arg max}_\tau\, F_\beta(\tau)",
     merit=_f,
     serves="f",
     lacking="positives",
@@ -166,6 +169,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         metric="ThresholdAtPrecision",
         definition="The lowest score threshold with precision at or above target_precision.",
+        formula=r"\min \{\tau : P(\tau) \ge P^*\}",
         merit=_precise,
         params=("target_precision",),
         serves="recall",
@@ -175,6 +179,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         metric="ThresholdAtRecall",
         definition="The highest score threshold with recall at or above target_recall.",
+        formula=r"\max \{\tau : R(\tau) \ge R^*\}",
         merit=_recalling,
         params=("target_recall",),
         serves="precision",
@@ -184,6 +189,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         metric="ThresholdAtFPR",
         definition="The lowest score threshold with a false-positive rate at or below target_fpr.",
+        formula=r"\min \{\tau : \text{FPR}(\tau) \le \text{FPR}^*\}",
         merit=_rarely_false,
         params=("target_fpr",),
         serves="recall",
@@ -196,6 +202,8 @@ RULES: tuple[Rule, ...] = (
         definition="The score threshold with the least false_positive_cost times false positives"
         " plus miss_cost times misses; above every score where predicting nothing costs least.",
         source="Elkan 2001, The Foundations of Cost-Sensitive Learning",
+        formula=r"\text{arg min}_\tau \left(\kappa_+\, \text{fp}(\tau) +"
+        r" \kappa_-\, \text{fn}(\tau)\right)",
         merit=_cheap,
         params=("false_positive_cost", "miss_cost"),
         serves="cost",
@@ -207,6 +215,9 @@ RULES: tuple[Rule, ...] = (
         " false-positive and false-negative rate, or, where nothing is negative, precision and"
         " recall (the break-even point).",
         source="ISO/IEC 19795-1 (equal error rate); Lewis 1992 (break-even point)",
+        formula=r"\text{arg min}_\tau \left|\text{FPR}(\tau) - \text{FNR}(\tau)\right|, \quad"
+        r" \text{without negatives} \quad \text{arg min}_\tau \left|\text{fp}(\tau) -"
+        r" \text{fn}(\tau)\right|",
         merit=_equal,
         serves="f",
         lacking="positives",

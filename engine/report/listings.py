@@ -42,6 +42,10 @@ def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: s
     for row in table.iter_rows(named=True):
         lines = [f"{row['name']}  ({row['task']}; {row['range']}, {_direction(row['better'])})"]
         lines += _wrapped(row["definition"])
+        if row["formula"]:
+            lines.append(f"    formula: {row['formula']}")
+            named = registry.symbols(registry.get(row["task"], row["name"]))
+            lines += [f"      {symbol}  {meaning}" for symbol, meaning in named.items()]
         for name in ("averages", "options", "source"):
             if row.get(name):
                 lines += _wrapped(f"{name}: {row[name]}")

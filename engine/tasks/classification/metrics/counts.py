@@ -248,7 +248,14 @@ def _as_scorers(name: str) -> tuple[str, ...]:
 
 
 def _ratio_metric(
-    name: str, definition: str, of: Any, reason: str, source: str, trials: Any = None
+    name: str,
+    definition: str,
+    of: Any,
+    reason: str,
+    source: str,
+    trials: Any = None,
+    *,
+    formula: str,
 ) -> Metric:
     return metric(
         name,
@@ -259,6 +266,7 @@ def _ratio_metric(
         averages=_MEANS,
         aliases=_as_scorers(name.lower()),
         trials=None if trials is None else TRIALS,
+        formula=formula,
     )
 
 
@@ -270,6 +278,8 @@ def _f_metric(beta: float) -> Metric:
         partial(_f, beta),
         "neither ground truth nor prediction",
         f"{_VALOR}; {_SKLEARN}.fbeta_score",
+        formula=r"\frac{(1 + \beta^2)\, \text{tp}}{\beta^2 (\text{tp} + \text{fn}) + \text{tp} +"
+        rf" \text{{fp}}}}, \quad \beta = {in_name(beta)}",
     )
     return msgspec.structs.replace(made, aliases=_as_scorers("f1") if beta == 1 else ())
 
@@ -291,6 +301,7 @@ METRICS = (
         _accuracy,
         params=("multilabel", "decision_threshold"),
         trials="support",
+        formula=r"\frac{1}{n} \sum_d [\hat{y}_d = y_d]",
     ),
     _ratio_metric(
         "Precision",
@@ -299,6 +310,7 @@ METRICS = (
         "never predicted",
         f"{_VALOR}; {_SKLEARN}.precision_score",
         trials=lambda right, predicted, actual: predicted,
+        formula=r"\frac{\text{tp}}{\text{tp} + \text{fp}}",
     ),
     _ratio_metric(
         "Recall",
@@ -307,6 +319,7 @@ METRICS = (
         NO_TRUTH,
         f"{_VALOR}; {_SKLEARN}.recall_score",
         trials=lambda right, predicted, actual: actual,
+        formula=r"\frac{\text{tp}}{\text{tp} + \text{fn}}",
     ),
     _f_metric(1.0),
     _ratio_metric(
@@ -316,6 +329,7 @@ METRICS = (
         "neither ground truth nor prediction",
         f"{_SKLEARN}.jaccard_score",
         trials=lambda right, predicted, actual: predicted + actual - right,
+        formula=r"\frac{\text{tp}}{\text{tp} + \text{fp} + \text{fn}}",
     ),
     metric(
         "BalancedAccuracy",
@@ -323,6 +337,8 @@ METRICS = (
         f"{_SKLEARN}.balanced_accuracy_score",
         _balanced,
         aliases=("balanced_accuracy", "balanced_accuracy_score"),
+        formula=r"\frac{1}{|T|} \sum_{\ell \in T} \frac{\text{tp}_\ell}{\text{tp}_\ell +"
+        r" \text{fn}_\ell}",
     ),
     metric(
         "BalancedAccuracyAdjusted",
@@ -330,6 +346,8 @@ METRICS = (
         f"{_SKLEARN}.balanced_accuracy_score(adjusted=True)",
         partial(_balanced, adjusted=True),
         range=(-np.inf, 1.0),
+        formula=r"\frac{a - 1 / |T|}{1 - 1 / |T|}, \quad a = \frac{1}{|T|} \sum_{\ell \in T}"
+        r" \frac{\text{tp}_\ell}{\text{tp}_\ell + \text{fn}_\ell}",
     ),
     metric(
         "MCC",
@@ -339,6 +357,8 @@ METRICS = (
         _matthews,
         range=(-1.0, 1.0),
         aliases=("matthews_corrcoef", "matthews_correlation"),
+        formula=r"\frac{n \sum_\ell \text{tp}_\ell - \sum_\ell t_\ell\, p_\ell}{\sqrt{\left(n^2"
+        r" - \sum_\ell p_\ell^2\right) \left(n^2 - \sum_\ell t_\ell^2\right)}}",
     ),
     metric(
         "CohenKappa",
@@ -347,6 +367,7 @@ METRICS = (
         _kappa,
         range=(-1.0, 1.0),
         aliases=("cohen_kappa", "cohen_kappa_score"),
+        formula=r"1 - \frac{\sum_{i \ne j} C_{ij}}{\frac{1}{n} \sum_{i \ne j} t_i\, p_j}",
     ),
     metric(
         "CohenKappaLinear",
@@ -354,6 +375,8 @@ METRICS = (
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='linear')",
         partial(_kappa, power=1),
         range=(-1.0, 1.0),
+        formula=r"1 - \frac{\sum_{i,j} |i - j|\, C_{ij}}{\frac{1}{n} \sum_{i,j} |i - j|\, t_i\,"
+        r" p_j}",
     ),
     metric(
         "CohenKappaQuadratic",
@@ -361,6 +384,8 @@ METRICS = (
         f"Cohen 1968; {_SKLEARN}.cohen_kappa_score(weights='quadratic')",
         partial(_kappa, power=2),
         range=(-1.0, 1.0),
+        formula=r"1 - \frac{\sum_{i,j} (i - j)^2\, C_{ij}}{\frac{1}{n} \sum_{i,j} (i - j)^2\,"
+        r" t_i\, p_j}",
     ),
     metric(
         "HammingLoss",
@@ -370,6 +395,9 @@ METRICS = (
         _hamming,
         better="lower",
         aliases=("hamming_loss",),
+        formula=r"\frac{1}{n} \sum_d [\hat{y}_d \ne y_d], \quad \text{with several labels a"
+        r" datum} \quad \frac{1}{n L} \sum_{d, \ell} \left|[\ell \in y_d] - [\ell \in"
+        r" \hat{y}_d]\right|",
     ),
     metric(
         "Counts",
@@ -379,6 +407,9 @@ METRICS = (
         range=(0.0, np.inf),
         better="neither",
         counts=True,
+        formula=r"\text{tp}_\ell = \sum_d [\hat{y}_d = \ell = y_d], \quad \text{fp}_\ell ="
+        r" \sum_d [\hat{y}_d = \ell \ne y_d], \quad \text{fn}_\ell = \sum_d [\hat{y}_d \ne"
+        r" \ell = y_d]",
     ),
     metric(
         "TopKAccuracy",
@@ -388,5 +419,6 @@ METRICS = (
         needs=("ranks", "scores"),
         params=("k",),
         aliases=("top_k_accuracy", "top_k_accuracy_score"),
+        formula=r"\frac{1}{n} \sum_d [r_d \le k]",
     ),
 )

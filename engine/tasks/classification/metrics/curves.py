@@ -153,6 +153,8 @@ METRICS = (
         "Valor metrics document, Precision-Recall Curves",
         _at_thresholds,
         params=("score_thresholds",),
+        formula=r"P(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fp}(\tau)}, \quad"
+        r" R(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fn}(\tau)}",
     ),
     _curve(
         "ROCCurve",
@@ -161,12 +163,15 @@ METRICS = (
         "scikit-learn metrics.roc_curve",
         partial(_at_scores, choose=_corners),
         params=("thin_curves",),
+        formula=r"\left(\frac{\text{fp}(\tau)}{n_-}, \frac{\text{tp}(\tau)}{n_+}\right)",
     ),
     _curve(
         "ScorePrecisionRecallCurve",
         "Precision and recall at every distinct score.",
         "scikit-learn metrics.precision_recall_curve",
         _at_scores,
+        formula=r"P(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fp}(\tau)}, \quad"
+        r" R(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fn}(\tau)}",
     ),
     _curve(
         "DETCurve",
@@ -174,5 +179,6 @@ METRICS = (
         " between the first false positive and the last missed one.",
         "Martin et al. 1997; scikit-learn metrics.det_curve",
         partial(_at_scores, choose=_tradeoff),
+        formula=r"\left(\frac{\text{fp}(\tau)}{n_-}, \frac{\text{fn}(\tau)}{n_+}\right)",
     ),
 )

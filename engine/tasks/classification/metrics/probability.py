@@ -137,6 +137,7 @@ METRICS = (
         _log_loss,
         range=(0.0, np.inf),
         aliases=("log_loss",),
+        formula=r"-\frac{1}{n} \sum_d \ln \min(\max(p_d, \varepsilon), 1 - \varepsilon)",
     ),
     _metric(
         "Brier",
@@ -145,6 +146,8 @@ METRICS = (
         _brier,
         range=(0.0, 2.0),
         aliases=("brier_score", "brier_score_loss"),
+        formula=r"\frac{1}{n} \sum_d \sum_\ell \left(p_{d\ell} - [\ell = y_d]\right)^2, \quad"
+        r" \text{half of it with two labels}",
     ),
     _metric(
         "ECE",
@@ -154,6 +157,7 @@ METRICS = (
         _expected_error,
         params=("n_bins",),
         interval="recentred",
+        formula=r"\sum_b \frac{n_b}{n} \left|\text{acc}_b - \text{conf}_b\right|",
     ),
     _metric(
         "MCE",
@@ -162,6 +166,7 @@ METRICS = (
         _largest_error,
         params=("n_bins",),
         interval="recentred",
+        formula=r"\max_b \left|\text{acc}_b - \text{conf}_b\right|",
     ),
     _metric(
         "Reliability",
@@ -171,5 +176,8 @@ METRICS = (
         _reliability,
         params=("n_bins",),
         better="neither",
+        formula=r"\text{conf}_b = \frac{1}{n_b} \sum_{d \in b} c_d, \quad \text{acc}_b ="
+        r" \frac{1}{n_b} \sum_{d \in b} [\hat{y}_d = y_d], \quad \text{share}_b ="
+        r" \frac{n_b}{n}",
     ),
 )

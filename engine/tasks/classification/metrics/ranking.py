@@ -200,6 +200,8 @@ METRICS = (
         _label_auc,
         aliases=("AUROC", "roc_auc", "roc_auc_score", "AUC"),
         variance=lambda view, settings: [delong_variance(view)],
+        formula=r"\frac{1}{n_+ n_-} \sum_{i \in +} \sum_{j \in -} \left([s_i > s_j] +"
+        r" \tfrac{1}{2} [s_i = s_j]\right)",
     ),
     _metric(
         "mROCAUC",
@@ -211,6 +213,8 @@ METRICS = (
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
         aliases=("roc_auc_ovr", "roc_auc_ovr_weighted"),
+        formula=r"\frac{1}{L} \sum_\ell A_\ell, \quad \text{weighted} \quad \frac{\sum_\ell"
+        r" t_\ell A_\ell}{\sum_\ell t_\ell}",
     ),
     _metric(
         "mROCAUCOneVsOne",
@@ -220,6 +224,7 @@ METRICS = (
         averages=("macro", "weighted"),
         aliases=("roc_auc_ovo", "roc_auc_ovo_weighted"),
         pairs=True,
+        formula=r"\frac{2}{L (L - 1)} \sum_{i < j} \frac{A_{i|j} + A_{j|i}}{2}",
     ),
     _metric(
         "PartialROCAUC",
@@ -227,6 +232,8 @@ METRICS = (
         f"McClish 1989; {_SKLEARN}.roc_auc_score(max_fpr=...)",
         _partial_auc,
         params=("max_fpr",),
+        formula=r"\frac{1}{2} \left(1 + \frac{A(x) - x^2 / 2}{x - x^2 / 2}\right), \quad A(x) ="
+        r" \int_0^x \text{TPR}\; d\,\text{FPR}",
     ),
     _metric(
         "AP",
@@ -234,6 +241,7 @@ METRICS = (
         f"{_SKLEARN}.average_precision_score",
         _label_ap,
         aliases=("average_precision", "average_precision_score"),
+        formula=r"\sum_i (R_i - R_{i-1})\, P_i",
     ),
     _metric(
         "mAP",
@@ -243,5 +251,7 @@ METRICS = (
         _mean_ap,
         averages=("macro", "micro", "weighted", "samples"),
         params=("average",),
+        formula=r"\frac{1}{L} \sum_\ell \text{AP}_\ell, \quad \text{weighted} \quad"
+        r" \frac{\sum_\ell t_\ell \text{AP}_\ell}{\sum_\ell t_\ell}",
     ),
 )

@@ -98,6 +98,7 @@ def _threshold_metric(rule: Rule) -> Metric:
         range=(-np.inf, np.inf),
         better="neither",
         needs=("scores",),
+        formula=rule.formula,
     )
 
 

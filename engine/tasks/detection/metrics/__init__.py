@@ -12,3 +12,56 @@ MODULES = (
     "true_positives",
 )
 """Those that hold ``METRICS``, in their order."""
+
+SYMBOLS = {
+    r"p(\tilde{r})": "precision where recall reaches that",
+    r"T": "the IoU thresholds",
+    r"\text{AP}_t": "AP at one of them",
+    r"\text{AP}_\ell": "AP of one label",
+    r"\text{AP}_{\ell t}": "AP of a label at a threshold",
+    r"L": "labels that have ground truth, or the frequency",
+    r"\text{tp}": "predictions that match a ground truth",
+    r"\text{fp}": "predictions that do not",
+    r"\text{fn}": "ground truths without a match",
+    r"G": "ground truths",
+    r"G_\ell": "ground truths of a label",
+    r"\text{AP}_{\text{without } k}": (
+        "AP once errors of kind k are mended; FalsePos and FalseNeg are the plain difference"
+    ),
+    r"n_k": "how many of kind k",
+    r"\ell_g": "label of a ground truth",
+    r"\ell_p": "label of the prediction that matches it",
+    r"m_q": "people on whom keypoint q is labelled",
+    r"d_{iq}": (
+        "distance of the predicted keypoint from the labelled one, without end where nothing"
+        " took the person"
+    ),
+    r"\alpha": "pck_threshold",
+    r"h_i": "size of the person: the longer side of the box, or the head",
+    r"b": "a bin of scores, of BoxECE of scores and places, with at least least_in_bin predictions",
+    r"n_b": "predictions in it",
+    r"n": "all predictions",
+    r"s_p": "score of a prediction",
+    r"\text{precision}_b": "share of a bin's predictions that match",
+    r"\text{conf}_b": "their mean score",
+    r"Q": "recalls 0.11, 0.12, ... up to the highest that is reached",
+    r"m_r": (
+        "true positives, by descending score, that reach recall r, between two of them interpolated"
+    ),
+    r"c": "centre on the ground; with a hat that of the prediction",
+    r"\theta": "heading, likewise",
+    r"v": "velocity, likewise",
+    r"a": "attribute, likewise",
+    r"E_j": "the means over labels of the five errors ATE, ASE, AOE, AVE, AAE",
+    r"\tau": "a score threshold",
+    r"P(\tau)": "precision at a score threshold",
+    r"R(\tau)": "recall there",
+    r"F_\beta(\tau)": "F-beta there",
+    r"P^*": "target_precision",
+    r"R^*": "target_recall",
+    r"\text{FPR}(\tau)": "false-positive rate there, fp / (fp + tn)",
+    r"\text{FNR}(\tau)": "1 - recall there",
+    r"\kappa_+": "false_positive_cost",
+    r"\kappa_-": "miss_cost",
+}
+"""What stands for what in the formulas, in TeX."""

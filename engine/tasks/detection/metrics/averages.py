@@ -337,6 +337,13 @@ def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
     ]
 
 
+INTERPOLATED = (
+    r"\frac{1}{101} \sum_{r \in \{0, 0.01, \ldots, 1\}} \max_{\tilde{r} \ge r}"
+    r" p(\tilde{r})"
+)
+"""AP in TeX."""
+
+_MEAN_OF_ALL = r"\frac{1}{|T|} \sum_{t \in T} \frac{1}{L} \sum_\ell \text{AP}_{\ell t}"
 _IOUS = ("iou_thresholds", "max_detections", "area_ranges")
 
 
@@ -348,6 +355,8 @@ def _average(
     params: tuple[str, ...] = (),
     interval: str = "recentred",
     aliases: tuple[str, ...] = (),
+    *,
+    formula: str,
 ) -> Metric:
     return Metric(
         name=name,
@@ -359,6 +368,7 @@ def _average(
         source=source,
         interval=interval,
         aliases=aliases,
+        formula=formula,
         compute=compute,
     )
 
@@ -378,9 +388,14 @@ METRICS = (
         _BOTH,
         _ap,
         _RETURNED,
+        formula=INTERPOLATED,
     ),
     _average(
-        "APAveragedOverIOUs", "Mean of a label's AP over iou_thresholds.", _VALOR, _ap_averaged
+        "APAveragedOverIOUs",
+        "Mean of a label's AP over iou_thresholds.",
+        _VALOR,
+        _ap_averaged,
+        formula=r"\frac{1}{|T|} \sum_{t \in T} \text{AP}_t",
     ),
     _average(
         "mAP",
@@ -388,6 +403,7 @@ METRICS = (
         _BOTH,
         _map,
         _RETURNED,
+        formula=r"\frac{1}{L} \sum_\ell \text{AP}_\ell",
     ),
     _average(
         "mAPAveragedOverIOUs",
@@ -395,6 +411,7 @@ METRICS = (
         _BOTH,
         _map_averaged,
         aliases=("mAP50-95", "mAP50:95", *(f"mAP@{one}" for one in _RANGES)),
+        formula=_MEAN_OF_ALL,
     ),
     _average(
         "AR",
@@ -404,6 +421,7 @@ METRICS = (
         _ar,
         _SCORED,
         "percentile",
+        formula=r"\frac{1}{|T|} \sum_{t \in T} \frac{\text{tp}_t}{G}",
     ),
     _average(
         "mAR",
@@ -412,6 +430,8 @@ METRICS = (
         _mar,
         _SCORED,
         "percentile",
+        formula=r"\frac{1}{L} \sum_\ell \frac{1}{|T|} \sum_{t \in T} \frac{\text{tp}_{\ell"
+        r" t}}{G_\ell}",
     ),
     _average(
         "mARAtIOU",
@@ -421,6 +441,7 @@ METRICS = (
         _mar_at_iou,
         (*_RETURNED, *_SCORED),
         "percentile",
+        formula=r"\frac{1}{L} \sum_\ell \frac{\text{tp}_\ell}{G_\ell}",
     ),
     *(
         _average(
@@ -429,6 +450,7 @@ METRICS = (
             f" {frequency!r}: LVIS's AP of {word} labels.",
             "lvis-api LVISEval.summarize",
             partial(_by_frequency, frequency=frequency),
+            formula=_MEAN_OF_ALL,
         )
         for frequency, word in FREQUENCIES.items()
     ),
@@ -441,6 +463,7 @@ METRICS = (
         better="neither",
         definition="The 101 points behind AP: interpolated precision at each recall, and the"
         " score at which that recall is reached: at recall 0 the best of all.",
+        formula=r"p_{\text{interpolated}}(r) = \max_{\tilde{r} \ge r} p(\tilde{r})",
         source=_COCO,
         compute=_interpolated,
     ),

@@ -162,6 +162,7 @@ METRICS = (
         " mean score| over bins of score and position (centre), of score and size, and of score,"
         " position and size, as shares of the image, weighed by the predictions in each; bins of"
         " fewer than least_in_bin are left out.",
+        formula=r"\frac{\sum_b n_b \left|\text{precision}_b - \text{conf}_b\right|}{\sum_b n_b}",
         compute=_error,
     ),
     _metric(
@@ -170,6 +171,8 @@ METRICS = (
         definition="The places behind BoxECE: mean score (confidence), precision, share of the"
         " predictions and expected calibration error of each bin of position, and of size, which"
         " begins at what parameters says.",
+        formula=r"\text{conf}_b = \frac{1}{n_b} \sum_{p \in b} s_p, \quad \text{precision}_b ="
+        r" \frac{\text{tp}_b}{n_b}, \quad \text{share}_b = \frac{n_b}{n}",
         compute=_reliability,
     ),
 )

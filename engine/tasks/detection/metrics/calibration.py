@@ -110,6 +110,7 @@ METRICS = (
         definition="Expected calibration error of detections by score: mean over n_bins equal bins"
         " of |precision - mean score|, weighed by the predictions in each; per label, and micro"
         " over all predictions of a key.",
+        formula=r"\sum_b \frac{n_b}{n} \left|\text{precision}_b - \text{conf}_b\right|",
         source=KUEPPERS,
         compute=partial(_error, of="expected"),
     ),
@@ -118,6 +119,7 @@ METRICS = (
         better="lower",
         interval="recentred",
         definition="Maximum calibration error: the largest |precision - mean score| of any bin.",
+        formula=r"\max_b \left|\text{precision}_b - \text{conf}_b\right|",
         source="Naeini et al. 2015, of detections as D-ECE",
         compute=partial(_error, of="largest"),
     ),
@@ -126,6 +128,8 @@ METRICS = (
         better="neither",
         definition="The bins behind ECE: mean score (confidence), precision and share of the"
         " predictions of each, which starts at score_threshold.",
+        formula=r"\text{conf}_b = \frac{1}{n_b} \sum_{p \in b} s_p, \quad \text{precision}_b ="
+        r" \frac{\text{tp}_b}{n_b}, \quad \text{share}_b = \frac{n_b}{n}",
         source=KUEPPERS,
         compute=_reliability,
     ),

@@ -145,7 +145,7 @@ def _curve(view: RankedView, settings: Settings) -> list[Cells]:
 _GRID = ("iou_thresholds", "score_thresholds", "max_detections", "area_ranges")
 
 
-def _ratio_metric(name: str, ratio: Ratio, formula: str) -> Metric:
+def _ratio_metric(name: str, ratio: Ratio, plain: str, formula: str) -> Metric:
     return Metric(
         name=name,
         task="detection",
@@ -153,8 +153,9 @@ def _ratio_metric(name: str, ratio: Ratio, formula: str) -> Metric:
         needs=("iou_thresholds",),
         params=_GRID,
         averages=("macro", "micro"),
-        definition=f"{formula} over predictions with score >= threshold, per label, IoU and"
+        definition=f"{plain} over predictions with score >= threshold, per label, IoU and"
         " score threshold; macro is the mean over labels where it is defined, micro pools counts.",
+        formula=formula,
         source="valor-lite 0.39; Valor metrics document",
         compute=partial(_ratio_cells, ratio),
     )
@@ -172,13 +173,27 @@ METRICS = (
         counts=True,
         definition="True positives, false positives and false negatives (statistic tp, fp, fn)"
         " per label, IoU and score threshold.",
+        formula=r"\text{tp} = |\{\text{matched predictions}\}|, \quad \text{fp} ="
+        r" |\{\text{others}\}|, \quad \text{fn} = G - \text{tp}",
         source="valor-lite 0.39",
         compute=_count_cells,
     ),
-    _ratio_metric("Precision", _precision, "tp / (tp + fp)"),
-    _ratio_metric("Recall", _recall, "tp / (tp + fn)"),
-    _ratio_metric("F1", _f1, "2 tp / (2 tp + fp + fn)"),
-    _ratio_metric("Accuracy", _accuracy, "tp / (tp + fp + fn)"),
+    _ratio_metric(
+        "Precision", _precision, "tp / (tp + fp)", r"\frac{\text{tp}}{\text{tp} + \text{fp}}"
+    ),
+    _ratio_metric("Recall", _recall, "tp / (tp + fn)", r"\frac{\text{tp}}{\text{tp} + \text{fn}}"),
+    _ratio_metric(
+        "F1",
+        _f1,
+        "2 tp / (2 tp + fp + fn)",
+        r"\frac{2\,\text{tp}}{2\,\text{tp} + \text{fp} + \text{fn}}",
+    ),
+    _ratio_metric(
+        "Accuracy",
+        _accuracy,
+        "tp / (tp + fp + fn)",
+        r"\frac{\text{tp}}{\text{tp} + \text{fp} + \text{fn}}",
+    ),
     Metric(
         name="PrecisionRecallCurve",
         task="detection",
@@ -188,6 +203,8 @@ METRICS = (
         better="neither",
         definition="tp, fp, fn, precision, recall, F1 and accuracy at each score threshold, per"
         " label, at pr_curve_iou_threshold.",
+        formula=r"P(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fp}(\tau)}, \quad"
+        r" R(\tau) = \frac{\text{tp}(\tau)}{\text{tp}(\tau) + \text{fn}(\tau)}",
         source="Valor metrics document, Precision-Recall Curves",
         compute=_curve,
     ),

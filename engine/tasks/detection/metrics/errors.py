@@ -11,7 +11,16 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .averages import NO_LABEL, NO_TRUTH, key_members, present, present_keys, row_means, sum_by_key
+from .averages import (
+    INTERPOLATED,
+    NO_LABEL,
+    NO_TRUTH,
+    key_members,
+    present,
+    present_keys,
+    row_means,
+    sum_by_key,
+)
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -195,6 +204,7 @@ METRICS = (
         definition="What AP would gain without one kind of error (statistic Cls, Loc, Both, Dupe,"
         " Bkg, Miss; FalsePos and FalseNeg without all wrong predictions, all that was missed), per"
         " label and as a mean.",
+        formula=r"\Delta_k = \max(0, \text{AP}_{\text{without } k} - \text{AP})",
         compute=partial(_precisions, costs=True),
     ),
     _metric(
@@ -204,6 +214,7 @@ METRICS = (
         interval="recentred",
         definition="AP as it is, from which TIDE's costs are counted: AP and mAP at the same"
         " IoU, but in dialect tidecv, whose match is its own.",
+        formula=INTERPOLATED,
         compute=partial(_precisions, costs=False),
     ),
     _metric(
@@ -211,6 +222,7 @@ METRICS = (
         frame="metrics",
         counts=True,
         definition="How many errors of each kind there are.",
+        formula=r"n_k = \sum_e [\text{kind of } e = k]",
         compute=_numbers,
     ),
     _metric(
@@ -220,5 +232,6 @@ METRICS = (
         better="neither",
         definition="One row per wrong prediction or missed ground truth: the kind of error, and"
         " the ground truth that tells it.",
+        formula="",
     ),
 )

@@ -16,6 +16,7 @@ METRICS = (
         definition="Counts of tp, of fp by misclassifications, duplicates and hallucinations, and"
         " of fn by misclassifications and no_predictions, with examples, per label and score"
         " threshold.",
+        formula="",
         source="Valor metrics document, DetailedPrecisionRecallCurve",
     ),
     Metric(
@@ -28,6 +29,7 @@ METRICS = (
         range=(0.0, float("inf")),
         definition="Ground truths by predicted label: matches within the label first, then"
         " leftovers greedily across the labels of the key; null for unmatched.",
+        formula=r"C_{ij} = |\{(g, p) \text{ matched} : \ell_g = i, \ell_p = j\}|",
         source="evalengine; the diagonal is the true positives",
     ),
     Metric(
@@ -39,6 +41,7 @@ METRICS = (
         better="neither",
         range=(0.0, float("inf")),
         definition="One row per prediction or missed ground truth: what became of it.",
+        formula="",
         source="evalengine",
     ),
     Metric(
@@ -51,6 +54,7 @@ METRICS = (
         range=(0.0, float("inf")),
         definition="Ground truths that are likely wrong (other label, location, duplicate, tiny,"
         " unfound) and objects that they likely lack (missing), by how suspicious they are.",
+        formula="",
         source="evalengine",
     ),
     Metric(
@@ -64,6 +68,7 @@ METRICS = (
         definition="F1 = 2 tp / (2 tp + fp + fn) of every datum over its labels, at the IoU"
         " threshold of the run nearest to 0.5 (distances: at pr_curve_iou_threshold) and the score"
         " threshold at which F1 of the whole run is highest.",
+        formula="",
         source="evalengine; the order of its worst datums",
     ),
 )

@@ -154,6 +154,7 @@ METRICS = (
         definition="Share of the labelled keypoints of all people that the prediction which took"
         " the person has within pck_threshold (0.2) of the longer side of its box; per keypoint,"
         " and macro (mean over keypoints) and micro (over all points).",
+        formula=r"\frac{1}{m_q} \sum_i [d_{iq} \le \alpha\, h_i]",
         source="mmpose keypoint_pck_accuracy, but that a point on the edge is found",
         compute=partial(_pck, PCK),
     ),
@@ -165,6 +166,7 @@ METRICS = (
         averages=("macro", "micro"),
         definition="The same of the size of the person's head, within 0.5 of it: of column"
         " head_size, or the distance of the two keypoints of head_segment.",
+        formula=r"\frac{1}{m_q} \sum_i [d_{iq} \le \alpha\, h_i]",
         source="MPII Human Pose evaluation (evaluatePCKh)",
         compute=partial(_pck, PCKH),
     ),
@@ -179,6 +181,7 @@ METRICS = (
         definition="What became of the labelled keypoints of people that were found at OKS"
         " background_iou (0.1): good, jitter (alike by 0.5 to 0.85), inversion (on the other side),"
         " swap (on another person), miss; in all and per keypoint.",
+        formula=r"n_k = \sum_e [\text{kind of } e = k]",
         source=_RONCHI,
         compute=_kinds,
     ),
@@ -190,6 +193,7 @@ METRICS = (
         better="neither",
         definition="One row per keypoint that went wrong: jitter, inversion, swap or miss, with the"
         " prediction and the person.",
+        formula="",
         source=_RONCHI,
     ),
 )

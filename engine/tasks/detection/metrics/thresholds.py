@@ -85,6 +85,7 @@ def _threshold_metric(rule: Rule) -> Metric:
         range=(-np.inf, np.inf),
         better="neither",
         definition=f"{rule.definition[:-1]}; per label at pr_curve_iou_threshold.",
+        formula=rule.formula,
         source=rule.source,
         compute=partial(_best, rule=rule),
     )

@@ -130,6 +130,14 @@ _MADE_OF = (
     "distance of velocities, metres a second",
     "share of wrong attributes",
 )
+_IN_TEX = (
+    r"\lVert c - \hat{c} \rVert",
+    r"1 - \text{IoU of sizes}",
+    r"|\theta - \hat{\theta}|",
+    r"\lVert v - \hat{v} \rVert",
+    r"[a \ne \hat{a}]",
+)
+_RUNNING = r"\frac{1}{|Q|} \sum_{r \in Q} \frac{1}{m_r} \sum_{i \le m_r} e_i, \quad e = "
 _READS = ((), (), (), ("velocities",), ("attributes",))
 _HIGHEST = (float("inf"), 1.0, np.pi, float("inf"), 1.0)
 
@@ -147,11 +155,12 @@ METRICS = (
             definition="Mean over recalls above 0.1 of the running mean, by descending score, of"
             f" true positives' {what}, at pr_curve_iou_threshold; 1 where recall stays below. Per"
             " label, and the mean over labels.",
+            formula=_RUNNING + tex,
             source=_DEVKIT,
             compute=partial(_error, at),
         )
-        for at, (name, what, reads, highest) in enumerate(
-            zip(ERRORS, _MADE_OF, _READS, _HIGHEST, strict=True)
+        for at, (name, what, tex, reads, highest) in enumerate(
+            zip(ERRORS, _MADE_OF, _IN_TEX, _READS, _HIGHEST, strict=True)
         )
     ),
     Metric(
@@ -161,6 +170,7 @@ METRICS = (
         needs=(*_NEEDS, "velocities", "attributes"),
         params=("iou_thresholds", "pr_curve_iou_threshold"),
         definition="(5 mAP + the sum of max(1 - error, 0) over the five mean errors) / 10.",
+        formula=r"\frac{1}{10} \left(5\,\text{mAP} + \sum_{j = 1}^5 \max(1 - E_j, 0)\right)",
         source=_DEVKIT,
         compute=_score,
     ),

@@ -2,3 +2,14 @@
 
 MODULES = ("answers", "contexts", "ragas")
 """Those that hold ``METRICS``, in their order."""
+
+SYMBOLS = {
+    r"n": "datums that could be scored",
+    r"g": "a ground truth",
+    r"\text{TP}": "statements or claims of the response that the ground truth bears out",
+    r"\text{FP}": "those that it does not",
+    r"\text{FN}": "those of the ground truth that the response lacks",
+    r"u_i": "1 where the context at rank i is useful, else 0",
+    r"\beta": "weight of recall",
+}
+"""What stands for what in the formulas, in TeX."""

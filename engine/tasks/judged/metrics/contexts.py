@@ -12,6 +12,7 @@ METRICS = (
         "context_precision",
         definition="mean of the precision at the rank of every useful context; useful to any ground"
         " truth; 0 where none is",
+        formula=r"\frac{1}{\sum_i u_i} \sum_i u_i \frac{\sum_{j \le i} u_j}{i}",
         source=_VALOR,
         aliases=("context_precision", "ContextualPrecision", "contextual_precision"),
         params=("strict_mode",),
@@ -20,6 +21,8 @@ METRICS = (
         "ContextRecall",
         "context_recall",
         definition="highest over ground truths of its statements that the contexts support / all",
+        formula=r"\max_g \frac{|\{\text{statements of g that contexts"
+        r" support}\}|}{|\{\text{statements of g}\}|}",
         source=_VALOR,
         aliases=("context_recall", "ContextualRecall", "contextual_recall"),
         params=("strict_mode",),
@@ -28,6 +31,7 @@ METRICS = (
         "ContextRelevance",
         "context_relevance",
         definition="contexts of which any part is relevant to the query / all contexts",
+        formula=r"\frac{|\{\text{relevant contexts}\}|}{|\{\text{contexts}\}|}",
         source=_VALOR,
         aliases=("context_relevance", "ContextualRelevancy", "contextual_relevancy"),
         params=("strict_mode",),
@@ -36,6 +40,7 @@ METRICS = (
         "Faithfulness",
         "faithfulness",
         definition="claims of the response that the contexts imply / all claims",
+        formula=r"\frac{|\{\text{claims that contexts imply}\}|}{|\{\text{claims}\}|}",
         source=_VALOR,
         aliases=("faithfulness",),
         params=("strict_mode", "penalize_ambiguous"),
@@ -44,6 +49,8 @@ METRICS = (
         "Hallucination",
         "hallucination",
         definition="contexts that the response contradicts / all contexts",
+        formula=r"\frac{|\{\text{contexts that the response"
+        r" contradicts}\}|}{|\{\text{contexts}\}|}",
         source=_VALOR,
         aliases=("hallucination",),
         better="lower",

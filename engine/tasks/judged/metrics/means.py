@@ -93,7 +93,7 @@ def _rows(rows: int) -> str:
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
-def metric(name: str, need: str, **rest: Any) -> Metric:
+def metric(name: str, need: str, *, formula: str, **rest: Any) -> Metric:
     """A judged metric: the mean over datums of what its need holds."""
     return Metric(
         name=name,
@@ -101,5 +101,6 @@ def metric(name: str, need: str, **rest: Any) -> Metric:
         frame="metrics",
         needs=(need,),
         compute=mean_of_judged(need),
+        formula=r"\frac{1}{n} \sum_d " + formula,
         **rest,
     )

@@ -1,3 +1,16 @@
 """Metrics of panoptic segmentation, by family."""
 
 MODULES = ("quality", "frames")
+
+SYMBOLS = {
+    r"(g, p)": (
+        "a ground truth and a predicted segment of one label that match: their IoU is above 0.5"
+    ),
+    r"\text{tp}": "matched segments",
+    r"\text{fp}": "predicted segments without a match",
+    r"\text{fn}": "ground truths without a match",
+    r"G": "ground truths of the label",
+    r"\ell_g": "label of a ground truth",
+    r"\ell_p": "label of the segment that matches it",
+}
+"""What stands for what in the formulas, in TeX."""

@@ -168,6 +168,8 @@ METRICS = (
         f" match being an IoU above 0.5{_MEANS}.",
         partial(_quality, pq),
         aliases=("PanopticQuality",),
+        formula=r"\frac{\sum_{(g, p)} \text{IoU}(g, p)}{\text{tp} + \tfrac{1}{2} \text{fp} +"
+        r" \tfrac{1}{2} \text{fn}}",
     ),
     _metric(
         "SQ",
@@ -175,12 +177,14 @@ METRICS = (
         f"{_MEANS}.",
         partial(_quality, sq),
         aliases=("SegmentationQuality",),
+        formula=r"\frac{\sum_{(g, p)} \text{IoU}(g, p)}{\text{tp}}",
     ),
     _metric(
         "RQ",
         f"Recognition quality: tp / (tp + fp / 2 + fn / 2) of segments of a label{_MEANS}.",
         partial(_quality, rq),
         aliases=("RecognitionQuality",),
+        formula=r"\frac{\text{tp}}{\text{tp} + \tfrac{1}{2} \text{fp} + \tfrac{1}{2} \text{fn}}",
     ),
     _metric(
         "PQDagger",
@@ -190,6 +194,8 @@ METRICS = (
         aliases=("ModifiedPanopticQuality", "ModifiedPQ"),
         source="Porzi et al. 2019, Seamless Scene Segmentation; torchmetrics"
         " ModifiedPanopticQuality",
+        formula=r"\text{PQ} \text{ of things}, \quad \frac{1}{G} \sum_{(g, p) \text{ that"
+        r" overlap}} \text{IoU}(g, p) \text{ of stuff}",
     ),
     _metric(
         "Counts",
@@ -200,5 +206,7 @@ METRICS = (
         range=(0.0, float("inf")),
         better="neither",
         counts=True,
+        formula=r"\text{tp} = |\{(g, p) : \text{IoU}(g, p) > 0.5\}|, \quad \text{fp} = |\{p\}| -"
+        r" \text{tp}, \quad \text{fn} = |\{g\}| - \text{tp}",
     ),
 )

@@ -72,6 +72,7 @@ METRICS = (
         f"{SCIKIT} r2_score",
         _determination,
         aliases=("r2", "r2_score", "R2Score"),
+        formula=r"1 - \frac{\sum_i (p_i - t_i)^2}{\sum_i (t_i - \bar{t})^2}",
         **{**_SHARE, "averages": ("macro", "weighted")},
     ),
     metric(
@@ -81,6 +82,7 @@ METRICS = (
         _adjusted,
         aliases=("adjusted_r2", "AdjustedR2Score"),
         params=("n_features",),
+        formula=r"1 - (1 - R^2)\, \frac{n - 1}{n - f - 1}",
         **_SHARE,
     ),
     metric(
@@ -89,6 +91,8 @@ METRICS = (
         f"{SCIKIT} explained_variance_score",
         _explained,
         aliases=("explained_variance_score",),
+        formula=r"1 - \frac{\sum_i (e_i - \bar{e})^2}{\sum_i (t_i - \bar{t})^2}, \quad e_i = p_i"
+        r" - t_i",
         **{**_SHARE, "averages": ("macro", "weighted")},
     ),
     metric(
@@ -97,6 +101,8 @@ METRICS = (
         "scipy.stats.pearsonr",
         _pearson,
         aliases=("pearsonr", "PearsonCorrelation"),
+        formula=r"\frac{\sum_i (p_i - \bar{p}) (t_i - \bar{t})}{\sqrt{\sum_i (p_i - \bar{p})^2"
+        r" \sum_i (t_i - \bar{t})^2}}",
         **_CORRELATION,
     ),
     metric(
@@ -105,6 +111,8 @@ METRICS = (
         "Lin 1989, A concordance correlation coefficient to evaluate reproducibility",
         _concordance,
         aliases=("CCC", "concordance_correlation_coefficient"),
+        formula=r"\frac{\frac{2}{n} \sum_i (p_i - \bar{p}) (t_i - \bar{t})}{\frac{1}{n} \sum_i"
+        r" (p_i - \bar{p})^2 + \frac{1}{n} \sum_i (t_i - \bar{t})^2 + (\bar{p} - \bar{t})^2}",
         **_CORRELATION,
     ),
 )

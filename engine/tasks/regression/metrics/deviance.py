@@ -115,6 +115,7 @@ METRICS = (
         f"{SCIKIT} mean_poisson_deviance",
         mean_of("poisson", _deviance(1), _OUTSIDE),
         aliases=("mean_poisson_deviance",),
+        formula=r"\frac{2}{n} \sum_i \left(t_i \ln \frac{t_i}{p_i} - t_i + p_i\right)",
     ),
     metric(
         "GammaDeviance",
@@ -123,6 +124,7 @@ METRICS = (
         f"{SCIKIT} mean_gamma_deviance",
         mean_of("gamma", _deviance(2), _OUTSIDE),
         aliases=("mean_gamma_deviance",),
+        formula=r"\frac{2}{n} \sum_i \left(\ln \frac{p_i}{t_i} + \frac{t_i}{p_i} - 1\right)",
     ),
     metric(
         "TweedieDeviance",
@@ -132,6 +134,8 @@ METRICS = (
         mean_of("tweedie", _deviance(None), _OUTSIDE),
         aliases=("mean_tweedie_deviance",),
         params=("tweedie_power",),
+        formula=r"\frac{2}{n} \sum_i \left(\frac{t_i^{2 - \rho}}{(1 - \rho) (2 - \rho)} -"
+        r" \frac{t_i\, p_i^{1 - \rho}}{1 - \rho} + \frac{p_i^{2 - \rho}}{2 - \rho}\right)",
     ),
     metric(
         "D2Tweedie",
@@ -140,6 +144,7 @@ METRICS = (
         _d2_tweedie,
         aliases=("d2_tweedie_score",),
         params=("tweedie_power",),
+        formula=r"1 - \frac{\sum_i d(t_i, p_i)}{\sum_i d(t_i, \bar{t})}",
         **_SHARE,
     ),
     metric(
@@ -148,6 +153,7 @@ METRICS = (
         f"{SCIKIT} d2_absolute_error_score",
         _d2_around(lambda settings: 0.5, absolute, "absolute", 2),
         aliases=("d2_absolute_error_score",),
+        formula=r"1 - \frac{\sum_i |t_i - p_i|}{\sum_i |t_i - \text{median } t|}",
         **_SHARE,
     ),
     metric(
@@ -157,6 +163,7 @@ METRICS = (
         _d2_around(lambda settings: settings.quantile, pinball, "pinball"),
         aliases=("d2_pinball_score",),
         params=("quantile",),
+        formula=r"1 - \frac{\sum_i l_q(t_i, p_i)}{\sum_i l_q(t_i, t_{(q)})}",
         **_SHARE,
     ),
 )

@@ -61,6 +61,7 @@ METRICS = (
         f"{SCIKIT} mean_absolute_error",
         mean_of("absolute", absolute),
         aliases=("mae", "mean_absolute_error", "MeanAbsoluteError"),
+        formula=r"\frac{1}{n} \sum_i |p_i - t_i|",
     ),
     metric(
         "MSE",
@@ -68,6 +69,7 @@ METRICS = (
         f"{SCIKIT} mean_squared_error",
         mean_of("squared", squared),
         aliases=("mse", "mean_squared_error", "MeanSquaredError"),
+        formula=r"\frac{1}{n} \sum_i (p_i - t_i)^2",
     ),
     metric(
         "RMSE",
@@ -75,6 +77,7 @@ METRICS = (
         f"{SCIKIT} root_mean_squared_error",
         mean_of("squared", squared, root=True),
         aliases=("rmse", "root_mean_squared_error"),
+        formula=r"\sqrt{\frac{1}{n} \sum_i (p_i - t_i)^2}",
     ),
     metric(
         "MeanError",
@@ -84,6 +87,7 @@ METRICS = (
         aliases=("ME", "MBE", "mean_bias_error"),
         better="neither",
         range=(-math.inf, math.inf),
+        formula=r"\frac{1}{n} \sum_i (p_i - t_i)",
     ),
     metric(
         "MedianAE",
@@ -92,6 +96,7 @@ METRICS = (
         f"{SCIKIT} median_absolute_error",
         _median,
         aliases=("MedAE", "median_absolute_error"),
+        formula=r"\text{median}_i\, |p_i - t_i|",
     ),
     metric(
         "MaxError",
@@ -99,6 +104,7 @@ METRICS = (
         f"{SCIKIT} max_error",
         _largest,
         aliases=("max_error",),
+        formula=r"\max_i |p_i - t_i|",
     ),
     metric(
         "Huber",
@@ -107,6 +113,8 @@ METRICS = (
         mean_of("huber", _huber),
         aliases=("huber_loss",),
         params=("huber_delta",),
+        formula=r"\frac{1}{n} \sum_i \begin{cases} e_i^2 / 2 & |e_i| \le \delta \\ \delta\,"
+        r" (|e_i| - \delta / 2) & \text{else} \end{cases}, \quad e_i = p_i - t_i",
     ),
     metric(
         "LogCosh",
@@ -114,5 +122,6 @@ METRICS = (
         "Saleh & Saleh 2022, Statistical properties of the log-cosh loss function",
         mean_of("log_cosh", _log_cosh),
         aliases=("log_cosh", "log_cosh_error"),
+        formula=r"\frac{1}{n} \sum_i \ln \cosh(p_i - t_i)",
     ),
 )

@@ -75,6 +75,7 @@ METRICS = (
         **_READ,
         better="neither",
         range=(0.0, 1.0),
+        formula=r"\frac{1}{n} \sum_i [l_i \le t_i \le u_i]",
     ),
     metric(
         "IntervalWidth",
@@ -83,6 +84,7 @@ METRICS = (
         _each("width", _width),
         aliases=("MPIW", "mean_interval_width"),
         **_READ,
+        formula=r"\frac{1}{n} \sum_i (u_i - l_i)",
     ),
     metric(
         "Winkler",
@@ -93,5 +95,7 @@ METRICS = (
         aliases=("winkler_score", "IntervalScore", "interval_score"),
         **_READ,
         params=("interval_level",),
+        formula=r"\frac{1}{n} \sum_i \left(u_i - l_i + \frac{2}{1 - \lambda} \left(\max(l_i -"
+        r" t_i, 0) + \max(t_i - u_i, 0)\right)\right)",
     ),
 )

@@ -76,6 +76,7 @@ METRICS = (
         mean_of("pinball", pinball),
         aliases=("mean_pinball_loss", "pinball_loss"),
         params=("quantile",),
+        formula=r"\frac{1}{n} \sum_i \max\left(q\, (t_i - p_i), (q - 1) (t_i - p_i)\right)",
     ),
     metric(
         "QuantileLoss",
@@ -84,6 +85,7 @@ METRICS = (
         _each("loss", quantile_loss),
         needs=("target", QUANTILES),
         reads=("q",),
+        formula=r"\frac{1}{n} \sum_i \max\left(q\, (t_i - p_{iq}), (q - 1) (t_i - p_{iq})\right)",
     ),
     metric(
         "QuantileCoverage",
@@ -94,6 +96,7 @@ METRICS = (
         reads=("q",),
         better="neither",
         range=(0.0, 1.0),
+        formula=r"\frac{1}{n} \sum_i [t_i \le p_{iq}]",
     ),
     metric(
         "CRPSFromQuantiles",
@@ -104,6 +107,8 @@ METRICS = (
         aliases=("crps_quantile",),
         needs=("target", QUANTILES),
         reads=("q",),
+        formula=r"\frac{1}{n} \sum_i \frac{2}{|Q|} \sum_{q \in Q} \max\left(q\, (t_i - p_{iq}),"
+        r" (q - 1) (t_i - p_{iq})\right)",
     ),
     metric(
         "CRPS",
@@ -113,5 +118,7 @@ METRICS = (
         aliases=("crps", "crps_ensemble"),
         needs=("target", SAMPLES),
         reads=(SAMPLES,),
+        formula=r"\frac{1}{n} \sum_i \left(\frac{1}{m} \sum_j |x_{ij} - t_i| - \frac{1}{2 m^2}"
+        r" \sum_{j, k} |x_{ij} - x_{ik}|\right)",
     ),
 )

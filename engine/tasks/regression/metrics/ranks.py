@@ -127,6 +127,8 @@ METRICS = (
         "scipy.stats.spearmanr",
         _of_cells(spearman, FLAT),
         aliases=("spearmanr", "SpearmanCorrelation"),
+        formula=r"\frac{\sum_i (a_i - \bar{a}) (c_i - \bar{c})}{\sqrt{\sum_i (a_i - \bar{a})^2"
+        r" \sum_i (c_i - \bar{c})^2}}",
         **_CORRELATION,
     ),
     metric(
@@ -136,6 +138,7 @@ METRICS = (
         "scipy.stats.kendalltau",
         _of_cells(kendall, FLAT),
         aliases=("kendalltau", "KendallTau"),
+        formula=r"\frac{n_c - n_d}{\sqrt{n_t\, n_p}}",
         **_CORRELATION,
     ),
     metric(
@@ -147,6 +150,7 @@ METRICS = (
         aliases=("c_index", "ConcordanceIndex", "concordance_index"),
         better="higher",
         range=(0.0, 1.0),
+        formula=r"\frac{n_c + \tfrac{1}{2} n_0}{n_t}",
     ),
     metric(
         "GroupSpearman",
@@ -157,6 +161,7 @@ METRICS = (
         aliases=("SpearmanWithin",),
         needs=(*NUMBERS, "group_id"),
         reads=("group_id",),
+        formula=r"\frac{1}{|G|} \sum_{g \in G} \text{Spearman}_g",
         **_CORRELATION,
     ),
 )

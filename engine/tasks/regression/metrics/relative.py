@@ -52,6 +52,7 @@ METRICS = (
         f"{SCIKIT} mean_absolute_percentage_error",
         mean_of("share", _share, ZERO),
         aliases=("mape", "mean_absolute_percentage_error"),
+        formula=r"\frac{1}{n} \sum_i \frac{|p_i - t_i|}{|t_i|}",
     ),
     metric(
         "SMAPE",
@@ -61,6 +62,7 @@ METRICS = (
         mean_of("symmetric", _symmetric),
         aliases=("sMAPE", "symmetric_mean_absolute_percentage_error"),
         range=(0.0, 2.0),
+        formula=r"\frac{1}{n} \sum_i \frac{2\, |p_i - t_i|}{|p_i| + |t_i|}",
     ),
     metric(
         "WAPE",
@@ -68,6 +70,7 @@ METRICS = (
         "Kolassa & Schuetz 2007, Advantages of the MAD/mean ratio over the MAPE",
         _weighted,
         aliases=("wape", "weighted_absolute_percentage_error", "MADMean"),
+        formula=r"\frac{\sum_i |p_i - t_i|}{\sum_i |t_i|}",
     ),
     metric(
         "MSLE",
@@ -75,6 +78,7 @@ METRICS = (
         f"{SCIKIT} mean_squared_log_error",
         mean_of("logarithmic", _logarithmic, _BELOW),
         aliases=("msle", "mean_squared_log_error"),
+        formula=r"\frac{1}{n} \sum_i \left(\ln(1 + p_i) - \ln(1 + t_i)\right)^2",
     ),
     metric(
         "RMSLE",
@@ -82,5 +86,6 @@ METRICS = (
         f"{SCIKIT} root_mean_squared_log_error",
         mean_of("logarithmic", _logarithmic, _BELOW, root=True),
         aliases=("rmsle", "root_mean_squared_log_error"),
+        formula=r"\sqrt{\frac{1}{n} \sum_i \left(\ln(1 + p_i) - \ln(1 + t_i)\right)^2}",
     ),
 )

@@ -35,6 +35,7 @@ METRICS = (
         aliases=("mase", "mean_absolute_scaled_error"),
         needs=(*NUMBERS, "scale"),
         reads=("scale",),
+        formula=r"\frac{1}{n} \sum_i \frac{|p_i - t_i|}{s_i}",
     ),
     metric(
         "RMSSE",
@@ -45,5 +46,6 @@ METRICS = (
         aliases=("rmsse", "root_mean_squared_scaled_error"),
         needs=(*NUMBERS, "squared_scale"),
         reads=("squared_scale",),
+        formula=r"\sqrt{\frac{1}{n} \sum_i \frac{(p_i - t_i)^2}{s_i^2}}",
     ),
 )

@@ -114,6 +114,7 @@ METRICS = (
         averages=(),
         better="neither",
         range=_EVERYWHERE,
+        formula=r"q\text{-quantile of } p_i - t_i, \quad q = 0.05, 0.25, 0.5, 0.75, 0.95",
     ),
     metric(
         "ActualByPrediction",
@@ -125,5 +126,6 @@ METRICS = (
         averages=(),
         better="neither",
         range=_EVERYWHERE,
+        formula=r"\frac{1}{n_b} \sum_{i \in b} p_i, \quad \frac{1}{n_b} \sum_{i \in b} t_i",
     ),
 )

@@ -11,6 +11,8 @@ METRICS = (
         "bpref",
         definition="mean over relevant documents of 1 - judged non-relevant ones ahead / min(R, N),"
         " with R relevant and N judged non-relevant",
+        formula=r"\frac{1}{R} \sum_{i \le m} \text{rel}_i \left(1 - \frac{\min(a_i,"
+        r" w)}{w}\right), \quad w = \min(R, N)",
         source="trec_eval 10; Buckley & Voorhees 2004",
         params=LEVELS,
         aliases=("Bpref",),
@@ -19,6 +21,7 @@ METRICS = (
         "GMBpref",
         "bpref",
         definition="geometric mean over queries of bpref, at least 0.00001 each",
+        formula=r"\exp\left(\frac{1}{n} \sum_q \ln \max(\text{bpref}_q, 10^{-5})\right)",
         source="trec_eval 10 (gm_bpref)",
         params=LEVELS,
         aliases=("gm_bpref",),
@@ -29,6 +32,8 @@ METRICS = (
         "inferred_average_precision",
         definition="average precision estimated from a pool of which a part was judged; negative"
         " relevance marks the rest of the pool",
+        formula=r"\frac{1}{R} \sum_{i \le m} \text{rel}_i\, \frac{1}{i} \left(1 + z_i\,"
+        r" \frac{h_i + \varepsilon}{h_i + a_i + 2 \varepsilon}\right)",
         source="trec_eval 10; Yilmaz & Aslam 2006",
         params=LEVELS,
     ),
@@ -37,6 +42,7 @@ METRICS = (
         "judged",
         definition="documents up to k that stand in the judgments, whatever their relevance / those"
         " retrieved up to k",
+        formula=r"\frac{1}{\min(k, m)} \sum_{i \le k} [i \text{ judged}]",
         source="ir-measures 0.4.3",
         params=("k",),
         better="neither",
@@ -46,6 +52,7 @@ METRICS = (
         "Unjudged",
         "unjudged",
         definition="documents retrieved up to k without a judgment, or with a negative one / k",
+        formula=r"\frac{1}{k} \sum_{i \le k} [i \text{ unjudged}]",
         source="trec_eval 10 (unj)",
         params=("k",),
         better="neither",

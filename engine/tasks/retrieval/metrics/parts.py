@@ -8,18 +8,22 @@ from ....metrics.datum_averages import mean_of
 from ....metrics.registry import Metric
 
 TREC = "trec_eval 10"
+MEAN = r"\frac{1}{n} \sum_q "
+"""Over queries, in TeX."""
 
 
 def metric(
     name: str,
     *needs: str,
     definition: str,
+    formula: str,
     source: str = TREC,
     params: tuple[str, ...] = (),
     **rest: Any,
 ) -> Metric:
     """A metric that is the mean over queries of what its one need holds, unless said otherwise."""
-    rest.setdefault("compute", mean_of(needs[0]))
+    if "compute" not in rest:
+        formula, rest["compute"] = MEAN + formula, mean_of(needs[0])
     return Metric(
         name=name,
         task="retrieval",
@@ -27,6 +31,7 @@ def metric(
         needs=needs,
         params=params,
         definition=definition,
+        formula=formula,
         source=source,
         **rest,
     )

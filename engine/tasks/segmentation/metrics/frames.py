@@ -15,5 +15,7 @@ METRICS = (
         needs=("areas", "crossings"),
         range=(0.0, float("inf")),
         better="neither",
+        formula=r"C_{ij} = |T_i \cap P_j|, \quad \text{IOU}_{ij} = \frac{|T_i \cap P_j|}{|T_i"
+        r" \cup P_j|}",
     ),
 )

@@ -125,6 +125,7 @@ METRICS = (
         _mean_iou,
         needs=("areas", "images"),
         aliases=("mIoUPerImage", "mIoU^I"),
+        formula=r"\frac{1}{n} \sum_d \frac{1}{L_d} \sum_\ell \text{IOU}_{\ell d}",
     ),
     metric(
         "DicePerImage",
@@ -132,6 +133,7 @@ METRICS = (
         "torchmetrics.segmentation DiceScore, averaged over samples",
         partial(_mean, "Dice"),
         needs=("areas", "images"),
+        formula=r"\frac{1}{n} \sum_d \frac{1}{L_d} \sum_\ell \text{Dice}_{\ell d}",
     ),
     metric(
         "PixelAccuracyPerImage",
@@ -139,5 +141,6 @@ METRICS = (
         "evalengine",
         partial(_mean, "PixelAccuracy"),
         needs=("areas", "images"),
+        formula=r"\frac{1}{n} \sum_d \frac{1}{N_d} \sum_{x \in d} [\hat{y}_x = y_x]",
     ),
 )

@@ -52,6 +52,7 @@ METRICS = (
         "Valor metrics document, Semantic Segmentation Metrics",
         _mean_iou,
         aliases=("mIoU", "MeanIoU"),
+        formula=r"\frac{1}{L} \sum_\ell \frac{|T_\ell \cap P_\ell|}{|T_\ell \cup P_\ell|}",
     ),
     metric(
         "PixelAccuracy",
@@ -60,6 +61,7 @@ METRICS = (
         _pixel_accuracy,
         needs=("areas", "images"),
         aliases=("Accuracy", "aAcc"),
+        formula=r"\frac{1}{N} \sum_x [\hat{y}_x = y_x]",
     ),
     metric(
         "MeanClassAccuracy",
@@ -67,6 +69,7 @@ METRICS = (
         "Long, Shelhamer and Darrell 2015 (mean accuracy)",
         _class_accuracy,
         aliases=("mAcc", "MeanAccuracy"),
+        formula=r"\frac{1}{L} \sum_\ell \frac{|T_\ell \cap P_\ell|}{|T_\ell|}",
     ),
     metric(
         "FrequencyWeightedIoU",
@@ -74,5 +77,6 @@ METRICS = (
         "Long, Shelhamer and Darrell 2015 (frequency weighted IU)",
         _frequency_weighted,
         aliases=("fwIoU", "FWIoU", "FWIOU"),
+        formula=r"\frac{\sum_\ell |T_\ell|\, \text{IOU}_\ell}{\sum_\ell |T_\ell|}",
     ),
 )

@@ -91,6 +91,7 @@ METRICS = (
         partial(_per_label, iou, ("micro",)),
         averages=("micro",),
         aliases=("IoU", "Jaccard", "JaccardIndex"),
+        formula=r"\frac{|T \cap P|}{|T \cup P|}",
     ),
     metric(
         "Precision",
@@ -98,6 +99,7 @@ METRICS = (
         "valor-lite 0.39",
         partial(_per_label, precision, ("macro", "micro")),
         averages=("macro", "micro"),
+        formula=r"\frac{|T \cap P|}{|P|}",
     ),
     metric(
         "Recall",
@@ -105,6 +107,7 @@ METRICS = (
         "valor-lite 0.39",
         partial(_per_label, recall, ("macro", "micro")),
         averages=("macro", "micro"),
+        formula=r"\frac{|T \cap P|}{|T|}",
     ),
     metric(
         "F1",
@@ -112,6 +115,7 @@ METRICS = (
         "valor-lite 0.39",
         partial(_per_label, dice, ("macro", "micro")),
         averages=("macro", "micro"),
+        formula=r"\frac{2\,\text{tp}}{2\,\text{tp} + \text{fp} + \text{fn}}",
     ),
     metric(
         "Dice",
@@ -121,6 +125,7 @@ METRICS = (
         partial(_per_label, dice, ("macro", "micro")),
         averages=("macro", "micro"),
         aliases=("DiceScore",),
+        formula=r"\frac{2\,|T \cap P|}{|T| + |P|}",
     ),
     metric(
         "Counts",
@@ -130,5 +135,7 @@ METRICS = (
         range=(0.0, float("inf")),
         better="neither",
         counts=True,
+        formula=r"\text{tp} = |T \cap P|, \quad \text{fp} = |P \setminus T|, \quad \text{fn} ="
+        r" |T \setminus P|",
     ),
 )

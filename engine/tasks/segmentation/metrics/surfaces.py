@@ -112,6 +112,7 @@ METRICS = (
         needs=("areas", "surfaces"),
         params=("boundary_ratio",),
         aliases=("BoundaryIoU", "mBIoU"),
+        formula=r"\frac{|B \cap \hat{B}|}{|B \cup \hat{B}|}",
     ),
     _metric(
         "BoundaryF1",
@@ -121,6 +122,10 @@ METRICS = (
         "f1",
         "surface_tolerance",
         aliases=("BFScore", "BoundaryF"),
+        formula=r"\frac{1}{n} \sum_d \frac{2\, p_d\, r_d}{p_d + r_d}, \quad p ="
+        r" \frac{1}{|\hat{S}|} \sum_{x \in \hat{S}} [\delta(x, S) \le \tau],"
+        r" \quad r = \frac{1}{|S|} \sum_{x \in S} [\delta(x, \hat{S}) \le"
+        r" \tau]",
     ),
     _metric(
         "HD95",
@@ -129,6 +134,8 @@ METRICS = (
         "MONAI 1.6 HausdorffDistanceMetric (percentile=95); medpy 0.5 hd95",
         "hd95",
         aliases=("HausdorffDistance95",),
+        formula=r"\frac{1}{n} \sum_d \max\left(q_{95}\{\delta(x, \hat{S}) : x \in S"
+        r"\}, q_{95}\{\delta(x, S) : x \in \hat{S}\}\right)",
         **_FAR,
     ),
     _metric(
@@ -137,6 +144,8 @@ METRICS = (
         "Huttenlocher et al. 1993; MONAI 1.6 HausdorffDistanceMetric",
         "hausdorff",
         aliases=("HD", "Hausdorff"),
+        formula=r"\frac{1}{n} \sum_d \max\left(\max_{x \in S} \delta(x, \hat{S}),"
+        r" \max_{x \in \hat{S}} \delta(x, S)\right)",
         **_FAR,
     ),
     _metric(
@@ -145,6 +154,8 @@ METRICS = (
         "MONAI 1.6 SurfaceDistanceMetric (symmetric=True); medpy 0.5 assd",
         "assd",
         aliases=("AverageSymmetricSurfaceDistance",),
+        formula=r"\frac{1}{n} \sum_d \frac{\sum_{x \in S} \delta(x, \hat{S}) +"
+        r" \sum_{x \in \hat{S}} \delta(x, S)}{|S| + |\hat{S}|}",
         **_FAR,
     ),
     _metric(
@@ -155,5 +166,8 @@ METRICS = (
         "nsd",
         "surface_tolerance",
         aliases=("SurfaceDice", "NormalizedSurfaceDice"),
+        formula=r"\frac{1}{n} \sum_d \frac{\sum_{x \in S} [\delta(x, \hat{S}) \le"
+        r" \tau] + \sum_{x \in \hat{S}} [\delta(x, S) \le \tau]}{|S| +"
+        r" |\hat{S}|}",
     ),
 )

@@ -12,6 +12,10 @@ from .parts import metric
 
 Array = np.ndarray[Any, Any]
 
+_FORMULA = (
+    r"\text{BP} \cdot \exp\left(\sum_o w_o \ln \frac{M_o}{c_o}\right), \quad"
+    r" \text{BP} = \min\left(1, e^{1 - |r| / |c|}\right)"
+)
 _PARAMS = ("bleu_weights", "smoothing", "tokenizer", "lowercase")
 
 
@@ -25,6 +29,7 @@ METRICS = (
         "bleu",
         definition="brevity penalty * geometric mean of the precisions of 1-grams to 4-grams,"
         " clipped by the references, of every text by itself; mean over datums",
+        formula=_FORMULA,
         source="nltk 3.10 sentence_bleu; Papineni et al. 2002",
         params=_PARAMS,
         aliases=("bleu", "SentenceBLEU", "sentence_bleu"),
@@ -33,6 +38,7 @@ METRICS = (
         "CorpusBLEU",
         "bleu_counts",
         definition="BLEU of the counts of all datums together",
+        formula=_FORMULA,
         source="Papineni et al. 2002; sacrebleu 2.6",
         params=_PARAMS,
         aliases=("corpus_bleu", "corpusbleu", "sacrebleu"),

@@ -16,6 +16,7 @@ from .parts import metric
 Array = np.ndarray[Any, Any]
 
 _CASE = ("lowercase",)
+_RATE = r"\frac{\sum_d e_d}{\sum_d r_d}"
 _SQUAD = "SQuAD 2.0; Rajpurkar et al. 2016"
 _OVERLAP = f"{_SQUAD}; continuous-eval 0.3.14"
 _CONTENT = (
@@ -41,6 +42,8 @@ def _characters(name: str, need: str, more: str, *aliases: str) -> Metric:
         need,
         definition=f"F2 of the mean precision and mean recall of character n-grams of orders 1 to"
         f" 6{more}, white space left out; from counts of all datums together",
+        formula=r"\frac{5 P R}{4 P + R}, \quad P = \frac{1}{O} \sum_o \frac{M_o}{c_o}, \quad"
+        r" R = \frac{1}{O} \sum_o \frac{M_o}{r_o}",
         source="sacrebleu 2.6; Popović 2015, 2017",
         params=_CASE,
         aliases=aliases,
@@ -54,6 +57,7 @@ def _edits(name: str, need: str, unit: str, alias: str) -> Metric:
         need,
         definition=f"fewest insertions, deletions and replacements of {unit} / {unit} of the"
         " reference; sums of all datums",
+        formula=_RATE,
         source="Levenshtein 1966; jiwer",
         params=_CASE,
         aliases=(alias, alias.replace("_", " ")),
@@ -71,6 +75,7 @@ METRICS = (
         "ter",
         definition="insertions, deletions, replacements and shifts of words, fewest to any"
         " reference / mean words of the references, without case; sums of all datums",
+        formula=_RATE,
         source="sacrebleu 2.6; Snover et al. 2006",
         params=("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive"),
         aliases=("ter",),
@@ -85,6 +90,7 @@ METRICS = (
         "edit_similarity",
         definition="1 - Levenshtein distance of characters / length of the longer text; mean over"
         " datums",
+        formula=r"\left(1 - \frac{e_d}{\max(|c|, |r|)}\right)",
         source="rapidfuzz Levenshtein.normalized_similarity",
         params=_CASE,
         aliases=("edit_similarity", "levenshtein_similarity"),
@@ -94,6 +100,7 @@ METRICS = (
         "exact_match",
         definition="1 where the text is a reference, without case, punctuation and articles; mean"
         " over datums",
+        formula=r"[c = r]",
         source=_SQUAD,
         aliases=("exact_match", "EM"),
         trials="scored",
@@ -103,6 +110,7 @@ METRICS = (
         "token_precision",
         definition="tokens that both texts have / tokens of the candidate, without case,"
         f" punctuation and articles{_CONTENT}; mean over datums",
+        formula=r"\frac{M}{|c|}",
         source=_OVERLAP,
         params=("stop_words",),
         aliases=("token_precision",),
@@ -112,6 +120,7 @@ METRICS = (
         "token_recall",
         definition="tokens that both texts have / tokens of the reference, without case,"
         f" punctuation and articles{_CONTENT}; mean over datums",
+        formula=r"\frac{M}{|r|}",
         source=_OVERLAP,
         params=("stop_words",),
         aliases=("token_recall",),
@@ -121,6 +130,7 @@ METRICS = (
         "token_f1",
         definition="2 * tokens that both texts have / tokens of both, without case, punctuation and"
         f" articles{_CONTENT}; mean over datums",
+        formula=r"\frac{2 M}{|c| + |r|}",
         source=_OVERLAP,
         params=("stop_words",),
         aliases=("token_f1", "squad_f1"),

@@ -8,11 +8,12 @@ from ....metrics.registry import Metric
 from .parts import metric
 
 
-def _faithfulness(name: str, need: str, definition: str, *params: str) -> Metric:
+def _faithfulness(name: str, need: str, definition: str, *params: str, formula: str) -> Metric:
     return metric(
         name,
         need,
         definition=f"{definition}; mean over datums; references are not read",
+        formula=formula,
         source="continuous-eval 0.3.14 DeterministicFaithfulness",
         spares=("reference",),
         reads=("contexts",),
@@ -28,6 +29,7 @@ METRICS = (
         "sentences of the text whose ROUGE-L precision (package rouge) against all contexts is 0.5"
         " or more / sentences",
         "faithfulness_threshold",
+        formula=r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
     ),
     _faithfulness(
         "TokenOverlapFaithfulness",
@@ -35,11 +37,13 @@ METRICS = (
         "sentences of the text of whose content words the contexts have half or more / sentences",
         "faithfulness_threshold",
         "stop_words",
+        formula=r"\frac{1}{|s|} \sum_s [P_s \ge \theta]",
     ),
     _faithfulness(
         "BLEUFaithfulness",
         "bleu_faithfulness",
         "mean over the sentences of the text of their BLEU of characters against all contexts",
+        formula=r"\frac{1}{|s|} \sum_s \text{BLEU}_s",
     ),
 )
 

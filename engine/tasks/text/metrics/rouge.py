@@ -8,6 +8,7 @@ from ....metrics.registry import Metric
 from .parts import metric
 
 _SOURCE = "rouge-score 0.1.2; Lin 2004"
+_F = r"\frac{2 P R}{P + R}, \quad P = \frac{M}{|c|}, \quad R = \frac{M}{|r|}"
 _PARAMS = ("use_stemmer", "rouge_tokenizer")
 
 
@@ -17,6 +18,7 @@ def _grams(order: int) -> Metric:
         f"rouge{order}",
         definition=f"F of {order}-grams that candidate and reference share, each as often as in"
         " both; precision and recall as statistics; mean over datums",
+        formula=_F,
         source=_SOURCE,
         params=_PARAMS,
         aliases=(f"rouge{order}", f"rouge-{order}", f"ROUGE-{order}"),
@@ -34,6 +36,7 @@ METRICS = (
         " statistics; in the dialect continuous-eval of the different words in longest common"
         " subsequences of any two sentences, F, precision and recall each of its best reference;"
         " mean over datums",
+        formula=_F,
         source=f"{_SOURCE}; in continuous-eval rouge 1.0.1",
         params=_PARAMS,
         aliases=("rougeL", "rouge-l", "rouge-L", "ROUGE-L"),
@@ -43,6 +46,7 @@ METRICS = (
         "rougelsum",
         definition="F of the tokens of the reference in a longest common subsequence of one of its"
         " lines and a line of the candidate; precision and recall as statistics; mean over datums",
+        formula=_F,
         source=_SOURCE,
         params=_PARAMS,
         aliases=("rougeLsum", "rouge-lsum", "ROUGE-Lsum"),

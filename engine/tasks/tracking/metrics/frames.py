@@ -14,6 +14,7 @@ METRICS = (
         better="neither",
         definition="One row per ground truth (match, switch, fragment or miss in CLEAR) and per"
         " prediction without a match (false), with frame, ids and the track before a switch.",
+        formula="",
         source="evalengine; events as TrackEval's CLEAR counts them",
     ),
 )

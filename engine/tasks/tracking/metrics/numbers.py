@@ -13,6 +13,7 @@ from ....tally.cells import Cells
 from ....tally.tracks import TrackView
 from . import formulas as f
 from .formulas import Formula, Summed
+from .tex import TEX
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -289,6 +290,7 @@ def _metric(number: Number) -> Metric:
         better=number.better,
         counts=number.counts and not number.alphas,
         definition=number.about,
+        formula=TEX[number.name],
         source=number.source,
         compute=partial(_cells, number),
     )
