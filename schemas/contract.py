@@ -8,6 +8,8 @@ PREDICTIONS = "predictions"
 GROUND_TRUTHS = "ground_truths"
 TABLE = "table"
 """The role of one table that holds both sides."""
+TRAINING = "training"
+"""The role of what a model was trained on, for numbers that are held against it."""
 DATUMS = "datums"
 LABELS = "labels"
 
@@ -24,8 +26,9 @@ class Column(msgspec.Struct, frozen=True):
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
             those), ``items`` (a list of integers or strings), ``text``, ``texts`` (a string or a
             list of strings), ``text_list`` (the same, made a list), ``verdict`` (string, number or
-            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``,
-            ``vector`` (a list or array of numbers), ``vectors`` (the same, or a list of several).
+            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``
+            (no list), ``vector`` (a list or array of numbers), ``vectors`` (the same, or a list of
+            several).
         about: one line for ``evalengine schemas``.
         aliases: names that users of other tools have for it, most common first; compared
             without case.
@@ -46,6 +49,9 @@ class Column(msgspec.Struct, frozen=True):
         unclear: a regular expression of own names that may be such a column beside others.
         below: the column (of the same level) whose values these may not exceed.
         rising: whether values rise with the level; where they do not, that is told.
+        sliced: whether it is read only where slices, clusters or metrics ask for it.
+        steps: power of the steps of a series in training whose mean it is; 0 for other columns.
+        lacking: what its nulls mean, where the user's table has no such column.
     """
 
     name: str
@@ -66,6 +72,9 @@ class Column(msgspec.Struct, frozen=True):
     unclear: str = ""
     below: str = ""
     rising: bool = False
+    sliced: bool = False
+    steps: int = 0
+    lacking: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -106,6 +115,7 @@ class Table(msgspec.Struct, frozen=True):
             one of truths, of which the first fits whose kinds the values have.
         beside: pairs of columns of which the first may be called by its kin, where nothing else is
             it and the second is there.
+        together: columns that name a datum together, where none does so alone.
         measured: columns that are signs only where their values are numbers with fractions; then
             tasks whose labels they would be give way.
     """
@@ -138,6 +148,7 @@ class Table(msgspec.Struct, frozen=True):
     values: tuple[tuple[str, str], ...] = ()
     beside: tuple[tuple[str, str], ...] = ()
     measured: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

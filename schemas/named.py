@@ -102,6 +102,8 @@ class Named(TypedDict, total=False):
     quantile: float | None
     interval_level: float | None
     n_features: int | None
+    training: Any
+    seasonality: int | None
     intervals: float | None
     draws: int | None
     seed: int | None

@@ -104,6 +104,7 @@ GROUPS: tuple[Group, ...] = (
         ("huber_delta", "tweedie_power", "quantile", "interval_level", "n_features"),
         ("regression",),
     ),
+    Group("Forecasts", ("training", "seasonality"), ("regression",)),
     Group("ROUGE", ("rouge_types", "use_stemmer", "rouge_tokenizer"), ("text",)),
     Group("BLEU", ("bleu_weights", "smoothing", "tokenizer"), ("text",)),
     Group(

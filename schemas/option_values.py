@@ -13,6 +13,7 @@ from .embedder import as_embedder
 from .errors import OptionError
 from .label_thresholds import read_thresholds
 from .options import FIELDS, Options, checked_names
+from .training import as_training
 from .wording import option
 
 _KINDS = {str: "a string", float: "a number", int: "a whole number"}
@@ -34,7 +35,8 @@ _TUPLES = {
     "head_segment": int,
 }
 _AS_GIVEN = (
-    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas", "thresholds"
+    "label_map", "score_columns", "gains", "embedder", "stop_words", "keypoint_sigmas",
+    "thresholds", "training",
 )  # fmt: skip
 """Fields kept as they are, since their keys may be labels or numbers of any type, or objects."""
 
@@ -72,6 +74,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         merged["keypoint_sigmas"] = _as_sigmas(merged["keypoint_sigmas"])
     if merged.get("embedder") is not None:
         merged["embedder"] = as_embedder(merged["embedder"])
+    if merged.get("training") is not None:
+        merged["training"] = as_training(merged["training"])
     if hasattr(merged.get("positive_label"), "item"):
         merged["positive_label"] = merged["positive_label"].item()
     try:

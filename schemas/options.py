@@ -409,6 +409,18 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None, _meta("Share of targets that predicted intervals should hold; 0.9.", "0.8")
     ] = None
     n_features: Annotated[int | None, _meta("Features of the model, for AdjustedR2.", "12")] = None
+    training: Annotated[
+        Any,
+        _meta(
+            "Table of the series that forecasts were trained on (series, time, target), for MASE"
+            " and RMSSE.",
+            "train.parquet",
+        ),
+    ] = None
+    seasonality: Annotated[
+        int | None,
+        _meta("Steps back that the naive forecast of training looks; 1.", "7"),
+    ] = None
     intervals: Annotated[
         float | None,
         _meta("Confidence of intervals beside every metric: 0.95, or 95 percent; none.", "95"),

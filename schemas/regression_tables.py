@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .columns import DATASET, DATUM_ID, LABEL_KEY, WEIGHT, renamed
-from .contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from .contract import GROUND_TRUTHS, PREDICTIONS, TABLE, TRAINING, Column, Table
 
 VALUE_DATUM = renamed(DATUM_ID, "id", "sample_id", "example_id", "row_id")
 _PREDICTED_NAMES = (
@@ -40,6 +40,7 @@ SCALE = Column(
     ("naive_mae", "mase_scale"),
     low=0.0,
     named=True,
+    steps=1,
 )
 SQUARED_SCALE = Column(
     "squared_scale",
@@ -48,6 +49,7 @@ SQUARED_SCALE = Column(
     ("naive_mse", "rmsse_scale"),
     low=0.0,
     named=True,
+    steps=2,
 )
 LOWER = Column(
     "lower",
@@ -73,6 +75,34 @@ UPPERS = Column(
     numbered=rf"{_BEFORE}(?:hi|upper)[-_. ]?({_SHARE}|{_PERCENT})",
     named=True,
 )
+SERIES = Column(
+    "series",
+    "id",
+    "Which series a forecast belongs to, for SeriesMASE and the training table.",
+    ("unique_id", "series_id", "item_id", "ts_id", "time_series_id", "ts_key"),
+    sliced=True,
+)
+TIME = Column(
+    "time",
+    "any",
+    "When the value was, or will be.",
+    ("ds", "timestamp", "date", "datetime", "target_time", "period", "order"),
+    sliced=True,
+)
+CUTOFF = Column(
+    "cutoff",
+    "any",
+    "When the forecast was made.",
+    ("origin", "forecast_origin", "issue_time", "forecast_date", "window"),
+    sliced=True,
+)
+HORIZON = Column(
+    "horizon",
+    "any",
+    "How many steps ahead the forecast is.",
+    ("step", "h", "steps_ahead", "lead_time", "lead", "forecast_step"),
+    sliced=True,
+)
 GROUP = Column(
     "group_id", "id", "What rows are ranked within, for GroupSpearman.", ("group",), named=True
 )
@@ -95,6 +125,8 @@ SAMPLES = Column(
     way_out="Give every row a list of as many finite numbers, or remove the row.",
 )
 _OF_DISTRIBUTIONS = (LOWER, UPPER, LOWERS, UPPERS, QUANTILES, SAMPLES)
+_OF_FORECASTS = (SERIES, TIME, CUTOFF, HORIZON)
+_TOGETHER = tuple(column.name for column in _OF_FORECASTS)
 _KEY = ("datum_id", "label_key")
 _ANSWERS = ("prediction", "q", "samples", "lower", "lo")
 
@@ -102,8 +134,9 @@ REGRESSION_PREDICTIONS = Table(
     "regression",
     PREDICTIONS,
     (VALUE_DATUM,),
-    (renamed(PREDICTION, "value"), *_OF_DISTRIBUTIONS, LABEL_KEY, DATASET),
+    (renamed(PREDICTION, "value"), *_OF_DISTRIBUTIONS, *_OF_FORECASTS, LABEL_KEY, DATASET),
     key=_KEY,
+    together=_TOGETHER,
     any_of=_ANSWERS,
     signs=("prediction",),
     shape="values",
@@ -114,8 +147,9 @@ REGRESSION_GROUND_TRUTHS = Table(
     "regression",
     GROUND_TRUTHS,
     (VALUE_DATUM, renamed(TARGET, "value")),
-    (SCALE, SQUARED_SCALE, GROUP, LABEL_KEY, DATASET, WEIGHT),
+    (SCALE, SQUARED_SCALE, GROUP, *_OF_FORECASTS, LABEL_KEY, DATASET, WEIGHT),
     key=_KEY,
+    together=_TOGETHER,
     signs=("target",),
     measured=("target",),
 )
@@ -129,15 +163,23 @@ REGRESSION_TABLE = Table(
         SCALE,
         SQUARED_SCALE,
         GROUP,
+        *_OF_FORECASTS,
         VALUE_DATUM,
         LABEL_KEY,
         DATASET,
         WEIGHT,
     ),
     key=_KEY,
+    together=_TOGETHER,
     any_of=_ANSWERS,
     signs=("prediction", "target"),
     shape="values",
     measured=("prediction", "target"),
     values=(("prediction", "target"),),
+)
+REGRESSION_TRAINING = Table(
+    "regression",
+    TRAINING,
+    (renamed(TARGET, "value"),),
+    (SERIES, TIME),
 )

@@ -239,6 +239,11 @@ def _embedder(ctx: click.Context, param: click.Parameter, value: Sequence[str]) 
     return {name.strip(): field.strip() for name, _, field in pairs} or None
 
 
+def _training(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+    """Paths of files, or a glob."""
+    return list(value) or None
+
+
 _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "where": (str, "CONDITION", _conditions),
     "label_map": (str, "OLD=NEW|PATH", _label_map),
@@ -247,6 +252,7 @@ _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "stop_words": (str, "WORD,...|PATH", _stop_words),
     "keypoint_sigmas": (str, "NAME|NUMBER,...|PATH", _sigmas),
     "thresholds": (str, "PATH|LABEL=NUMBER,...", _thresholds),
+    "training": (str, "PATH", _training),
     "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
 """Fields whose type says too little: what each piece is, its metavar, and what joins them."""

@@ -21,7 +21,9 @@ from .repeats import rows_repeat
 if TYPE_CHECKING:
     from .shapes import Shape
 
-_CONTEXT = ("datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score")
+_CONTEXT = (
+    "datum_id", "query_id", "doc_id", "label_value", "actual", "predicted", "score", "series"
+)  # fmt: skip
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels that tell whether they repeat
 _MANY = 20  # of them at least
@@ -162,6 +164,10 @@ class Check:
                 where &= self.sound[names[0]]
             n = self.count(where)
             if n == 0:
+                continue
+            if lacking := next((c.lacking for c in self.columns if c.name == names[0]), ""):
+                said = f"{count_of(n, 'row')} of {lacking}, {self.rows(where, names)}"
+                self.add(names[0], n, f"{self.named(names)}: {said}. Add them, or leave them out.")
                 continue
             has = "has" if len(names) == 1 else "have"
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"

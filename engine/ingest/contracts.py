@@ -42,6 +42,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     served = _served(_spared(table, options), task, options, schema)
     table = _with_stand_ins(served, options, schema)
     table = with_numbered(table, options, schema)
+    table = _sliced(table, options)
     if options.multilabel:
         table = msgspec.structs.replace(
             table,
@@ -112,17 +113,32 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     spoken_for = frozenset(name for one in readers for name in one.reads)
     if spoken_for.isdisjoint(column.name for column in table.optional):
         return table
-    read = frozenset(
+    read = _read_by(task, options)
+    unread = spoken_for - read - {one.name for one in table.optional if one.sliced}
+    optional = tuple(one for one in table.optional if one.name not in unread)
+    return msgspec.structs.replace(table, optional=optional)
+
+
+def _read_by(task: str, options: Options) -> frozenset[str]:
+    """Optional columns that metrics asked for by name read."""
+    return frozenset(
         name
-        for given in options.metrics
+        for given in options.metrics or ()
         if metrics.has(task, given)
         for member in metrics.members(task, given, options)
         if metrics.has(task, member)
         for name in metrics.asked(task, member)[0].reads
     )
-    unread = spoken_for - read
-    optional = tuple(one for one in table.optional if one.name not in unread)
-    return msgspec.structs.replace(table, optional=optional)
+
+
+def _sliced(table: Table, options: Options) -> Table:
+    """The contract without columns that only slices and metrics read, where none of them does."""
+    if not any(one.sliced for one in table.optional):
+        return table
+    asked = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
+    asked |= _read_by(table.task, options)
+    kept = tuple(one for one in table.optional if not one.sliced or one.name in asked)
+    return msgspec.structs.replace(table, optional=kept)
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:

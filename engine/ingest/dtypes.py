@@ -25,6 +25,7 @@ DEFAULTS: dict[str, pl.DataType] = {
     "vector": pl.List(pl.Float64()),
     "vectors": pl.List(pl.Float64()),
     "number": pl.Float64(),
+    "any": pl.String(),
     "whole": pl.Int64(),
     "flag": pl.Boolean(),
     "polygon": pl.List(pl.List(pl.Float64())),
@@ -43,6 +44,7 @@ _WORDS = {
     "vector": "lists or arrays of numbers",
     "vectors": "lists or arrays of numbers, or lists of those",
     "number": "numbers",
+    "any": "plain values",
     "whole": "whole numbers",
     "flag": "booleans, or 0 and 1",
     "list": "lists of four numbers",
@@ -63,6 +65,7 @@ _WAY_OUT = {
     "vector": "Give each row its vector as a list or array of floats.",
     "vectors": "Give each row its vector, or a list of vectors, of floats.",
     "number": "Cast it to Float64 before scoring.",
+    "any": "Give numbers, strings, dates or times.",
     "flag": "Cast it to Boolean before scoring.",
     "list": "Give lists or arrays of numbers, or four columns xmin, ymin, xmax, ymax.",
     "polygon": "Give each row a list of rings [[x, y, x, y, ...], ...], or WKB.",
@@ -103,6 +106,8 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
         return dtype if dtype in (pl.Binary, pl.String) or numbers_within(dtype) else None
     if column.kind == "mask":
         return dtype if _is_mask(dtype) else None
+    if column.kind == "any":
+        return None if dtype.is_nested() or dtype == pl.Object else dtype
     return None
 
 

@@ -38,6 +38,8 @@ from .repeats import rows_repeat
 from .rounding import rounded
 from .slices import build_slices, plan_slices, slices_by_row
 from .speech import Speech
+from .together import ids_together
+from .training import step_columns
 from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
 from .where import Table as Named
@@ -353,6 +355,8 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
     one_way(namings, contracts, by_rule=options.match is not None)
+    ids_together(task, contracts, inputs.sources, schemas, namings, options)
+    step_columns(task, contracts, schemas, namings, options)
     point_out_swap(namings, schemas, contracts)
     leave_unread(namings, contracts, inputs.sources, options)
     if TABLE in namings and DATUMS in namings:

@@ -18,7 +18,15 @@ from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
 from evalengine.schemas.columns import DATUM_ID
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Column
+from evalengine.schemas.contract import (
+    DATUMS,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    TABLE,
+    Column,
+    Table,
+)
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
@@ -160,25 +168,29 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     ]
     if any(_has(find, column) for find in finders for column in _datum_columns()):
         return None
-    for task in task_names():
-        table = contracts(task).get(TABLE)
-        columns = {column.name: column for column in (table.columns if table else ())}
-        truths = [columns[column.name] for column in (table.required if table else ())]
-        answers = [columns[name] for name in (table.any_of if table else ())]
-        if (
-            truths
-            and all(_has(finders[1], column) for column in truths)
-            and any(_has(finders[0], column) for column in answers)
-        ):
-            known = [*truths, *(columns.values())]
-            idle = {
-                role: [name for name in schema if name not in _claimed(find, known, options)]
-                for role, find, schema in zip(
-                    (PREDICTIONS, GROUND_TRUTHS), finders, schemas, strict=True
-                )
-            }
-            return _paired(sources, sides, schemas, idle)
-    return None
+    fitting = [table for task in task_names() if (table := _fits(task, finders)) is not None]
+    for table in fitting:
+        columns = {column.name: column for column in table.columns}
+        if any(all(_has(find, columns[name]) for find in finders) for name in table.together):
+            return None
+    if not fitting:
+        return None
+    idle = {
+        role: [name for name in schema if name not in _claimed(find, fitting[0].columns, options)]
+        for role, find, schema in zip((PREDICTIONS, GROUND_TRUTHS), finders, schemas, strict=True)
+    }
+    return _paired(sources, sides, schemas, idle)
+
+
+def _fits(task: str, finders: list[Finder]) -> Table | None:
+    """The contract of one table of a task, where the two tables have its answers and truths."""
+    table = contracts(task).get(TABLE)
+    if table is None or not table.required:
+        return None
+    columns = {column.name: column for column in table.columns}
+    truths = all(_has(finders[1], column) for column in table.required)
+    answers = any(_has(finders[0], columns[name]) for name in table.any_of)
+    return table if truths and answers else None
 
 
 def _claimed(find: Finder, columns: Sequence[Column], options: Options) -> set[str]:

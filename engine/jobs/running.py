@@ -39,7 +39,7 @@ from .records import (
     write_records,
 )
 from .reports import gate_lines
-from .sources import File
+from .sources import OPTIONS, File
 from .stopping import Stopped, aside, held
 from .surely import answer_apart, compare_with, keeping, needing_margins
 from .verdicts import Verdict, failed, judge_gates, numbers_of
@@ -274,9 +274,8 @@ def _scored(
     """The scorecard, written under another name."""
     loaded, found = plan.loaded, plan.found
     options = loaded.options
-    mapped = found.paths("label_map")
-    if mapped is not None:
-        options = msgspec.structs.replace(options, label_map=mapped)
+    files = {role: paths for role in OPTIONS if (paths := found.paths(role)) is not None}
+    options = msgspec.structs.replace(options, **files)
     if options.scratch is not None:
         options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
 

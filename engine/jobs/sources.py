@@ -18,8 +18,10 @@ from .variables import filled, mark
 
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
 _SIDES = ("predictions", "ground_truths")
-_WHOLE = ("labels", "label_map")
+_WHOLE = ("labels", "label_map", "training")
 """What all partitions share; every other table is read by partition."""
+OPTIONS = ("label_map", "training")
+"""Options that may be files."""
 _SHOWN = 5
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
@@ -108,9 +110,10 @@ def find_inputs(loaded: LoadedJob) -> Found:
             found[role] = [
                 file for pattern in patterns for file in _files(loaded, pattern, inputs.version)
             ]
-    mapped = loaded.options.label_map
-    if isinstance(mapped, str) and "=" not in mapped:
-        found["label_map"] = _files(loaded, mapped, None)
+    for role in OPTIONS:
+        given = getattr(loaded.options, role)
+        if isinstance(given, str) and "=" not in given:
+            found[role] = _files(loaded, given, None)
     if inputs.partition is None:
         return Found(_digested(loaded, found))
     return _in_partitions(loaded, found)

@@ -203,7 +203,7 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
     Raises:
         EvalengineError: what is wrong with the inputs.
     """
-    options = card.options.replace(memory_limit=None, scratch=None)
+    options = card.options.replace(memory_limit=None, scratch=None, training=None)
     first = given[TABLE] if TABLE in given else given.get(PREDICTIONS)
     inputs = open_inputs(
         first,

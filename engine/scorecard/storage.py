@@ -28,6 +28,7 @@ from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
 from ..schemas.results import FRAMES, Schema
+from ..schemas.training import HeldTable
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally import stored
@@ -389,6 +390,8 @@ def plain_options(options: Options) -> dict[str, Any]:
         plain["label_map"] = pl.DataFrame(given).to_dicts()
     if isinstance(options.embedder, Encoder):
         plain["embedder"] = {"object": options.embedder.name}
+    if isinstance(options.training, HeldTable):
+        plain["training"] = {"object": options.training.name}
     if options.area_ranges:
         # JSON has no infinity, the usual upper end of the last range.
         plain["area_ranges"] = {

@@ -28,6 +28,7 @@ def regression(seed: int) -> Case:
         lower=pl.Series(target - 1),
         upper=pl.Series(target + rng.random(n)),
         group_id=pl.Series(rng.choice(["a", "b"], n)),
+        series=pl.Series(rng.choice(["a", "b"], n)),
         scale=pl.Series(rng.random(n)),
         squared_scale=pl.Series(rng.random(n)),
         **{"q0.1": pl.Series(target - 1), "q0.95": pl.Series(target + rng.random(n))},

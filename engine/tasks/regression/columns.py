@@ -9,8 +9,10 @@ BESIDE = ("scale", "squared_scale", "lower", "upper")
 """Columns of numbers beside predictions and targets, each the need of a metric."""
 QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
 """Needs that stand for columns of quantiles, for a column of lists, and for pairs of ends."""
-GROUP = "group_id"
-"""The column that rows are ranked within; parts know its values by their hash, uint64."""
+GROUP, SERIES = "group_id", "series"
+"""Columns that rows are ranked within, and averaged within."""
+IDS = (GROUP, SERIES)
+"""Columns of ids; parts know their values by their hash, uint64."""
 _LEVEL = r"(0?\.\d+|\d+(?:\.\d+)?e-\d+)"
 _QUANTILE, _LOWER = re.compile(f"q{_LEVEL}"), re.compile(f"lo{_LEVEL}")
 

@@ -16,7 +16,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.paired_values import Paired
 from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
 from ..packing import hashes_of
-from .columns import GROUP, SAMPLES, numbers_of
+from .columns import IDS, SAMPLES, numbers_of
 
 Array = np.ndarray[Any, Any]
 
@@ -92,8 +92,9 @@ def _beside(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
             found[name] = i, _numbers(table, name)
         if SAMPLES in table.columns:
             found[SAMPLES] = i, _listed(taken(table, SAMPLES))
-        if GROUP in table.columns:
-            found[GROUP] = i, hashes_of(taken(table, GROUP))
+        for name in IDS:
+            if name in table.columns:
+                found[name] = i, hashes_of(taken(table, name))
     return found
 
 

@@ -17,7 +17,8 @@ _CALLED = {
 _MEANT = {QUANTILES: "q0.5", INTERVALS: "lower"}
 
 
-_OF_TRUTHS = {"scale", "squared_scale", GROUP}
+_SCALES = ("scale", "squared_scale")
+_OF_TRUTHS = {*_SCALES, GROUP}
 
 
 def _called(lacking: list[str]) -> str:
@@ -27,7 +28,13 @@ def _called(lacking: list[str]) -> str:
     side = (
         f" Of two tables, {' and '.join(truths)} is read from the ground truths." if truths else ""
     )
-    return f"{side} If one of them is it, write {option('columns', {'mine': name})}, or"
+    trained = (
+        f" {' and '.join(repr(one) for one in _SCALES if one in lacking)} may come from"
+        f" {option('training', 'train.parquet')}."
+        if set(_SCALES) & set(lacking)
+        else ""
+    )
+    return f"{side}{trained} If one of them is it, write {option('columns', {'mine': name})}, or"
 
 
 def fit(

@@ -25,6 +25,7 @@ def samples() -> Iterator[Sample]:
             "scale": np.ones(n),
             "squared_scale": np.ones(n),
             "group_id": ["a", "b"] * (n // 2),
+            "series": ["a", "b"] * (n // 2),
             "samples": np.ones((n, 2)),
             "q0.1": values - 1,
             "q0.9": values,

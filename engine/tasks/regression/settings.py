@@ -58,6 +58,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             f"{option('tweedie_power', power)}: no Tweedie distribution has a power between 0 and"
             " 1; write 0 or less (any predictions above 0), or 1 or more."
         )
+    if options.seasonality is not None and options.seasonality < 1:
+        raise OptionError(f"{option('seasonality', options.seasonality)}: write 1 or more.")
     features = options.n_features
     if features is not None and features < 0:
         raise OptionError(f"{option('n_features', features)}: write 0 or more.")

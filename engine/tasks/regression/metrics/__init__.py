@@ -45,6 +45,8 @@ SYMBOLS = {
     r"G": "groups in which neither side is constant",
     r"s_i": "scale of the row's series: the mean absolute error of the naive forecast in training",
     r"s_i^2": "the mean squared one",
+    r"K": "series",
+    r"n_k": "rows of one",
     r"b": "one of ten bins of rows by prediction",
     r"n_b": "rows in it",
 }

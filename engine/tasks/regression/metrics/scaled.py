@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....tally.paired_values import Paired
-from .parts import NUMBERS, mean_of, metric, ratio
+from ....kernels.sums import ExactSums
+from ....tally.cells import Cells
+from ....tally.paired_values import Paired, PairedView
+from ..columns import SERIES
+from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, weighted_sum
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -25,27 +29,74 @@ def _squared(rows: Paired, settings: Settings) -> Array:
     return ratio(rows.error**2, rows.beside["squared_scale"])
 
 
+def _by_series(loss: Loss, *, root: bool = False) -> Any:
+    """The mean over series of each one's mean, or of its square root."""
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        def mean(rows: Paired, weight: Array | None) -> float:
+            names, code = np.unique(rows.beside[SERIES], return_inverse=True)
+            values = loss(rows, settings)
+            if np.isnan(values).any():
+                return math.nan
+            weight = np.ones(values.size) if weight is None else weight
+            total, size = (ExactSums(names.size).add(one, code).rounded() for one in
+                           (values * weight, weight))  # fmt: skip
+            each = total / size
+            return weighted_sum(np.sqrt(each) if root else each, None) / names.size
+
+        return cells(view, view.by_cell(mean), NO_SCALE)
+
+    return compute
+
+
+_FROM = ("training", "seasonality")
+_WHERE = (
+    "from the column of this name, or the option training: mean {} difference of values seasonality"
+    " steps apart in the training part of the row's series"
+)
+
 METRICS = (
     metric(
         "MASE",
-        "mean of |prediction - target| / scale, where the column scale has the mean absolute error"
-        " of the naive forecast in the training part of the row's series",
+        "mean of |prediction - target| / scale, " + _WHERE.format("absolute"),
         "Hyndman & Koehler 2006, Another look at measures of forecast accuracy",
         mean_of("scaled", _absolute, NO_SCALE),
         aliases=("mase", "mean_absolute_scaled_error"),
         needs=(*NUMBERS, "scale"),
         reads=("scale",),
+        params=_FROM,
         formula=r"\frac{1}{n} \sum_i \frac{|p_i - t_i|}{s_i}",
     ),
     metric(
         "RMSSE",
-        "square root of the mean of (prediction - target)^2 / squared_scale, where that column has"
-        " the mean squared error of the naive forecast in training",
+        "square root of the mean of (prediction - target)^2 / squared_scale, "
+        + _WHERE.format("squared"),
         "Makridakis et al. 2022, M5 accuracy competition",
         mean_of("scaled_squares", _squared, NO_SCALE, root=True),
         aliases=("rmsse", "root_mean_squared_scaled_error"),
         needs=(*NUMBERS, "squared_scale"),
         reads=("squared_scale",),
+        params=_FROM,
         formula=r"\sqrt{\frac{1}{n} \sum_i \frac{(p_i - t_i)^2}{s_i^2}}",
+    ),
+    metric(
+        "SeriesMASE",
+        "mean over series of MASE of each, as competitions have it; MASE itself weighs rows alike",
+        "Makridakis et al. 2020, The M4 Competition",
+        _by_series(_absolute),
+        needs=(*NUMBERS, SERIES, "scale"),
+        reads=(SERIES, "scale"),
+        params=_FROM,
+        formula=r"\frac{1}{|K|} \sum_{k \in K} \frac{1}{n_k} \sum_{i \in k} \frac{|p_i - t_i|}{s_i}",
+    ),
+    metric(
+        "SeriesRMSSE",
+        "mean over series of RMSSE of each, all series alike",
+        "Makridakis et al. 2022, M5 accuracy competition",
+        _by_series(_squared, root=True),
+        needs=(*NUMBERS, SERIES, "squared_scale"),
+        reads=(SERIES, "squared_scale"),
+        params=_FROM,
+        formula=r"\frac{1}{|K|} \sum_{k \in K} \sqrt{\frac{1}{n_k} \sum_{i \in k} \frac{(p_i - t_i)^2}{s_i^2}}",
     ),
 )

@@ -1,0 +1,77 @@
+"""The option ``training``: paths, or a table by what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import Any
+
+from .errors import OptionError
+from .wording import option
+
+
+class HeldTable:
+    """A table in memory that options hold.
+
+    Copies that were pickled or read from a file know what it is called alone.
+
+    Args:
+        name: of its kind.
+        table: the table, or None in a copy.
+    """
+
+    def __init__(self, name: str, table: Any = None) -> None:
+        self.name = name
+        self._table = table
+
+    @property
+    def table(self) -> Any:
+        """The table.
+
+        Raises:
+            OptionError: this is a copy.
+        """
+        if self._table is None:
+            raise OptionError(
+                f"{option('training')}: the table ({self.name}) did not come along with the"
+                " options; give it again, or write it to a file and give its path."
+            )
+        return self._table
+
+    def __repr__(self) -> str:
+        return f"HeldTable({self.name!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HeldTable) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HeldTable, (self.name,)
+
+
+def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
+    """The option ``training`` as it is kept.
+
+    Args:
+        given: a path, a glob, paths, or any table that ``score`` takes.
+    """
+    if isinstance(given, HeldTable):
+        return given
+    if isinstance(given, (str, PathLike)):
+        return fspath(given)
+    if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
+        return given[0] if len(given) == 1 else tuple(given)
+    if isinstance(given, Mapping) and set(given) == {"object"}:
+        return HeldTable(str(given["object"]))
+    kind = type(given)
+    rows = (
+        f" of {len(given):,} rows"
+        if hasattr(given, "columns") and hasattr(given, "__len__")
+        else ""
+    )
+    return HeldTable(f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)

@@ -1,0 +1,150 @@
+"""Forecasts: scales from a training table, series and horizons, ids that columns make together."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError, OptionError
+
+N = int(os.environ.get("EVALENGINE_EXAMPLES", "4"))
+NAMES = ["MASE", "RMSSE", "SeriesMASE", "SeriesRMSSE"]
+COLUMNS = {"model": "prediction"}
+
+
+def drawn(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Training and forecasts of some series of unlike lengths, in any order of rows."""
+    rng = np.random.default_rng(seed)
+    train, rows = [], []
+    for series in range(int(rng.integers(1, 5))):
+        size = 10.0 ** rng.integers(-3, 4)
+        n, ahead = int(rng.integers(9, 30)), int(rng.integers(1, 6))
+        train += [(f"s{series}", t, x) for t, x in enumerate(rng.normal(size=n) * size)]
+        rows += [
+            (f"s{series}", n + h - 1, h, *(rng.normal(size=2) * size)) for h in range(1, ahead + 1)
+        ]
+    schema = ["unique_id", "ds", "h", "model", "y"]
+    tables = (
+        pl.DataFrame(train, schema=["unique_id", "ds", "y"], orient="row"),
+        pl.DataFrame(rows, schema=schema, orient="row"),
+    )
+    first, second = (table.sample(fraction=1, shuffle=True, seed=seed) for table in tables)
+    return first, second
+
+
+def slowly(train: pl.DataFrame, rows: pl.DataFrame, season: int) -> dict[str, float]:
+    """The formulas of Hyndman and Koehler and of the M5 competition, term by term."""
+    values: dict[str, list[float]] = {}
+    for name, _, value in sorted(train.iter_rows()):
+        values.setdefault(name, []).append(value)
+    scale, squared = {}, {}
+    for name, known in values.items():
+        steps = [known[t] - known[t - season] for t in range(season, len(known))]
+        scale[name] = math.fsum(map(abs, steps)) / len(steps)
+        squared[name] = math.fsum(step**2 for step in steps) / len(steps)
+    terms: dict[str, list[tuple[float, float]]] = {}
+    for name, _, _, found, true in rows.iter_rows():
+        error = abs(found - true)
+        terms.setdefault(name, []).append((error / scale[name], error**2 / squared[name]))
+    every = [term for own in terms.values() for term in own]
+
+    def mean(of: list[float]) -> float:
+        return math.fsum(of) / len(of)
+
+    return {
+        "MASE": mean([one for one, _ in every]),
+        "RMSSE": math.sqrt(mean([two for _, two in every])),
+        "SeriesMASE": mean([mean([one for one, _ in own]) for own in terms.values()]),
+        "SeriesRMSSE": mean([math.sqrt(mean([two for _, two in own])) for own in terms.values()]),
+    }
+
+
+def test_scales_of_training() -> None:
+    for seed in range(N):
+        train, rows = drawn(seed)
+        season = seed % 8 + 1
+        asked: dict[str, Any] = {"metrics": NAMES, "training": train, "seasonality": season}
+        for name, expected in slowly(train, rows, season).items():
+            card = ee.score(rows, columns=COLUMNS, **asked)
+            assert card.value(name) == pytest.approx(expected, rel=4e-15), (seed, name)
+            sides = rows.drop("y", "h"), rows.select("unique_id", "ds", "y").sort("y")
+            two = ee.score(*sides, columns=COLUMNS, **asked)
+            assert two.value(name) == card.value(name)
+
+
+def test_training_in_a_file_and_in_parts(tmp_path: Path) -> None:
+    train, rows = drawn(11)
+    train.write_csv(tmp_path / "train.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    asked: dict[str, Any] = {"metrics": NAMES, "columns": COLUMNS, "by": ["horizon"]}
+    whole = ee.score(rows, training=train, **asked)
+    assert set(whole.metrics["slice"].drop_nulls()) == {"horizon"}
+    filed = ee.score(
+        str(tmp_path / "rows.parquet"), training=str(tmp_path / "train.csv"),
+        memory_limit="600MB", **asked,
+    )  # fmt: skip
+    assert filed.metrics.equals(whole.metrics)
+    whole.save(tmp_path / "out")
+    again = ee.load(tmp_path / "out")
+    assert again.options.training == whole.options.training
+    with pytest.raises(OptionError, match="did not come along"):
+        ee.score(rows, options=again.options)
+
+
+def test_training_that_cannot_be_used() -> None:
+    train, rows = drawn(3)
+
+    def refused(match: str, table: pl.DataFrame, **options: Any) -> None:
+        with pytest.raises(InputError, match=match):
+            ee.score(rows, columns=COLUMNS, metrics=["MASE"], training=table, **options)
+
+    lacking = train.filter(pl.col("unique_id") == "s0")
+    refused("rows of series that the training table does not have", lacking)
+    refused("of one series at one time", pl.concat([train, train]))
+    refused("a null or a value that is not finite", train.with_columns(y=None))
+    refused("the table has a column of series and the training table has none",
+            lacking.drop("unique_id"))  # fmt: skip
+    refused("its series are integers", train.with_columns(unique_id=pl.int_range(pl.len())))
+    refused("column 'target' is missing", train.drop("y"))
+    with pytest.raises(OptionError, match="seasonality"):
+        ee.score(rows, columns=COLUMNS, metrics=["MASE"], training=train, seasonality=0)
+    with pytest.raises(InputError, match="say the same thing"):
+        ee.score(rows.with_columns(scale=1.0), columns=COLUMNS, metrics=["MASE"], training=train)
+    short = ee.score(rows, columns=COLUMNS, metrics=["MASE"], training=train, seasonality=30)
+    assert short.metrics["reason"].to_list() == ["a scale is 0"]
+    assert any("of no more than 30 values in training" in note for note in short.notes)
+
+
+def test_one_series_without_names_or_times() -> None:
+    train = pl.DataFrame({"target": [1.0, 3, 2, 6]})
+    rows = pl.DataFrame({"prediction": [1.5, 2.5], "target": [2.0, 4.5]})
+    card = ee.score(rows, metrics=["MASE"], training=train)
+    assert card.value("MASE") == pytest.approx(1.25 / (7 / 3))
+    assert any("follow each other as rows do" in note for note in card.notes)
+
+
+def test_ids_that_columns_make_together() -> None:
+    rows = pl.DataFrame(
+        {"id": [1, 1, 2, 2], "step": [1, 7, 1, 7], "target": [1.5, 2, 3, 4],
+         "prediction": [1.0, 2.5, 3, 3]}
+    )  # fmt: skip
+    one = ee.score(rows, by=["horizon"])
+    assert one.frame("per_datum")["datum_id"].to_list() == ["1/1", "1/7", "2/1", "2/7"]
+    assert "table: datum_id is made of 'id' and 'step'." in one.notes
+    sides = rows.drop("target"), rows.drop("prediction").reverse()
+    two = ee.score(*sides, by=["horizon"])
+    assert two.metrics.equals(one.metrics)
+    once = ee.score(rows.filter(pl.col("step") == 1), task="regression")
+    assert once.frame("per_datum")["datum_id"].to_list() == [1, 2]
+    with pytest.raises(InputError, match="standing in more than one row"):
+        ee.score(rows.drop("step"))
+    dates = rows.rename({"id": "date", "step": "ds"})
+    with pytest.raises(InputError, match="'date' and 'ds' could each be 'time'"):
+        ee.score(dates.drop("target"), dates.drop("prediction"))
