@@ -87,7 +87,8 @@ METRICS = (
         needs=(*NUMBERS, SERIES, "scale"),
         reads=(SERIES, "scale"),
         params=_FROM,
-        formula=r"\frac{1}{|K|} \sum_{k \in K} \frac{1}{n_k} \sum_{i \in k} \frac{|p_i - t_i|}{s_i}",
+        formula=r"\frac{1}{|K|} \sum_{k \in K} \frac{1}{n_k} \sum_{i \in k}"
+        r" \frac{|p_i - t_i|}{s_i}",
     ),
     metric(
         "SeriesRMSSE",
@@ -97,6 +98,7 @@ METRICS = (
         needs=(*NUMBERS, SERIES, "squared_scale"),
         reads=(SERIES, "squared_scale"),
         params=_FROM,
-        formula=r"\frac{1}{|K|} \sum_{k \in K} \sqrt{\frac{1}{n_k} \sum_{i \in k} \frac{(p_i - t_i)^2}{s_i^2}}",
+        formula=r"\frac{1}{|K|} \sum_{k \in K} \sqrt{\frac{1}{n_k} \sum_{i \in k}"
+        r" \frac{(p_i - t_i)^2}{s_i^2}}",
     ),
 )
