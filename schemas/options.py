@@ -410,16 +410,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     n_features: Annotated[int | None, _meta("Features of the model, for AdjustedR2.", "12")] = None
     training: Annotated[
-        Any,
-        _meta(
-            "Table of the series that forecasts were trained on (series, time, target), for MASE"
-            " and RMSSE.",
-            "train.parquet",
-        ),
+        Any, _meta("Table of series before the forecasts, for MASE and RMSSE.", "train.parquet")
     ] = None
     seasonality: Annotated[
-        int | None,
-        _meta("Steps back that the naive forecast of training looks; 1.", "7"),
+        int | None, _meta("Steps back that the naive forecast of training looks; 1.", "7")
     ] = None
     intervals: Annotated[
         float | None,
