@@ -14,12 +14,10 @@ from typing import Any
 import click
 
 import evalengine as ee
-from evalengine import dialects
 from evalengine.cli import cli
 from evalengine.report import listings
 from evalengine.schemas.option_groups import GROUPS
 from evalengine.schemas.options import FIELDS
-from evalengine.schemas.task_names import NAMES
 
 FOLDER = "reference"
 _WORKER = "scripts/worker_in_a_frame.js"
@@ -29,8 +27,6 @@ _SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|Example):$")
 def pages() -> dict[str, tuple[str, str]]:
     """Address in the site -> title in its navigation, and Markdown."""
     made = {"commands": ("Commands", commands()), "options": ("Options", options())}
-    for task in NAMES:
-        made[f"metrics-{task}"] = (f"Metrics: {task}", metrics(task))
     made["tables"] = ("Tables and frames", tables())
     made["python"] = ("Python", python())
     return {f"{FOLDER}/{name}.md": page for name, page in made.items()}
@@ -60,42 +56,6 @@ def on_post_build(config: Any) -> None:
         ours = f"{'../' * (len(path.relative_to(top).parts) - 1)}{_WORKER}"
         text = path.read_text("utf-8")
         path.write_text(text.replace("https://unpkg.com/iframe-worker/shim", ours), "utf-8")
-
-
-def metrics(task: str) -> str:
-    """Every metric of a task."""
-    about = dialect_lines(task)
-    lines = [
-        f"# Metrics of {task}",
-        'Asked for with `--metric NAME` in a shell, `metrics=["NAME"]` in Python.'
-        f" The dialects, whose numbers differ: {', '.join(f'`{name}`' for name in about)}"
-        " (see [below](#dialects)).",
-    ]
-    for row in ee.metrics_table().filter(task=task).iter_rows(named=True):
-        better = row["better"]
-        direction = f"{better} is better" if better in ("higher", "lower") else "no direction"
-        lines += [
-            f"## {row['name']}",
-            plain(row["definition"]),
-            *bullets(
-                {
-                    "range": f"{row['range']}, {direction}",
-                    "averages": row["averages"],
-                    "frame": None if row["frame"] == "metrics" else f"`{row['frame']}`",
-                    "options": code(row["options"]),
-                    "also written": code(row["aliases"]),
-                    "source": plain(row["source"] or ""),
-                }
-            ),
-        ]
-    lines += ["## Dialects", table(("dialect", "whose numbers"), about.items())]
-    lines.append(f"`evalengine score --help {task}` has the defaults that each sets otherwise.")
-    return "\n\n".join(lines) + "\n"
-
-
-def dialect_lines(task: str) -> dict[str, str]:
-    """Names of a task's dialects, and whose numbers they give."""
-    return {name: plain(dialects.get(task, name).about) for name in dialects.names(task)}
 
 
 def options() -> str:
@@ -239,11 +199,6 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(
         f"| {' | '.join(cell.replace('|', r'&#124;') for cell in row)} |" for row in lines
     )
-
-
-def bullets(said: dict[str, str | None]) -> list[str]:
-    """A list of what is said, of all that is."""
-    return ["\n".join(f"- {name}: {value}" for name, value in said.items() if value)]
 
 
 def code(names: str | None) -> str:

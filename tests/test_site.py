@@ -8,27 +8,39 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 
 import evalengine as ee
+from evalengine.metrics import registry
 from evalengine.schemas.options import FIELDS
+from evalengine.schemas.task_names import NAMES
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
 
 
-@pytest.fixture(scope="module")
-def generated() -> ModuleType:
-    """The hook, as MkDocs imports it: from its file."""
-    [path] = CONFIG["hooks"]
-    spec = importlib.util.spec_from_file_location("generated_pages", ROOT / path)
+def hook(name: str) -> ModuleType:
+    """A hook, as MkDocs imports it: from its file."""
+    [path] = [path for path in CONFIG["hooks"] if Path(path).stem == name]
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def generated() -> ModuleType:
+    return hook("generated_pages")
+
+
+@pytest.fixture(scope="module")
+def metric_pages() -> ModuleType:
+    return hook("metric_pages")
 
 
 def listed(nav: Any) -> list[str]:
@@ -46,8 +58,6 @@ def test_every_page_stands_once_in_the_navigation() -> None:
 def test_generated_pages_have_everything(generated: ModuleType) -> None:
     pages = generated.pages()
     texts = {address: text for address, (_, text) in pages.items()}
-    for row in ee.metrics_table().iter_rows(named=True):
-        assert f"\n## {row['name']}\n" in texts[f"reference/metrics-{row['task']}.md"]
     assert all(f"| `{name}` |" in texts["reference/options.md"] for name in FIELDS)
     assert all(
         f"\n## {name}\n" in texts["reference/python.md"] for name in ee.__all__ if name[0] != "_"
@@ -66,3 +76,45 @@ def test_docstrings_become_markdown(generated: ModuleType) -> None:
         "Says `it`.\n\n**Args**\n\n- `one`: first,\n    goes on.\n\n**Example**\n\n"
         "```pycon\n>>> 1\n1\n```"
     )
+
+
+def test_metrics_have_their_pages(metric_pages: ModuleType) -> None:
+    pages = metric_pages.pages(examples=False)
+    for row in ee.metrics_table().iter_rows(named=True):
+        _, text = pages[f"reference/metrics-{row['task']}.md"]
+        _, _, own = text.partition(f"\n### {row['name']}\n")
+        about = own.partition("\n### ")[0]
+        assert metric_pages.plain(row["definition"]) in about
+        assert ("<math" in about) == (row["formula"] is not None)
+        assert metric_pages.plain(row["source"]) in about
+
+
+def test_an_example_is_what_the_command_prints(metric_pages: ModuleType) -> None:
+    shown = metric_pages.Examples("panoptic")
+    lines = [*shown.of(registry.get("panoptic", "PQ"))]
+    assert lines[0].startswith("```console\n$ evalengine score panoptic/predicted.json")
+    assert "\n  PQ         0." in lines[0]
+    assert not any("also made" in line or "note:" in line for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", NAMES)
+def test_every_metric_has_an_example_with_a_number(metric_pages: ModuleType, task: str) -> None:
+    for metric in registry.all_metrics(task).values():
+        found = metric_pages.example(metric, metric_pages.lines_of(task))
+        assert found is not None, metric.name
+        rows = found.printed.count("\n") > 1
+        number = metric_pages.NUMBER.search(found.printed) or metric.frame == "confusion"
+        assert rows if metric.frame != "metrics" else number, metric.name
+
+
+def test_differences_between_dialects(metric_pages: ModuleType) -> None:
+    same = dict.fromkeys(metric_pages.SAME)
+    ours, close, other, none = (
+        pl.DataFrame([{**same, "average": "macro", "k": 5, "value": value}])
+        for value in (0.5, 0.5 + 1e-12, 0.25, None)
+    )
+    assert metric_pages.difference(ours, close) == ""
+    assert metric_pages.difference(ours, None) == ""
+    assert metric_pages.difference(ours, other) == "0.2500 instead of 0.5000 (macro, k 5)"
+    assert metric_pages.difference(ours, none) == "none instead of 0.5000 (macro, k 5)"

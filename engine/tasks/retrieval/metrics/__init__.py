@@ -5,7 +5,7 @@ MODULES = ("gains", "precision", "judgments", "sets", "texts", "contexts", "user
 
 SYMBOLS = {
     r"n": "queries",
-    r"i \le": "rank i of one query's list",
+    r"i": "a rank of one query's list",
     r"k": "the cut-off; without one the whole list",
     r"m": "documents retrieved",
     r"\text{rel}_i": "1 where the document at rank i is relevant, else 0; of ERR its relevance",
