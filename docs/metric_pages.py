@@ -81,10 +81,10 @@ def page(task: str, *, examples: bool) -> str:
     shown = Examples(task) if examples else None
     lines = [
         f"# Metrics of {task}",
-        'Asked for with `--metric NAME` in a shell, `metrics=["NAME"]` in Python. Examples are run'
-        " in the folder of bundled tables, a copy of which `evalengine demo` makes; their notes are"
-        " left out here. Where a dialect has another number of the same tables, it is said."
-        " What each is: [dialects](#dialects).",
+        'Asked for with `--metric NAME` in a shell, `metrics=["NAME"]` in Python. The'
+        " examples are run in the folder `examples` of the repository; notes are left out. Where a"
+        " dialect has another number for the same tables, it stands below; [dialects](#dialects)"
+        " says whose each is.",
     ]
     home = importlib.import_module(f"evalengine.tasks.{task}.metrics")
     for name in home.MODULES:

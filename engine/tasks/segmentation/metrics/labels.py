@@ -135,7 +135,7 @@ METRICS = (
         range=(0.0, float("inf")),
         better="neither",
         counts=True,
-        formula=r"\text{tp} = |T \cap P|, \quad \text{fp} = |P| - \text{tp}, \quad \text{fn} = |T| -"
-        r" \text{tp}",
+        formula=r"\text{tp} = |T \cap P|, \quad \text{fp} = |P| - \text{tp}, \quad \text{fn} ="
+        r" |T| - \text{tp}",
     ),
 )
