@@ -135,6 +135,9 @@ def test_frames_and_ids_are_whole(tmp_path: Path, line: str, said: str) -> None:
         ee.score(file, file, task="tracking")
 
 
-def test_points_in_space_are_no_classes(tmp_path: Path) -> None:
-    file = str(written(tmp_path / "S.txt", "1,7,0,0,9,9,1,-1.2,3,0.5"))
-    assert ee.score(file, file, metrics=["HOTA"]).value("HOTA") == 1
+@pytest.mark.parametrize("rest", ["-1.2,3,0.5", "4.4852,5.5016,0"])
+def test_points_in_space_are_no_classes(tmp_path: Path, rest: str) -> None:
+    """As in the first benchmark, whose ground truths are pedestrians all."""
+    file = str(written(tmp_path / "S.txt", f"1,7,0,0,9,9,1,{rest}", f"2,7,0,0,9,9,1,{rest}"))
+    card = ee.score(file, file, metrics=["TP"], dialect="mot")
+    assert card.value("TP", label_value="pedestrian") == 2

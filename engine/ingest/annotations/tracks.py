@@ -1,7 +1,7 @@
 """Tracks in text: MOTChallenge's and KITTI's, a file a sequence, a box of one frame a line.
 
 MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results and
-in the first benchmark three numbers behind the confidence that say nothing); ground truths of
+in the first benchmark three numbers behind the confidence: points in space, unless all are whole); ground truths of
 confidence 0 do not count: https://motchallenge.net/instructions. KITTI has frame, id, class,
 truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven numbers of 3-D boxes, and
 of results a score: https://www.cvlibs.net/datasets/kitti/eval_tracking.php
@@ -155,11 +155,10 @@ def _mot_rows(file: str) -> pl.DataFrame:
             whole = False
     if not whole or (text and width not in _MOT_FIELDS):
         raise _wrong_line(file)
-    kind = (
-        table["column_8"]
-        if "column_8" in table.columns
-        else pl.Series([0.0]).new_from_index(0, table.height)
-    )
+    rest = table.select(names[7:])
+    classed = len(names) < 10 or all((one == one.floor()).all() for one in rest)
+    none = pl.Series([0.0]).new_from_index(0, table.height)
+    kind = rest["column_8"] if classed and rest.width else none
     classes = dict(enumerate(MOT_CLASSES, 1))
     made = table.select(
         frame=pl.col("column_1").cast(pl.Int64),
@@ -186,7 +185,7 @@ def _mot_rows(file: str) -> pl.DataFrame:
 def _is_sound(table: pl.DataFrame, names: list[str]) -> bool:
     """Whether every field is there and finite, and frames, ids and classes are whole.
 
-    Of ten fields the last three are points in space.
+    Of ten fields the last three may be points in space.
     """
     finite = all(table[name].is_finite().all() and not table[name].null_count() for name in names)
     whole = (table[name] for name in (*names[:2], *(names[7:8] if len(names) < 10 else ())))
