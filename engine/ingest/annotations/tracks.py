@@ -1,8 +1,9 @@
 """Tracks in text: MOTChallenge's and KITTI's, a file a sequence, a box of one frame a line.
 
 MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results and
-in the first benchmark three numbers behind the confidence: points in space, unless all are whole); ground truths of
-confidence 0 do not count: https://motchallenge.net/instructions. KITTI has frame, id, class,
+in the first benchmark three numbers behind the confidence: points in space, unless all are whole);
+ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI has
+frame, id, class,
 truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven numbers of 3-D boxes, and
 of results a score: https://www.cvlibs.net/datasets/kitti/eval_tracking.php
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 
 import configparser
 import os
-from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
 from .text_lines import is_number, lines_of, numbers_in, shown, whole_in
+
+Array = np.ndarray[Any, Any]
 
 MOT_CLASSES = (
     "pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_mot_vehicle",
@@ -26,6 +29,8 @@ MOT_CLASSES = (
 )  # fmt: skip
 """MOTChallenge's classes, from 1."""
 _MOT_FIELDS = range(7, 11)
+_SEEN = 9  # fields, of which the last says how much of an object is seen
+_WHOLE = (0, 1)
 _KITTI_FIELDS = (17, 18)
 _REGION = "DontCare"
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -75,44 +80,20 @@ def _sequences(files: tuple[str, ...], look: Look) -> list[str]:
     return stems_or_paths(names)
 
 
-def _annotations(
-    files: Iterable[tuple[str, str]],
-    read: Callable[[str], pl.DataFrame],
-    datums: pl.DataFrame,
-    notes: Callable[[pl.DataFrame], tuple[tuple[str, str, int | None], ...]],
-) -> Annotations:
-    frames = [
-        read(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
-        for file, name in files
-    ]
-    rows = pl.concat(frames)
-    told = notes(rows)
-    negative = pl.col("object_id") < 0
-    if "region" in rows.columns:
-        negative = negative & ~pl.col("region")
-    return Annotations(
-        rows=rows.filter(~negative),
-        datums=datums,
-        notes=told,
-    )
-
-
-def _unnamed(rows: pl.DataFrame, negative: pl.Expr) -> tuple[tuple[str, str, int | None], ...]:
+def _without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
+    """Rows of tracks; those without an id are left out, and told."""
     many = rows.select(negative.sum()).item()
-    if not many:
-        return ()
     said = f"{many:,} lines without an id (-1), such as detections, are no tracks and left out."
-    return (("boxes_without_id", said, many),)
+    notes = (("boxes_without_id", said, many),) if many else ()
+    return Annotations(rows=rows.filter(~negative), datums=datums, notes=notes)
 
 
 def _read_mot(look: Look) -> Annotations:
     files = _mot_files(look)
     names = _sequences(files, look)
-    return _annotations(
-        zip(files, names, strict=True),
-        _mot_rows,
-        _sequences_with_lengths(files, names),
-        lambda rows: _unnamed(rows, pl.col("object_id") < 0),
+    rows = _mot_rows([_mot_numbers(file) for file in files], names)
+    return _without_ids(
+        rows, _sequences_with_lengths(files, names), negative=pl.col("object_id") < 0
     )
 
 
@@ -138,58 +119,61 @@ def _sequences_with_lengths(files: tuple[str, ...], names: list[str]) -> pl.Data
     return made if made["frames"].count() else made.drop("frames")
 
 
-def _mot_rows(file: str) -> pl.DataFrame:
+def _mot_numbers(file: str) -> Array:
+    """The numbers of a file, float64 [lines, fields].
+
+    Raises:
+        ReadError: a line holds something else; it names file and line.
+    """
     text = text_of(file).strip()
+    if not text:
+        return np.empty((0, _MOT_FIELDS[0]))
     if "\n\n" in text or ",\n" in text or text.endswith(","):  # blank lines, commas at their ends
         lines = (line.strip().rstrip(",") for line in text.splitlines())
         text = "\n".join(line for line in lines if line)
     width = text.split("\n", 1)[0].count(",") + 1
-    names = [f"column_{i}" for i in range(1, max(width, 7) + 1)]
-    whole = not text
-    table = pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
-    if text:
-        try:
-            table = pl.read_csv(text.encode(), has_header=False, schema=table.schema)
-            whole = _is_sound(table, names)
-        except pl.exceptions.PolarsError:
-            whole = False
-    if not whole or (text and width not in _MOT_FIELDS):
+    schema = {f"column_{i}": pl.Float64 for i in range(1, width + 1)}
+    try:
+        numbers = pl.read_csv(text.encode(), has_header=False, schema=schema).to_numpy()
+    except pl.exceptions.PolarsError:
+        raise _wrong_line(file) from None
+    whole = numbers[:, [*_WHOLE, *range(7, min(width, 8))] if width < _MOT_FIELDS[-1] else _WHOLE]
+    sound = np.isfinite(numbers).all() and (whole == np.floor(whole)).all()
+    if not sound or width not in _MOT_FIELDS or (numbers[:, 4:6] < 0).any():
         raise _wrong_line(file)
-    rest = table.select(names[7:])
-    classed = len(names) < 10 or all((one == one.floor()).all() for one in rest)
-    none = pl.Series([0.0]).new_from_index(0, table.height)
-    kind = rest["column_8"] if classed and rest.width else none
-    classes = dict(enumerate(MOT_CLASSES, 1))
-    made = table.select(
-        frame=pl.col("column_1").cast(pl.Int64),
-        object_id=pl.col("column_2").cast(pl.Int64),
-        label_value=kind.fill_null(0)
-        .cast(pl.Int64)
-        .clip(0)
-        .replace_strict({0: "pedestrian", **classes}, default=None, return_dtype=pl.String)
-        .fill_null(kind.cast(pl.Int64).cast(pl.String)),
-        score=pl.col("column_7"),
-        considered=pl.col("column_7").cast(pl.Int64) != 0,
-        xmin=pl.col("column_3"),
-        ymin=pl.col("column_4"),
-        xmax=pl.col("column_3") + pl.col("column_5"),
-        ymax=pl.col("column_4") + pl.col("column_6"),
+    return numbers
+
+
+def _mot_rows(tables: list[Array], names: list[str]) -> pl.DataFrame:
+    """Rows of all sequences, from the numbers of each."""
+    kinds = []
+    for table in tables:
+        rest = table[:, 7:]
+        classed = rest.shape[1] in (1, 2) or (rest.size and (rest == np.floor(rest)).all())
+        kinds.append(rest[:, 0] if classed else np.zeros(len(table)))
+    seen = [
+        table[:, 8] if table.shape[1] == _SEEN else np.full(len(table), np.nan) for table in tables
+    ]
+    frame, own, x, y, width, height, score = np.concatenate([table[:, :7] for table in tables]).T
+    kind = pl.Series(np.maximum(np.concatenate(kinds), 0).astype(np.int64))
+    classes = {0: "pedestrian", **dict(enumerate(MOT_CLASSES, 1))}
+    label = kind.replace_strict(classes, default=None, return_dtype=pl.String)
+    sequence = pl.Series(names, dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "sequence": sequence.gather(np.repeat(np.arange(len(names)), [*map(len, tables)])),
+            "frame": frame.astype(np.int64),
+            "object_id": own.astype(np.int64),
+            "label_value": label.fill_null(kind.cast(pl.String)),
+            "score": score,
+            "considered": score.astype(np.int64) != 0,
+            "xmin": x,
+            "ymin": y,
+            "xmax": x + width,
+            "ymax": y + height,
+            "visibility": pl.Series(np.concatenate(seen), nan_to_null=True),
+        }
     )
-    if table.width == 9:
-        made = made.with_columns(visibility=table["column_9"])
-    else:
-        made = made.with_columns(visibility=pl.lit(None, pl.Float64))
-    return made
-
-
-def _is_sound(table: pl.DataFrame, names: list[str]) -> bool:
-    """Whether every field is there and finite, and frames, ids and classes are whole.
-
-    Of ten fields the last three may be points in space.
-    """
-    finite = all(table[name].is_finite().all() and not table[name].null_count() for name in names)
-    whole = (table[name] for name in (*names[:2], *(names[7:8] if len(names) < 10 else ())))
-    return finite and all((one == one.floor()).all() for one in whole)
 
 
 def _wrong_line(file: str) -> Exception:
@@ -202,20 +186,26 @@ def _wrong_line(file: str) -> Exception:
                 file, number, f"{len(fields)} fields: {shown(fields)}",
                 "Needed are frame, id, x, y, width, height and confidence, and up to three more.",
             )  # fmt: skip
-        numbers_in(file, number, fields)
+        numbers = numbers_in(file, number, fields)
         whole_in(file, number, fields[:2] + (fields[7:8] if len(fields) < 10 else []))
+        for name, value in zip(("width", "height"), numbers[4:6], strict=True):
+            if value < 0:
+                raise broken(
+                    file, number, f"{name} {value:g} is negative: {shown(fields)}",
+                    "Correct the line, or remove it.",
+                )  # fmt: skip
     return broken(file, None, "lines of different lengths", "Write as many fields on each.")
 
 
 def _read_kitti(look: Look) -> Annotations:
     files = look.of(".txt")
     names = _sequences(files, look)
-    return _annotations(
-        zip(files, names, strict=True),
-        _kitti_rows,
-        pl.DataFrame({"datum_id": names}, {"datum_id": pl.String}),
-        lambda rows: _unnamed(rows, (pl.col("object_id") < 0) & ~pl.col("region")),
+    rows = pl.concat(
+        _kitti_rows(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
+        for file, name in zip(files, names, strict=True)
     )
+    datums = pl.DataFrame({"datum_id": names}, {"datum_id": pl.String})
+    return _without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~pl.col("region"))
 
 
 def _kitti_rows(file: str) -> pl.DataFrame:

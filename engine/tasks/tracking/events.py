@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
+from ...kernels.clear import FRAGMENT, MATCH, SWITCH
 from ...schemas.results import frame_schema
 from .encode import Batch
 from .matching import Matched

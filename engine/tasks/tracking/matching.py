@@ -8,15 +8,10 @@ import msgspec
 import numpy as np
 
 from ...ingest.problems import Note
-from ...kernels.tracking import (
-    EPSILON,
-    ClearCounts,
-    ClearEvents,
-    HotaSums,
-    clear,
-    hota,
-    identities,
-)
+from ...kernels.clear import ClearCounts, ClearEvents, clear
+from ...kernels.hota import HotaSums, hota
+from ...kernels.identities import identities
+from ...kernels.track_frames import EPSILON
 from ...tally.tracks import TrackRows
 from ..workers import Workers
 from .encode import Batch, Side

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from ...ingest.problems import Note, note_of
-from ...kernels.tracking import EPSILON, MATCH, TAKEN, absorbed
+from ...kernels.clear import MATCH, TAKEN, absorbed
+from ...kernels.track_frames import EPSILON
 from ...tally.datums import Labels
 from ..workers import Workers
 from .dialects import TrackingRules
 from .encode import Batch, Side
-from .layout import LaidOut, lay_out
+from .layout import LaidOut, coded, lay_out
 from .masks import shared
 
 Array = np.ndarray[Any, Any]
@@ -60,21 +61,24 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     ignored = truth.ignored | distracts[truth.label]
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
     counts = scored[truth.label] & ~ignored & ~truth.left_out
+    together = msgspec.structs.replace(truth, label=meets[truth.label])
+    laid = lay_out(together, found, workers)
     if not counts.all() or regions.frame.size or rules.least_height is not None:
-        together = msgspec.structs.replace(truth, label=meets[truth.label])
-        laid = lay_out(together, found, workers)
         stays = _staying(laid, found, regions, ignored, rules, workers)
+        laid = laid.some(counts, stays)
         truth, found = truth.some(np.flatnonzero(counts)), found.some(np.flatnonzero(stays))
-    return Prepared(truth, found, lay_out(truth, found, workers), frames, notes)
+    return Prepared(truth, found, laid, frames, notes)
 
 
 def _frames(truth: Side, found: Side) -> Array:
     """The sequence of every frame, int64 [frames]."""
-    numbers, code = np.unique(np.r_[truth.frame, found.frame], return_inverse=True)
+    numbers, codes = coded([truth.frame, found.frame])
     many = max(1, numbers.size)
-    key = np.r_[truth.datum, found.datum].astype(np.int64) * many + code
-    there: Array = np.unique(key) // many
-    return there
+    sequences = (truth.datum, found.datum)
+    there, _ = coded(
+        [datum.astype(np.int64) * many + at for datum, at in zip(sequences, codes, strict=True)]
+    )
+    return there // many
 
 
 def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Array, Array, Array]:
