@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from coco_masks import compressed
 
 import evalengine as ee
 
@@ -141,3 +143,51 @@ def test_points_in_space_are_no_classes(tmp_path: Path, rest: str) -> None:
     file = str(written(tmp_path / "S.txt", f"1,7,0,0,9,9,1,{rest}", f"2,7,0,0,9,9,1,{rest}"))
     card = ee.score(file, file, metrics=["TP"], dialect="mot")
     assert card.value("TP", label_value="pedestrian") == 2
+
+
+def mots(folder: Path) -> tuple[str, str]:
+    """Three masks of 4 x 4 pixels in a picture of 20 x 30: a car, a pedestrian and one in a region."""
+
+    def mask(x: int, side: int = 4) -> str:
+        pixels = np.zeros((20, 30), np.uint8, order="F")
+        pixels[:side, x : x + side] = 1
+        counts: str = compressed(pixels)["counts"]
+        return counts
+
+    rest = "20 30"
+    truth = [f"{frame} {own} {kind} {rest} {mask(x)}"
+             for frame in (1, 2) for own, kind, x in ((1001, 1, 0), (2001, 2, 8))]  # fmt: skip
+    truth += [f"1 10000 10 {rest} {mask(16, 6)}", f"1 10000 10 {rest} {mask(24, 6)}"]
+    found = [f"{frame} {own} {kind} {rest} {mask(x)}"
+             for frame in (1, 2) for own, kind, x in ((5, 1, 0), (6, 2, 8), (7, 2, 17))]  # fmt: skip
+    written(folder / "gt" / "0002" / "gt" / "gt.txt", *truth)
+    written(folder / "gt" / "0002" / "seqinfo.ini", "[Sequence]", "seqLength=5")
+    return str(written(folder / "found" / "0002.txt", *found)), str(folder / "gt")
+
+
+def test_mots(tmp_path: Path) -> None:
+    sides = mots(tmp_path)
+    card = ee.score(*sides, metrics=METRICS)
+    assert card.task == "tracking"
+    assert [card.value(name) for name in METRICS] == [4, 1, 0, 0.2]  # one of two in the region
+    assert card.value("TP", label_value="car") == 2
+    (row,) = card.metrics.filter(metric="FP", label_value="pedestrian").rows(named=True)
+    assert row["value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("1 x 2 20 30 aa", "line 2: 'x' is no number"), ("1 2 20 30 aa", "line 2: 5 fields")],
+)
+def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
+    found, truth = mots(tmp_path)
+    first, *others = Path(found).read_text().splitlines()
+    written(Path(found), first, line, *others)
+    with pytest.raises(ee.ReadError, match=said):
+        ee.score(found, truth)
+
+
+def test_negative_sizes_of_text(tmp_path: Path) -> None:
+    file = str(written(tmp_path / "S.txt", "1,7,0,0,9,3,1", "1,8,0,0,9,-3,1"))
+    with pytest.raises(ee.ReadError, match="line 2: height -3 is negative"):
+        ee.score(file, file)

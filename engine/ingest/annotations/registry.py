@@ -16,13 +16,14 @@ from .format import Format, Look
 from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
+from .mots import MOTS
 from .open_images import OPEN_IMAGES
 from .titles import TITLES, may_be_annotations
 from .tracks import KITTI_TRACKS, MOT
 from .voc import VOC
 from .yolo import YOLO
 
-_ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, MOT, KITTI_TRACKS, YOLO,
+_ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, MOT, MOTS, KITTI_TRACKS, YOLO,
         CLASS_RESULTS)  # fmt: skip
 FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
 """By name, in the order in which they are tried."""

@@ -11,6 +11,7 @@ TITLES = {
     "dota": "DOTA labels",
     "kitti": "KITTI labels",
     "mot": "MOTChallenge tracks",
+    "mots": "MOTS masks of tracks",
     "kitti-tracking": "KITTI tracks",
     "yolo": "YOLO labels",
     "voc-results": "detections in a text file a class",

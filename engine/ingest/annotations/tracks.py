@@ -59,7 +59,7 @@ def _is_kitti(head: bytes) -> bool:
     )
 
 
-def _mot_files(look: Look) -> tuple[str, ...]:
+def sequence_files(look: Look) -> tuple[str, ...]:
     """Of a folder of sequences the ground truths in ``gt``, else detections; or all files."""
     files = look.of(".txt")
     for name in ("gt.txt", "det.txt"):
@@ -69,7 +69,7 @@ def _mot_files(look: Look) -> tuple[str, ...]:
     return files
 
 
-def _sequences(files: tuple[str, ...], look: Look) -> list[str]:
+def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
     """The sequence of each file: the folder above ``gt`` or ``det``, else the name of the file."""
     names = []
     for file in files:
@@ -89,15 +89,13 @@ def _without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr)
 
 
 def _read_mot(look: Look) -> Annotations:
-    files = _mot_files(look)
-    names = _sequences(files, look)
+    files = sequence_files(look)
+    names = sequences_of(files, look)
     rows = _mot_rows([_mot_numbers(file) for file in files], names)
-    return _without_ids(
-        rows, _sequences_with_lengths(files, names), negative=pl.col("object_id") < 0
-    )
+    return _without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
 
 
-def _sequences_with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
+def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
     """Sequences, and how long they are where a ``seqinfo.ini`` above their folder says so.
 
     Raises:
@@ -199,7 +197,7 @@ def _wrong_line(file: str) -> Exception:
 
 def _read_kitti(look: Look) -> Annotations:
     files = look.of(".txt")
-    names = _sequences(files, look)
+    names = sequences_of(files, look)
     rows = pl.concat(
         _kitti_rows(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
         for file, name in zip(files, names, strict=True)
