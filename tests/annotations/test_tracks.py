@@ -146,7 +146,7 @@ def test_points_in_space_are_no_classes(tmp_path: Path, rest: str) -> None:
 
 
 def mots(folder: Path) -> tuple[str, str]:
-    """Three masks of 4 x 4 pixels in a picture of 20 x 30: a car, a pedestrian and one in a region."""
+    """Masks of 4 x 4 pixels in a picture of 20 x 30: a car, a pedestrian and one in a region."""
 
     def mask(x: int, side: int = 4) -> str:
         pixels = np.zeros((20, 30), np.uint8, order="F")
@@ -158,8 +158,9 @@ def mots(folder: Path) -> tuple[str, str]:
     truth = [f"{frame} {own} {kind} {rest} {mask(x)}"
              for frame in (1, 2) for own, kind, x in ((1001, 1, 0), (2001, 2, 8))]  # fmt: skip
     truth += [f"1 10000 10 {rest} {mask(16, 6)}", f"1 10000 10 {rest} {mask(24, 6)}"]
+    tracks = (5, 1, 0), (6, 2, 8), (7, 2, 17)
     found = [f"{frame} {own} {kind} {rest} {mask(x)}"
-             for frame in (1, 2) for own, kind, x in ((5, 1, 0), (6, 2, 8), (7, 2, 17))]  # fmt: skip
+             for frame in (1, 2) for own, kind, x in tracks]  # fmt: skip
     written(folder / "gt" / "0002" / "gt" / "gt.txt", *truth)
     written(folder / "gt" / "0002" / "seqinfo.ini", "[Sequence]", "seqLength=5")
     return str(written(folder / "found" / "0002.txt", *found)), str(folder / "gt")
@@ -169,10 +170,9 @@ def test_mots(tmp_path: Path) -> None:
     sides = mots(tmp_path)
     card = ee.score(*sides, metrics=METRICS)
     assert card.task == "tracking"
-    assert [card.value(name) for name in METRICS] == [4, 1, 0, 0.2]  # one of two in the region
+    assert [card.value(name) for name in METRICS] == [4, 1, 0, 0.1]  # one of two in the region
     assert card.value("TP", label_value="car") == 2
-    (row,) = card.metrics.filter(metric="FP", label_value="pedestrian").rows(named=True)
-    assert row["value"] == 1
+    assert card.value("FPPerFrame", label_value="pedestrian") == 0.2  # of seqLength
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,6 @@ SCHEMA = {"sequence": pl.Int64, "frame": pl.Int64, "id": pl.Int64,
 HEIGHT, WIDTH = VECTORS["size"]
 
 
-def scored(*tables: pl.DataFrame, **options: Any) -> ee.Scorecard:
-    """Masks of frames could be those of other tasks."""
-    return ee.score(*tables, task="tracking", **options)
-
-
 def sides() -> tuple[pl.DataFrame, pl.DataFrame]:
     found = pl.DataFrame(VECTORS["found"], SCHEMA, orient="row")
     truth = pl.DataFrame(VECTORS["truth"], SCHEMA | {"region": pl.Int64}, orient="row")
@@ -38,7 +33,7 @@ def sizes() -> pl.DataFrame:
 
 
 def test_trackeval() -> None:
-    card = scored(*sides(), datums=sizes(), metrics=VECTORS["names"])
+    card = ee.score(*sides(), datums=sizes(), metrics=VECTORS["names"])
     said = [card.value(name) for name in VECTORS["names"]]
     assert said == pytest.approx(VECTORS["together"], rel=1e-12, abs=1e-12)
     found = card.frame("per_datum").rows_by_key(["datum_id", "metric"], unique=True, named=True)
@@ -53,21 +48,21 @@ def test_boxes_are_compared_unless_told() -> None:
         for side in sides()
     )
     metrics = ["MOTP"]
-    assert scored(found, truth, metrics=metrics).value("MOTP") == 1
-    told = scored(found, truth, metrics=metrics, iou_type="segm").value("MOTP")
+    assert ee.score(found, truth, metrics=metrics).value("MOTP") == 1
+    told = ee.score(found, truth, metrics=metrics, iou_type="segm").value("MOTP")
     plain = [side.drop("xmin", "ymin", "xmax", "ymax") for side in (found, truth)]
-    assert told == scored(*plain, metrics=metrics).value("MOTP") < 1
+    assert told == ee.score(*plain, metrics=metrics).value("MOTP") < 1
 
 
 def test_polygons_without_sizes() -> None:
     with pytest.raises(ee.InputError, match=r"column 'polygon'.*give height and width in datums"):
-        scored(*sides(), metrics=["HOTA"])
+        ee.score(*sides(), metrics=["HOTA"])
 
 
 def test_rows_without_shape() -> None:
     found, truth = sides()
     with pytest.raises(ee.InputError, match="without a mask or a polygon, first row"):
-        scored(
+        ee.score(
             found.drop("polygon").with_columns(xmin=0.0, ymin=0.0, xmax=9.0, ymax=9.0),
             truth, datums=sizes(), iou_type="segm",
         )  # fmt: skip
@@ -78,9 +73,9 @@ def test_masks_of_two_sizes() -> None:
                          "mask": [{"size": [4, 4], "counts": [2, 4, 10]}]})  # fmt: skip
     other = mask.with_columns(mask=pl.Series([{"size": [4, 5], "counts": [2, 4, 14]}]))
     with pytest.raises(ee.InputError, match="1 pair of masks of different size"):
-        scored(other.rename({"object_id": "track_id"}), mask)
+        ee.score(other.rename({"object_id": "track_id"}), mask)
 
 
 def test_an_unknown_iou_type() -> None:
     with pytest.raises(ee.OptionError, match="iou_type of tracking"):
-        scored(*sides(), datums=sizes(), iou_type="obb")
+        ee.score(*sides(), datums=sizes(), iou_type="obb")

@@ -45,7 +45,7 @@ def _rows(file: str) -> pl.DataFrame:
     named = pl.col("kind").replace_strict(_CLASSES, default=None, return_dtype=pl.String)
     return table.select(
         "frame",
-        object_id=pl.when(region).then(-region.cum_sum()).otherwise("object_id"),
+        object_id=pl.when(region).then(-region.cast(pl.Int64).cum_sum()).otherwise("object_id"),
         label_value=named.fill_null(pl.col("kind").cast(pl.String)),
         mask=pl.struct(size=pl.concat_list("height", "width"), counts="counts"),
         region=region,
