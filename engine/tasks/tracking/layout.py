@@ -75,7 +75,8 @@ class LaidOut(msgspec.Struct, frozen=True):
 
         def left(start: Array) -> Array:
             """Starts of the frames that are left: those without rows add nothing."""
-            return np.r_[start[:-1][filled], start[-1]]
+            out: Array = np.r_[start[:-1][filled], start[-1]]
+            return out
 
         start = np.r_[filled_before[:-1][units], filled_before[-1]]
         truth_start, found_start = left(rows[0]), left(rows[1])
