@@ -74,7 +74,7 @@ def found_errors(
     said: list[str] = []
     if losses.rows is not None:
         counted, said = losses.rows(counted)
-    rows = _sorted(counted, whole, sort)
+    rows = _sorted(counted, whole, sort, by_score=losses.by_score)
     images = partial(_images, datums, ground_truths, options, storage_options)
     return FoundErrors(
         whole.head(top),
@@ -132,11 +132,11 @@ def _images(
     return told.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
 
 
-def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str) -> pl.DataFrame:
-    """Rows of errors with the place of their datum, in the order that is asked for."""
+def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str, *, by_score: bool) -> pl.DataFrame:
+    """Rows of errors in the order that is asked for; see :attr:`.Losses.by_score`."""
     place = whole.select("datum_id", place=pl.int_range(pl.len()))
     joined = rows.join(place, on="datum_id", how="left", maintain_order="left")
-    by = ["place", "score"] if sort == "loss" else ["score", "place"]
+    by = ["score", "place"] if sort == "score" else ["place", "score"] if by_score else ["place"]
     return joined.sort(
         by, descending=[one == "score" for one in by], nulls_last=True, maintain_order=True
     ).drop("place")

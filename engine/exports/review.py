@@ -77,10 +77,15 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
 
     Raises:
         OptionError: no such form.
-        InputError: sizes that the form asks for are missing; names the first images.
+        InputError: sizes that the form asks for are missing, or rows are of frames of sequences.
     """
     if form not in FORMATS:
         raise OptionError(unknown("form", form, FORMATS))
+    if "frame" in rows.columns:
+        raise InputError(
+            f"{form} shows images, and these rows are of frames of sequences, whose files no table"
+            " names. List them as a table."
+        )
     make, sized = FORMATS[form]
     made = list(_images(rows, images))
     lacking = [one.datum_id for one in made if not one.width or not one.height]

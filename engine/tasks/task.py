@@ -236,6 +236,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         weight: float64 [n_datums], how much each counts in numbers of many; None for all alike.
         rows: of a frame of rows of errors those that the number counts, and what is told of the
             others; None where it counts them all, or none.
+        by_score: whether these are listed by score, of one datum; else as they stand.
     """
 
     metric: str
@@ -249,6 +250,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     why: Callable[[Array], list[str]]
     weight: Array | None = None
     rows: Callable[[pl.DataFrame], tuple[pl.DataFrame, list[str]]] | None = None
+    by_score: bool = True
 
 
 class JudgeDatums(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -46,6 +47,25 @@ def test_events() -> None:
     ]
     assert events["iou"].null_count() == 4
     assert (card.value("IDSW"), card.value("Frag")) == (2, 1)
+
+
+def test_errors_are_listed_switches_first(tmp_path: Path) -> None:
+    sides = table(FOUND, "track_id", score=0.5), table(TRUTH, "object_id")
+    found = ee.find_errors(*sides)
+    assert found.rows is not None
+    keys = ("error", "frame", "object_id", "track_id", "previous_track_id", "xmin")
+    assert found.rows.select(*keys, "annotation_xmin").rows() == [
+        ("switch", 4, 1, 8, 7, 0, 0),
+        ("switch", 6, 1, 7, 8, 0, 0),
+        ("false", 3, None, 5, None, 90, None),
+        ("miss", 1, 2, None, None, None, 50),
+        ("miss", 3, 1, None, None, None, 0),
+        ("miss", 3, 2, None, None, None, 50),
+    ]
+    events = ee.score(*sides, metrics=["Outcomes"]).frame("outcomes")
+    assert "xmin" not in events.columns
+    with pytest.raises(ee.InputError, match="frames of sequences"):
+        found.write("cvat", tmp_path / "errors.xml")
 
 
 def test_a_fragment_is_no_switch() -> None:

@@ -1,10 +1,11 @@
-"""Events: what became of every box in CLEAR, frame by frame."""
+"""Events: what became of every box in CLEAR, frame by frame, and those that are errors."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 
+from ...ingest.boxes import CORNER_NAMES
 from ...kernels.clear import FRAGMENT, MATCH, SWITCH
 from ...schemas.results import frame_schema
 from .encode import Batch
@@ -56,6 +57,8 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
         "track_id": _given(found.ids, track),
         "previous_track_id": _given(found.ids, np.r_[before, none]),
         "resumed": np.r_[event & FRAGMENT > 0, np.zeros(k, bool)],
+        **_corners("", found.boxes, scored),
+        **_corners("annotation_", matched.truth.boxes, np.r_[truth, none]),
     }
     schema = frame_schema("outcomes", label=batch.labels.dtype, datum=batch.datums.id_dtype)
     frame = pl.DataFrame(made)
@@ -66,6 +69,41 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
 
 
 _LABEL = ("label_key", "label_value")
+_ERRORS = ("switch", "fragment", "false", "miss")
+"""Outcomes that are errors, those first that tell the most."""
+
+
+def outcome_rows(events: pl.DataFrame) -> pl.DataFrame:
+    """The ``outcomes`` frame: events without boxes."""
+    return events.drop(name for name in events.columns if name.endswith(CORNER_NAMES))
+
+
+def error_rows(events: pl.DataFrame) -> pl.DataFrame:
+    """The ``errors`` frame: of each sequence switches first, then what is next in ``_ERRORS``."""
+    wrong = events.filter(pl.col("outcome").is_in(_ERRORS)).rename({"outcome": "error"})
+    place = pl.col("error").replace_strict(_ERRORS, range(len(_ERRORS)), return_dtype=pl.Int8)
+    wrong = wrong.sort("datum_id", place, maintain_order=True)
+    schema = frame_schema(
+        "errors", label=events.schema["label_value"], datum=events.schema["datum_id"]
+    )
+    own = ("frame", "object_id", "track_id", "previous_track_id", "resumed")
+    return wrong.select(
+        *(
+            pl.col(name) if name in wrong.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in schema.items()
+        ),
+        *own,
+    )
+
+
+def _corners(before: str, boxes: np.ndarray, at: np.ndarray) -> dict[str, pl.Series]:
+    """Corners of boxes at places, null at -1."""
+    corners = np.full((at.size, 4), np.nan)
+    corners[at >= 0] = boxes[at[at >= 0]]
+    return {
+        before + name: pl.Series(column, nan_to_null=True)
+        for name, column in zip(CORNER_NAMES, corners.T, strict=True)
+    }
 
 
 def _tracks_before(matched: Matched) -> np.ndarray:

@@ -51,6 +51,7 @@ def losses(
         best=1.0,
         ties=lambda codes: [totals["truth"][codes] + totals["found"][codes]],
         why=why,
+        by_score=False,
     )
 
 

@@ -5,12 +5,13 @@ from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import frames_of, view_of
 from ..task import Task
+from .events import error_rows, outcome_rows
 from .explaining import explain
 from .fitting import fit
 from .losses import contents, losses
 from .samples import samples, warm_large
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, merge, outcomes, tally
+from .tallies import Tallies, merge, rows_of, tally
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
@@ -27,7 +28,9 @@ TASK = Task(
     merge=merge,
     view=view_of(TrackView, "tracks"),
     cells_per_group=cells_per_group,
-    own_frames=frames_of(outcomes=outcomes),
+    own_frames=frames_of(
+        outcomes=rows_of("outcomes", outcome_rows), errors=rows_of("errors", error_rows)
+    ),
     explain=explain,
     samples=samples,
     losses=losses,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -41,7 +41,7 @@ class Tallies(msgspec.Struct, frozen=True):
             :class:`~evalengine.tally.stats_parts.StatsParts`.
         present: int8 [n_datums], standing of each sequence.
         counted: what was counted: ``hota``, ``clear``, ``identity``.
-        outcomes: the ``outcomes`` frame, or None.
+        events: what became of every box, as :func:`.event_frame` has it, or None.
         seconds: step -> wall seconds.
         beside: frames there are whatever the metrics.
         weighted: whether counts are sums of weights; never.
@@ -53,7 +53,7 @@ class Tallies(msgspec.Struct, frozen=True):
     stats: Any
     present: Array
     counted: tuple[str, ...]
-    outcomes: pl.DataFrame | None
+    events: pl.DataFrame | None
     seconds: dict[str, float]
     beside: tuple[str, ...] = ("per_datum",)
     weighted: bool = False
@@ -126,11 +126,17 @@ def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
     return Stats(np.ones(present.size, bool), columns, (STATUS, present))
 
 
-def outcomes(tallies: Tallies) -> pl.DataFrame:
-    """The ``outcomes`` frame, without rows where nothing was asked for."""
-    if tallies.outcomes is not None:
-        return tallies.outcomes
-    return empty_frame("outcomes", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+def rows_of(
+    name: str, chosen: Callable[[pl.DataFrame], pl.DataFrame]
+) -> Callable[[Tallies], pl.DataFrame]:
+    """How a frame of rows comes from the events, without rows where nothing was asked for."""
+
+    def rows(tallies: Tallies) -> pl.DataFrame:
+        if tallies.events is not None:
+            return chosen(tallies.events)
+        return empty_frame(name, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+
+    return rows
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
@@ -149,7 +155,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     present = np.empty(len(datums), np.int8)
     for part, code in zip(parts, of_datum, strict=True):
         present[code] = part.present
-    listed = [part.outcomes for part in parts if part.outcomes is not None]
+    listed = [part.events for part in parts if part.events is not None]
     filled = [frame for frame in listed if frame.height] or listed[:1]
     counted = parts[0].counted
     return Tallies(

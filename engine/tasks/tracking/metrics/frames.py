@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ....metrics.registry import Metric
 
+_SOURCE = "evalengine; events as TrackEval's CLEAR counts them"
+
 METRICS = (
     Metric(
         name="Outcomes",
@@ -15,6 +17,18 @@ METRICS = (
         definition="One row per ground truth (match, switch, fragment or miss in CLEAR) and per"
         " prediction without a match (false), with frame, ids and the track before a switch.",
         formula="",
-        source="evalengine; events as TrackEval's CLEAR counts them",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="Errors",
+        task="tracking",
+        frame="errors",
+        needs=("events",),
+        range=(0.0, float("inf")),
+        better="neither",
+        definition="One row per switch, fragment, prediction without a match (false) and missed"
+        " ground truth of CLEAR, with frame, ids, the track before a switch, and boxes.",
+        formula="",
+        source=_SOURCE,
     ),
 )
