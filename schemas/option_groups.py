@@ -34,7 +34,11 @@ GROUPS: tuple[Group, ...] = (
         ),
         ("detection",),
     ),
-    Group("Matching and thresholds", ("iou_thresholds", "iou_thresholds_to_return"), ("tracking",)),
+    Group(
+        "Matching and thresholds",
+        ("iou_thresholds", "iou_thresholds_to_return", "match_threshold"),
+        ("tracking",),
+    ),
     Group(
         "Classes and scores",
         (

@@ -279,7 +279,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         float | None,
         _meta(
             "What a match must exceed: ROUGE-L recall (0.7 chunks, 0.8 sentences), fuzzy ratio"
-            " (0.9) or Levenshtein similarity (0.5).",
+            " (0.9) or Levenshtein similarity (0.5); of tracks the IoU from which on CLEAR and"
+            " identity match (0.5).",
             "0.7",
         ),
     ] = None

@@ -13,6 +13,7 @@ from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotated_sides import classes_told, in_pixels, sides_of
 from evalengine.ingest.by_name import by_name
 from evalengine.ingest.sources.coco_videos import placed
+from evalengine.ingest.sources.empty_tracks import nothing_tracked
 from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
@@ -89,7 +90,7 @@ def open_inputs(
     if ground_truths is None:
         given = {TABLE: predictions}
     else:
-        predictions = nothing_found(predictions, ground_truths)
+        predictions = nothing_tracked(nothing_found(predictions, ground_truths), ground_truths)
         given[PREDICTIONS] = predictions
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given

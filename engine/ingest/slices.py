@@ -323,6 +323,9 @@ def _per_datum(frame: pl.DataFrame, names: list[str], role: str, speech: Speech)
     return found
 
 
+_OF_LABELS = {"label_value": "; numbers of each label are there without slices"}
+
+
 def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: Speech) -> None:
     """Refuse columns with several values in a datum; in a part rows bear the numbers they have."""
     if ROW not in values.columns:
@@ -344,7 +347,7 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: S
                 (f"{speech.one} has", f"{speech.many} have"),
                 f" several values, the first is {datum!r} with"
                 f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
-                f" per {speech.one}, e.g. in {option('datums')}.",
+                f" per {speech.one}, e.g. in {option('datums')}{_OF_LABELS.get(name, '')}.",
             )
 
 

@@ -75,6 +75,30 @@ def test_sequences_that_the_truth_does_not_have_are_told(tmp_path: Path) -> None
     assert said in card.notes
 
 
+def test_files_of_nothing(tmp_path: Path) -> None:
+    """A tracker that found nothing in one sequence, or in any."""
+    found, truth = mot(tmp_path)
+    lines = ["1,1,0,10,20,40,1,1,1", "2,1,0,10,20,40,1,1,1"]
+    written(tmp_path / "gt" / "S-2" / "gt" / "gt.txt", *lines)
+    nothing = tmp_path / "found" / "S-2.txt"
+    nothing.write_text("")
+    card = ee.score(found, truth, dialect="mot", metrics=METRICS)
+    assert [card.value(name) for name in METRICS[:3]] == [2, 2, 2]
+    for empty in (nothing, nothing.parent):
+        (tmp_path / "found" / "S-1.txt").write_text("")
+        card = ee.score(empty, truth, dialect="mot", metrics=METRICS)
+        assert [card.value(name) for name in METRICS[:3]] == [0, 0, 4]
+
+
+def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:
+    sides = mot(tmp_path)
+    with pytest.raises(ee.InputError, match=r"scores 'pedestrian'.* 'x'\. .*label_map=\{\"x\""):
+        ee.score(*sides, dialect="mot", label_map={"pedestrian": "x", "distractor": "x"})
+    card = ee.score(*sides, dialect="kitti", metrics=METRICS)
+    said = "ground truths: 2 rows of labels that the dialect does not evaluate left out."
+    assert said in card.notes
+
+
 def test_detections_are_no_tracks(tmp_path: Path) -> None:
     _, truth = mot(tmp_path)
     alone = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")

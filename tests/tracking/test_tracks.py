@@ -135,3 +135,16 @@ def test_thresholds() -> None:
         ee.score(*sides, iou_thresholds_to_return=[0.33])
     with pytest.raises(ee.OptionError, match="above 0"):
         ee.score(*sides, iou_thresholds=[0.0])
+
+
+def test_the_threshold_of_clear_and_identity() -> None:
+    """A track that overlaps by 6 of 14."""
+    found = [(frame, 7, 4.0) for frame in range(1, 7)]
+    sides = table(found, "track_id"), table(TRUTH[:6], "object_id")
+    usual = ee.score(*sides, metrics=["TP", "IDTP"])
+    assert (usual.value("TP"), usual.value("IDTP")) == (0, 0)
+    card = ee.score(*sides, metrics=["TP", "IDTP", "Outcomes"], match_threshold=6 / 14)
+    assert (card.value("TP"), card.value("IDTP")) == (6, 6)
+    assert card.frame("outcomes")["iou_threshold"].unique().to_list() == [6 / 14]
+    with pytest.raises(ee.OptionError, match=r"match_threshold=1\.5"):
+        ee.score(*sides, match_threshold=1.5)

@@ -13,8 +13,8 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
     """What counts, and from which overlap on.
 
     Attributes:
-        overlap: IoU from which on a pair may match in CLEAR and counts in identity, and at which
-            predictions match what is ignored.
+        overlap: IoU from which on a pair may match in CLEAR and counts in identity, unless said,
+            and at which predictions match what is ignored.
         evaluated: labels that are scored, in small letters; none for all of them.
         beside: other labels -> the evaluated one whose predictions their ground truths are matched
             with; ``*`` for all that are not named. Rows of labels that are not here are left out.

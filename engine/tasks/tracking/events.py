@@ -46,7 +46,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
         "datum_id": batch.datums.id.gather(np.r_[matched.truth.datum[truth], found.datum[wrong]]),
         "label_key": table["label_key"].gather(label),
         "label_value": table["label_value"].gather(label),
-        "iou_threshold": np.full(n + k, settings.rules.overlap),
+        "iou_threshold": np.full(n + k, settings.overlap),
         "score_threshold": pl.Series([None], dtype=pl.Float64).new_from_index(0, n + k),
         "outcome": pl.Series(OUTCOMES).gather(np.r_[kind, np.full(k, 4)]),
         "score": _given(found.score, scored),

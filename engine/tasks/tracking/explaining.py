@@ -12,7 +12,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
         settings: the run's settings.
         needs: what must be tallied.
     """
-    at = settings.rules.overlap
+    at = settings.overlap
     lines = {
         "hota": f"match     HOTA: one assignment a frame, at {len(settings.alphas)} IoU thresholds",
         "clear": f"match     CLEAR: IoU of {at:g} or more, pairs of the frame before first",

@@ -51,7 +51,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         needs: ``hota``, ``clear``, ``identity``, ``events``: what is counted; the rest stays 0.
         workers: runs ranges of units side by side.
     """
-    least = settings.rules.overlap
+    least = settings.overlap
     prepared = prepare(batch, settings.rules, workers)
     truth, found, laid = prepared.truth, prepared.found, prepared.laid
     n, n_alphas = laid.datum.size, len(settings.alphas)

@@ -8,9 +8,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.problems import Note, note_of
+from ...ingest.problems import Note, listing, note_of
 from ...kernels.clear import MATCH, TAKEN, absorbed
 from ...kernels.track_frames import EPSILON
+from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ...tally.datums import Labels
 from ..workers import Workers
 from .dialects import TrackingRules
@@ -49,10 +51,14 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
         batch: all sequences.
         rules: of the dialect.
         workers: runs ranges of units side by side.
+
+    Raises:
+        InputError: the tables have no label that the dialect scores.
     """
     truth, found = batch.truth, batch.found
     frames = _frames(truth, found)
     meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
+    _refuse_strangers(batch.labels, scored, rules)
     regions = truth.some(np.flatnonzero(truth.region))
     kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
     truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
@@ -101,6 +107,24 @@ def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Ar
     scored = np.array([name in rules.evaluated for name in names], bool)
     distracts = np.array([name in rules.distractors for name in names], bool)
     return np.array(meets, np.int32), scored, distracts
+
+
+def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> None:
+    """Refuse tables of which no label is one that the dialect scores.
+
+    Raises:
+        InputError: names the labels, and how they are mapped.
+    """
+    if scored.any() or not len(labels):
+        return
+    names = labels.frame["label_value"].to_list()
+    wanted = rules.evaluated
+    raise InputError(
+        f"the dialect scores {listing(wanted)}, and the tables have none of them but"
+        f" {listing(sorted(map(str, names)))}. Map labels:"
+        f" {option('label_map', {names[0]: wanted[0]})}; or score all of them:"
+        f" {option('dialect', 'standard')}."
+    )
 
 
 def _left_out(batch: Batch, n_truth: int, n_found: int) -> list[Note]:

@@ -26,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         rules: the dialect's rules.
         alphas: ascending IoU thresholds that HOTA and its parts are means over.
         alphas_to_return: those with rows of their own.
+        overlap: IoU from which on a pair may match in CLEAR and counts in identity.
         iou_type: ``bbox``, ``segm`` (masks), or None: boxes, where both sides have columns of them.
         k: no cut-offs; here because the planner asks every task.
     """
@@ -33,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rules: TrackingRules
     alphas: tuple[float, ...] = ALPHAS
     alphas_to_return: tuple[float, ...] = ()
+    overlap: float = 0.5
     iou_type: str | None = None
     k: tuple[int | None, ...] = ()
 
@@ -58,6 +60,13 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
                 " more, each above 0 and at most 1."
             )
         alphas = tuple(sorted(set(options.iou_thresholds)))
+    overlap = dialect.rules.overlap
+    if options.match_threshold is not None:
+        overlap = options.match_threshold
+        if not 0 < overlap <= 1:
+            raise OptionError(
+                f"{option('match_threshold', overlap)}: give an IoU above 0 and at most 1."
+            )
     wanted = options.iou_thresholds_to_return or ()
     for value in wanted:
         if not any(math.isclose(value, one, abs_tol=1e-9) for one in alphas):
@@ -70,6 +79,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         rules=dialect.rules,
         alphas=alphas,
         alphas_to_return=returned,
+        overlap=overlap,
         iou_type=options.iou_type,
     )
 

@@ -283,7 +283,9 @@ def _metric(number: Number) -> Metric:
         task="tracking",
         frame="metrics",
         needs=(number.need,),
-        params=("iou_thresholds", "iou_thresholds_to_return") if number.need == "hota" else (),
+        params=("iou_thresholds", "iou_thresholds_to_return")
+        if number.need == "hota"
+        else ("match_threshold",),
         aliases=number.aliases,
         averages=() if number.counts else ("macro",),
         range=number.range,

@@ -1,0 +1,32 @@
+"""Trackers that found nothing: their files are empty, and only the ground truths' tell of what."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def nothing_tracked(predictions: Any, truths: Any) -> Any:
+    """The predictions; empty text files beside files of tracks as sequences without any track."""
+    if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
+        return predictions
+    path, of_truths = os.fspath(predictions), os.fspath(truths)
+    if not _holds_nothing(path):
+        return predictions
+    from ..annotations.registry import look_at, recognised
+    from .annotated import open_annotations
+
+    found, look = recognised([of_truths]), look_at([path])
+    if found is None or look is None or found[0].datum != "sequence":
+        return predictions
+    return open_annotations(found[0], look)
+
+
+def _holds_nothing(path: str) -> bool:
+    """Whether it is an empty text file, or a folder of nothing else."""
+    if not os.path.isdir(path):
+        return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
+    files = os.listdir(path)
+    return bool(files) and all(
+        name.endswith(".txt") and _holds_nothing(os.path.join(path, name)) for name in files
+    )
