@@ -241,7 +241,7 @@ def find_errors(
     Raises:
         OptionError: the order of rows that a scored run lacks; options beside a scored run that are
             not its own.
-        ResultError: a run in bounded memory, which keeps nothing of single datums.
+        ResultError: a run whose tally was too large to keep.
 
     Example:
         >>> import evalengine as ee

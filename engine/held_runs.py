@@ -156,14 +156,14 @@ def tallied_of(
     )
     if card.folder is None:
         raise ResultError(
-            f"{name}: this scorecard does not hold what {step} needs, as none does that was made"
-            f" in bounded memory, by workers, or copied. {way}"
+            f"{name}: this scorecard does not hold what {step} needs, as none does that was copied,"
+            f" or whose tally was too large to keep. {way}"
         )
     path = card.folder / TALLY_FILE
     if not path.is_file():
         raise ResultError(
-            f"{card.folder} does not keep what {step} needs: it was made in bounded memory, by"
-            f" workers, of too many rows, or by an earlier version. {way}"
+            f"{card.folder} does not keep what {step} needs: its tally was too large, or it was"
+            f" made of a copied scorecard or by an earlier version. {way}"
         )
     plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
     return Tallied(plan, stored.load(path), Threads(threads or card.options.threads))

@@ -169,7 +169,8 @@ def run(
 ) -> Scorecard:
     """Score tables; arguments as :func:`evalengine.score`, options made.
 
-    With ``held`` all rows are held in memory and no intervals are made, for comparing. With
+    With ``held`` the tally is held in memory, if need be within the share of a memory limit that is
+    left for it, and no intervals are made, for comparing and finding. With
     ``paged`` what the report draws from is counted too, whatever the metrics; the default set
     counts it anyway where rows are held in memory. The frames of ``showing`` are made too, where
     the task has them. With ``looked`` the tallies are handed over while they are there,
@@ -192,8 +193,10 @@ def run(
     plan = msgspec.structs.replace(planner.showing(plan, showing), paged=paged)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
-    if not held and (executor is None or pool or address):
-        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, estimates)
+    limited = not held or chosen.memory_limit is not None
+    if limited and (executor is None or pool or address):
+        asked = _none if held else estimates
+        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, asked, held=held)
         if done is not None:
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
             sides = _sources(done.sources, done.rows, done.notes)
@@ -209,14 +212,11 @@ def run(
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
                 _files(inputs),
-                paged=done.page,
+                done.tallied,
+                _with_worst(done.page, done.tallied) if plan.paged else done.page,
             )
     elif chosen.memory_limit is not None:
-        unlimited = (
-            "comparing needs those of both runs"
-            if held
-            else "the threads of a given executor work on them together"
-        )
+        unlimited = "the threads of a given executor work on them together"
     threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
     frames = checked_frames(inputs, plan.task, chosen, threads.each)
     usual = chosen.metrics is None and not held
@@ -255,6 +255,10 @@ def run(
     )
 
 
+def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+    """No intervals."""
+
+
 def _estimates(
     plan: planner.Plan, tallies: Any, threads: Threads, options: Options
 ) -> summary.Estimate | None:
@@ -285,6 +289,8 @@ def _in_parts(
     address: str | None,
     tell: Progress,
     estimates: Look,
+    *,
+    held: bool,
 ) -> tuple[partitions.Done | None, str]:
     """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
     from . import outofcore as partitions
@@ -295,7 +301,7 @@ def _in_parts(
         found, reason = partitions.wanted(plan, inputs, options, pool)
         if found is None:
             return None, reason
-        return partitions.run(found, plan, options, pool, tell, estimates), ""
+        return partitions.run(found, plan, options, pool, tell, estimates, held=held), ""
     finally:
         pool.close()
 
@@ -377,14 +383,21 @@ def _run(
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """What the report draws from, of a run in memory: the worst datums among it."""
     page = page_frames(plan, tallies, threads.own())
-    tallied = summary.Tallied(plan, tallies, threads.own())
+    return _with_worst(page, summary.Tallied(plan, tallies, threads.own()))
+
+
+def _with_worst(page: Paged, tallied: summary.Tallied | None) -> Paged:
+    """What the report draws from, and the worst datums where the tally is there."""
+    if tallied is None:
+        return page
 
     def worst() -> pl.DataFrame:
         from .analysis.worst import worst
 
         return worst(tallied)
 
-    return Paged({**page.makers, "worst": worst}, page.lacking)
+    lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
+    return Paged({**page.makers, "worst": worst}, lacking)
 
 
 def _card(

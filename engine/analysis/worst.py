@@ -41,7 +41,7 @@ def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.D
 
     Args:
         tallied: the run, held or loaded; see :func:`evalengine.held_runs.tallied_of`, which says
-            why there is none of runs in bounded memory.
+            why there is none.
         n: how many at most.
         losses: what judges the datums, where that is known.
 

@@ -101,7 +101,7 @@ def unkept(earlier: Scorecard | None) -> str:
     where = f" {earlier.folder}" if earlier is not None and earlier.folder is not None else ""
     return (
         f"the baseline{where} keeps nothing to compare"
-        " with (it was made in bounded memory, of too many rows, or by an earlier version): score"
+        " with (its tally was too large, or an earlier version made it): score"
         " it again, or leave surely out."
     )
 
@@ -120,8 +120,7 @@ def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
         if not can_be_compared(card):
             raise ResultError(
                 "a gate with baseline and surely: this run does not keep what comparing needs, as"
-                " none does that is made in bounded memory or by workers: score it in memory, or"
-                " leave surely out."
+                " its tally is too large: score it in memory, or leave surely out."
             )
         return margins(earlier, card, metrics=metrics, by=slices)
 

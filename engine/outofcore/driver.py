@@ -30,7 +30,10 @@ from ..plan import planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.errors import ResultError
 from ..schemas.options import Options
+from ..schemas.tuning import tuning
+from ..schemas.wording import option
 from ..scorecard.held import Paged
 from ..tally import stored
 from ..tally.parts import Place
@@ -38,6 +41,7 @@ from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
 from .label_groups import merged_by_labels
 from .memory_plan import (
+    BASE,
     Sizes,
     buckets,
     refused,
@@ -47,10 +51,10 @@ from .memory_plan import (
     unclear,
 )
 from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
-from .scratch import scratch_folder
+from .scratch import gigabytes, scratch_folder
 from .shuffle import Whole, heads_of, heights_of, rows_at, split
 from .shuffle_stage import range_folder
-from .stages import Job, collected, part_file, tally_bucket, write_job
+from .stages import Job, collected, kept_file, part_file, tally_bucket, write_job
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -71,6 +75,7 @@ class Done(msgspec.Struct):
         seconds: step -> seconds of all workers.
         buckets: number of buckets.
         page: what the report draws from, where that was asked for.
+        tallied: what the numbers were made of, in memory, where it is small.
     """
 
     plan: planner.Plan
@@ -84,6 +89,7 @@ class Done(msgspec.Struct):
     seconds: dict[str, float]
     buckets: int
     page: Paged = Paged()
+    tallied: summary.Tallied | None = None
 
 
 class Wanted(msgspec.Struct):
@@ -208,6 +214,8 @@ def run(
     pool: Pool,
     tell: Tell,
     estimate_of: EstimateOf,
+    *,
+    held: bool = False,
 ) -> Done:
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
@@ -218,8 +226,11 @@ def run(
         pool: where stages run.
         tell: called with each step.
         estimate_of: makes intervals, where they were asked for.
+        held: whether the tally is kept in memory as far as the limit allows; else while it is
+            small.
 
     Raises:
+        ResultError: it is too large for that.
         InputError: the tables break their contract; counts and row numbers are of the whole.
         ScratchError: the scratch folder cannot hold the run.
     """
@@ -248,6 +259,7 @@ def run(
             _without_sources(ready),
             whole,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
+            kept=_room(found.limit, held=held),
             several=several,
             highest=_highest(folder, whole, plan),
         )
@@ -283,6 +295,13 @@ def run(
         tell("making frames")
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
+        kept = _kept(here, parts, plan, options, job.kept)
+        if held and kept is None:
+            raise ResultError(
+                f"{option('memory_limit', options.memory_limit)}: what is looked for needs the"
+                f" tally of all datums in memory, which takes more than {gigabytes(job.kept)}, the"
+                " share that this limit leaves for it. Raise it, or leave it out."
+            )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
         notes += [] if estimate is None else estimate.notes()
     return Done(
@@ -297,13 +316,36 @@ def run(
         seconds=tallies.seconds,
         buckets=n,
         page=page,
+        tallied=kept,
     )
+
+
+_MERGED = 4  # bytes held of a byte of kept tallies while they are merged
+
+
+def _room(limit: int, *, held: bool) -> int:
+    """Bytes up to which the tally is kept as a run in memory has it."""
+    room = max(0, limit - BASE) // _MERGED
+    return room if held else min(room, tuning().kept_bytes)
+
+
+def _kept(
+    folder: str, parts: list[int], plan: planner.Plan, options: Options, most: int
+) -> summary.Tallied | None:
+    """The tally that a run in memory has, of all buckets; None where it is larger than that."""
+    files = [kept_file(folder, bucket) for bucket in parts]
+    if not all(file.exists() for file in files):
+        return None
+    if sum(file.stat().st_size for file in files) > most:
+        return None
+    tallies = planner.merge(plan, [stored.load(file) for file in files])
+    return summary.Tallied(plan, tallies, Threads(options.threads))
 
 
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """The frames of the report, made while the tally is there."""
     found = page_frames(plan, tallies, threads)
-    lacking = {**found.lacking, "worst": "runs in bounded memory do not keep single datums."}
+    lacking = {**found.lacking, "worst": "the tally of single datums is too large to keep."}
     return Paged({name: make().clone for name, make in found.makers.items()}, lacking)
 
 

@@ -52,6 +52,7 @@ class Job(msgspec.Struct):
         whole: what is known of the whole input.
         ids: datum ids that are written together.
         several: what the task told of all rows ahead; None of tasks that are not asked.
+        kept: bytes up to which the tally is kept as a run in memory has it.
         highest: value of the column by whose highest in the whole input metrics scale; None where
             none does.
     """
@@ -63,6 +64,7 @@ class Job(msgspec.Struct):
     ready: Prepared
     whole: Whole
     ids: int
+    kept: int = 0
     several: bool | None = None
     highest: float | None = None
 
@@ -135,6 +137,11 @@ def part_file(folder: str | Path, bucket: int) -> Path:
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
+def kept_file(folder: str | Path, bucket: int) -> Path:
+    """Where the tally of a bucket goes as a run in memory has it, while those of all are small."""
+    return Path(folder) / "parts" / f"{bucket}.kept"
+
+
 def group_file(folder: str | Path, group: int, span: int = 0) -> Path:
     """Where the rows of a group of labels go, or one range of their scores."""
     return Path(folder) / "groups" / f"{group}-{span}.tally"
@@ -202,6 +209,8 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         **found,
         **apart,
     }
+    if stored.bytes_of(tallies) * whole.n <= 2 * job.kept:
+        stored.save(tallies, kept_file(folder, bucket), lasting=False)
     stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
     for path in (path for paths, _ in files.values() for path in paths):
         path.unlink(missing_ok=True)

@@ -34,8 +34,9 @@ class Scorecard:
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
         read: table -> rows that were read of it, and ``datums``.
         files: table -> files it was read from, where a glob, folder or list was given.
-        tallied: what the numbers were made of, which comparing needs; None where it is in files of
-            a run in bounded memory, in a copy, and in a loaded result, whose folder has it.
+        tallied: what the numbers were made of, which comparing needs; None where a
+            run in bounded memory is too large for it, in a copy, and in a loaded result, whose
+            folder has it.
         folder: where a loaded result stands.
         lacking: frame of the report -> why this run has none, and how to get it.
     """

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
 RUN_FILE = "run.json"
 TALLY_FILE = "tally.zip"
-"""What comparing needs of a run, where it was held in memory and is not larger than
-``Tuning.kept_bytes``."""
+"""What comparing and finding need of a run, where it is not larger than ``Tuning.kept_bytes``."""
 LABELS_FILE = "labels.parquet"
 PAGE = "page_"
 """How the files of frames begin that the report draws from."""

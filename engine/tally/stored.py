@@ -306,6 +306,15 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
     raise TypeError(f"a tally cannot hold {type(thing).__name__}")
 
 
+def bytes_of(thing: Any) -> int:
+    """Bytes that a tally takes in a file, about, without writing it."""
+    columns: Columns = {}
+    frames: list[pl.DataFrame] = []
+    _tree(thing, columns, frames)
+    held = sum(column.nbytes for table in columns.values() for column in table.values())
+    return held + sum(int(frame.estimated_size()) for frame in frames)
+
+
 def _arrow(flat: Array) -> Any:
     """An array as Arrow values. Numbers are taken as the bytes they are.
 

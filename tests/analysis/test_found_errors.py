@@ -287,3 +287,9 @@ def test_of_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bounded.rows.equals(whole.rows)
     assert bounded.n == whole.n
     assert sorted(bounded.notes) == sorted(whole.notes)
+    given = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    ee.score(*BOXES, metrics=["mAP", "Errors"], **given).save(tmp_path / "run")
+    saved = ee.find_errors(tmp_path / "run", top=20)
+    assert saved.rows is not None
+    assert saved.datums.equals(whole.datums)
+    assert saved.rows.equals(whole.rows)

@@ -330,7 +330,7 @@ def test_scores_alone_judge_no_datum_and_that_is_said() -> None:
 
 def test_runs_without_a_tally_say_why_they_have_none() -> None:
     card = copy.copy(ee.score(*_classification(0)))
-    with pytest.raises(ResultError, match="made in bounded memory"):
+    with pytest.raises(ResultError, match="too large to keep"):
         tallied_of("run", card)
 
 

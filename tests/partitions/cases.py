@@ -22,6 +22,7 @@ import evalengine as ee
 from evalengine.executors import named
 from evalengine.executors.pools import caught
 from evalengine.outofcore import driver, memory_plan
+from evalengine.plan import summary
 
 FEW = memory_plan.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
 """Four buckets, label groups and runs of twenty rows, however small the tables."""
@@ -78,7 +79,17 @@ def same_as_in_memory(
     assert card.labels.equals(whole.labels)
     assert (card.run["datums"], card.run["inputs"]) == (whole.run["datums"], whole.run["inputs"])
     assert os.listdir(scratch) == []
+    _same_tally(card, whole)
     return card
+
+
+def _same_tally(card: ee.Scorecard, whole: ee.Scorecard) -> None:
+    """What is kept of all buckets is the tally of the run in memory."""
+    kept = card.tallied.tallies
+    assert kept.datums.id.equals(whole.tallied.tallies.datums.id)
+    if whole.options.intervals is None:
+        makers, _ = summary.summarise(card.tallied.plan, kept)
+        assert_frame_equal(makers["metrics"](), whole.metrics, check_exact=True)
 
 
 def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:

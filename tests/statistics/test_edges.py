@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 
 import evalengine as ee
+from evalengine.outofcore import driver
 from evalengine.statistics.intervals import METHODS
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
@@ -211,8 +213,19 @@ def test_draws_that_take_none_of_few_datums_are_told() -> None:
     assert "as draws that take none of so few have" in said
 
 
-def test_a_memory_limit_of_a_comparison_is_answered() -> None:
-    run, judged = queries([1, 0, 1])
-    notes = ee.compare(run, run, ground_truths=judged, metrics="P@1", memory_limit="1GB").notes
-    (said,) = (note for note in notes if "in the memory of one process" in note)
-    assert "comparing needs those of both runs" in said
+def test_a_memory_limit_of_a_comparison_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, judged = queries([1, 0, 1, 1])
+    other, _ = queries([1, 1, 0, 1])
+    asked: dict[str, Any] = {"ground_truths": judged, "metrics": "P@1"}
+    whole = ee.compare(run, other, **asked)
+    in_buckets(monkeypatch)
+    asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    assert ee.compare(run, other, **asked).differences.equals(whole.differences)
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ee.ResultError, match=r"tally of all datums.* Raise it, or leave it out"),
+    ):
+        patch.setattr(driver, "_room", lambda *_, **__: 0)
+        ee.compare(run, other, **asked)
