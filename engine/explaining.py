@@ -11,9 +11,10 @@ import polars as pl
 
 from . import dialects, metrics, tasks
 from .analysis.worst import worst
-from .finding_limits import KEYS, find_limits
+from .finding_limits import find_limits
 from .held_runs import card_of, is_scored, refuse_tables, tallied_of
 from .ingest.problems import count_of
+from .plan.limits import KEYS
 from .plan.summary import Tallied
 from .report.layouts import by_title
 from .report.summary import number as shown
@@ -65,8 +66,8 @@ def number_told(
         *_rows(card, row, tallied),
         *_left_out(card),
     ]
-    if not is_scored(run):
-        parts += _limits((run, ground_truths), row, options, datums, labels, storage_options)
+    given = (card if is_scored(run) else run), ground_truths
+    parts += _limits(given, row, options, datums, labels, storage_options)
     return "\n".join(parts)
 
 
@@ -270,9 +271,6 @@ def _limits(
     labels: Any,
     storage_options: dict[str, str] | None,
 ) -> Iterator[str]:
-    if options.memory_limit is not None:
-        yield _line("moves", "how far is not told under a memory limit: all rows would be held")
-        return
     try:
         found = find_limits(
             *tables, options=options, datums=datums, labels=labels, storage_options=storage_options

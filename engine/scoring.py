@@ -24,7 +24,7 @@ from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
 from .ingest.problems import Note, PointsAlone
 from .ingest.sources.held import Room
-from .plan import planner, summary
+from .plan import limits, planner, summary
 from .plan.paging import page_frames, with_distribution
 from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -186,6 +186,8 @@ def run(
     if metrics is not None:
         chosen = chosen.replace(metrics=metrics(plan.task))
     chosen = chosen.replace(iou_type=plan.options.iou_type)
+    if chosen.limits:
+        limits.refuse(plan)
     estimates = looked or partial(_estimates, options=chosen)
     first = TABLE if TABLE in inputs.sources else PREDICTIONS
     paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
@@ -227,7 +229,7 @@ def run(
     rows = rows_of(frames)
     loaded = time.perf_counter()
     tell("matching")
-    tallies = planner.run(plan, frames, threads)
+    tallies, moved = _matched(plan, frames, threads)
     if chosen.memory_limit is not None and not unlimited:
         from .outofcore.memory_plan import too_many_labels
 
@@ -235,6 +237,10 @@ def run(
     estimate = None if held else estimates(plan, tallies, threads.own())
     frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     frame_makers, notes = _estimated(frame_makers, estimate)
+    if moved is not None:
+        known, ends = moved
+        made = limits.table(plan, frame_makers["metrics"](), known, ends, threads.own())
+        frame_makers = {**frame_makers, limits.FRAME: lambda: made}
     frames.notes[:] = _unanswered(plan, frames.notes + notes, len(tallies.datums))
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     sides = _sources(frames.sources, rows, frames.notes)
@@ -253,6 +259,19 @@ def run(
         summary.Tallied(plan, tallies, threads.own()),
         _page(plan, tallies, threads),
     )
+
+
+Moved = tuple[list[Any], dict[str, Any]]
+"""Choices that the tables leave, and the tallies at their ends."""
+
+
+def _matched(plan: planner.Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved | None]:
+    """The tally of a run in memory; where limits are asked for, those at their ends too."""
+    if not plan.options.limits:
+        return planner.run(plan, frames, threads), None
+    known = limits.choices(plan, [limits.facts_of(plan, frames)])
+    tallies = planner.run(plan, limits.copy_of(frames), threads)
+    return tallies, (known, dict(limits.ends_of(plan, frames, known, tallies, threads)))
 
 
 def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:

@@ -104,6 +104,7 @@ class Named(TypedDict, total=False):
     n_features: int | None
     training: Any
     seasonality: int | None
+    limits: bool | None
     intervals: float | None
     draws: int | None
     seed: int | None

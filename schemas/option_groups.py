@@ -129,6 +129,7 @@ GROUPS: tuple[Group, ...] = (
         ("text",),
     ),
     Group("Names", ("columns", "label_map", "id_format", "label_format")),
+    Group("What tables leave open", ("limits",), ("detection", "retrieval")),
     Group("Intervals", ("intervals", "draws", "seed", "cluster", "method")),
     Group("Where it runs", ("threads", "memory_limit", "scratch")),
 )

@@ -416,6 +416,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seasonality: Annotated[
         int | None, _meta("Steps back that the naive forecast of training looks; 1.", "7")
     ] = None
+    limits: Annotated[
+        bool | None,
+        _meta(
+            "Also tell how far numbers could move by what tables leave open, frame limits; false."
+        ),
+    ] = None
     intervals: Annotated[
         float | None,
         _meta("Confidence of intervals beside every metric: 0.95, or 95 percent; none.", "95"),

@@ -174,6 +174,20 @@ PER_DATUM: Schema = {
 }
 """One row per datum, metric, statistic and k."""
 
+LIMITS: Schema = {
+    **{
+        name: METRICS[name]
+        for name in METRICS
+        if name not in ("value", "lower", "upper", "support", "scored", "reason")
+    },
+    "value": pl.Float64,
+    "limit": pl.String,
+    "lowest": pl.Float64,
+    "highest": pl.Float64,
+    "bound": pl.String,
+}
+"""One row per number and choice that the tables leave open: how far it could move."""
+
 FRAMES: dict[str, Schema] = {
     "metrics": METRICS,
     "curves": CURVES,
@@ -183,6 +197,7 @@ FRAMES: dict[str, Schema] = {
     "errors": ERRORS,
     "label_errors": LABEL_ERRORS,
     "per_datum": PER_DATUM,
+    "limits": LIMITS,
 }
 
 

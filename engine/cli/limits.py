@@ -33,6 +33,7 @@ def limits(
     That is the order of equal scores; in detection the cap; in retrieval documents that nobody
     judged. `bound` tells what lowest and highest are: `exact`, reached and never left; `at most`,
     never left; `at least`, reached, and other choices may lead beyond. The widest come first.
+    PREDICTIONS may be a folder that `score --limits --out` wrote.
 
     \b
     Example:

@@ -20,8 +20,9 @@ from ..ingest.opening import open_inputs
 from ..ingest.problems import count_of
 from ..plan import planner
 from ..progress import Step
-from ..schemas.errors import InputError, ReadError, WriteError
+from ..schemas.errors import InputError, OptionError, ReadError, WriteError
 from ..schemas.options import Options
+from ..schemas.wording import option
 from ..scorecard.card import Scorecard
 from ..scoring import Told, card_of, told_of
 from ..tally import stored
@@ -85,10 +86,16 @@ def score_parts(
         left: whether nobody waits for the result any more.
 
     Raises:
+        OptionError: limits, which need all rows.
         InputError: a part breaks the contract, a datum stands in two of them, or they differ in
             what they hold.
     """
     begun = time.perf_counter()
+    if options.limits:
+        raise OptionError(
+            f"{option('limits', True)}: parts that are kept hold no rows to match again; leave it"
+            " out, or score the tables in one run."
+        )
     threads = Threads(options.threads)
     kept: list[tuple[Kept, Any]] = []
     reused = 0

@@ -26,7 +26,7 @@ from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.speech import Speech
-from ..plan import planner, summary
+from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -40,6 +40,8 @@ from ..tally.parts import Place
 from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
 from .label_groups import merged_by_labels
+from .limit_parts import heads_of as heads_in
+from .limit_parts import limits_of
 from .memory_plan import (
     BASE,
     Sizes,
@@ -241,7 +243,8 @@ def run(
     fit_notes: list[Note] = []
     if not ahead:
         plan, notes = _fitted(plan, ready, notes)
-    with scratch_folder(options.scratch, found.sizes.scratch) as folder:
+    needed = found.sizes.scratch * (_ENDS if options.limits else 1)
+    with scratch_folder(options.scratch, needed) as folder:
         tell(f"shuffling rows to {n} buckets")
         whole = split(ready, found.heights, folder, n, pool, ahead)
         notes += too_full(whole.fullest(folder), found.limit, pool.share(found.limit), options)
@@ -249,7 +252,6 @@ def run(
         if ahead:
             plan, several = planner.may_fit(plan, whole.ahead)
         notes += whole.notes
-        grouped = plan.does.by_labels
         in_parts = plan.does.in_parts
         job = Job(
             _told(options, plan),
@@ -277,14 +279,11 @@ def run(
         notes += _notes(heads, ready, whole, options)
         tell("merging")
         parts = list(range(n))
-        if grouped:
-            tallies, n_datums = merged_by_labels(here, parts, heads, plan, found.sizes, pool)
-        else:
-            assert in_parts is not None
-            files = [str(part_file(folder, bucket)) for bucket in parts]
-            place = Place(here, found.sizes.run_rows)
-            tallies = in_parts.of_parts(files, place, plan.settings)
-            n_datums = len(tallies.datums)
+
+        def merged(home: str) -> Any:
+            return _merged(home, parts, plan, found.sizes, pool)
+
+        tallies, n_datums = merged(here)
         if (late := plan.does.late_notes) is not None:
             kept = [note for note in notes if note.kind not in late.kinds]
             notes = kept + late.notes(tallies)
@@ -293,10 +292,16 @@ def run(
         estimate = estimate_of(plan, tallies, threads)
         makers, _ = summary.summarise(plan, tallies, threads=threads, estimate=estimate)
         tell("making frames")
+        if options.limits:
+            moved = limits_of(
+                here, parts, [head["limits"] for head in heads], plan, makers["metrics"](), pool,
+                digest, lambda home: merged(home)[0],
+            )  # fmt: skip
+            makers = {**makers, limits.FRAME: lambda: moved}
         frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
-        kept = _kept(here, parts, plan, options, job.kept)
-        if held and kept is None:
+        tallied = _kept(here, parts, plan, options, job.kept)
+        if held and tallied is None:
             raise ResultError(
                 f"{option('memory_limit', options.memory_limit)}: what is looked for needs the"
                 f" tally of all datums in memory, which takes more than {gigabytes(job.kept)}, the"
@@ -316,10 +321,24 @@ def run(
         seconds=tallies.seconds,
         buckets=n,
         page=page,
-        tallied=kept,
+        tallied=tallied,
     )
 
 
+def _merged(
+    folder: str, parts: list[int], plan: planner.Plan, sizes: Sizes, pool: Pool
+) -> tuple[Any, int]:
+    """The tally of all buckets, whose parts stand in a folder, and how many datums it has."""
+    if plan.does.by_labels:
+        return merged_by_labels(folder, parts, heads_in(folder, parts), plan, sizes, pool)
+    in_parts = plan.does.in_parts
+    assert in_parts is not None
+    files = [str(part_file(folder, bucket)) for bucket in parts]
+    tallies = in_parts.of_parts(files, Place(folder, sizes.run_rows), plan.settings)
+    return tallies, len(tallies.datums)
+
+
+_ENDS = 3  # times as much room for the tallies at the ends of what tables leave open
 _MERGED = 4  # bytes held of a byte of kept tallies while they are merged
 
 

@@ -20,10 +20,11 @@ import polars as pl
 from .._version import __version__
 from ..executors import Threads
 from ..ingest.collecting import Prepared
-from ..ingest.frames import Part, assemble
+from ..ingest.frames import Frames, Part, assemble
 from ..ingest.marks import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
 from ..plan import planner
+from ..plan.limits import facts_of
 from ..schemas.contract import LABELS
 from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
@@ -163,6 +164,53 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     if target.exists():
         return
     job, plan = job_of(folder, digest)
+    checked, files = rows_of_bucket(folder, bucket, job, target)
+    if checked is None:
+        return
+    heights = {role: frame.height for role, frame in checked.sides.items()}
+    if checked.datums is not None:
+        heights["datums"] = checked.datums.height
+    met = checked.common_ids
+    found: dict[str, Any] = {}
+    if job.options.limits:
+        found["limits"] = facts_of(plan, checked)
+    if job.several is None:
+        tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
+    else:
+        assert plan.does.told_by_rows is not None
+        tallies, findings = plan.does.told_by_rows.tally(
+            checked, plan.settings, job.needs, Threads(threads), several=job.several
+        )
+        found["findings"] = msgspec.to_builtins(findings)
+    notes = [msgspec.to_builtins(note) for note in checked.notes]
+    about = {
+        "notes": notes,
+        "heights": heights,
+        "met": None if met is None else met.plain,
+        "recognised": checked.recognised,
+        **found,
+    }
+    if stored.bytes_of(tallies) * job.whole.n <= 2 * job.kept:
+        stored.save(tallies, kept_file(folder, bucket), lasting=False)
+    write_tally(target, tallies, job, plan, about)
+    for path in () if job.options.limits else files:
+        path.unlink(missing_ok=True)
+
+
+def rows_of_bucket(
+    folder: str, bucket: int, job: Job, target: Path
+) -> tuple[Frames | None, list[Path]]:
+    """The checked rows of one bucket, and the files that they stand in.
+
+    Args:
+        folder: the scratch folder.
+        bucket: which one.
+        job: what stages are told.
+        target: what is made of them; where it is there and rows are gone, there are none.
+
+    Raises:
+        InputError: the rows break their contract; row numbers are those of the whole input.
+    """
     whole = job.whole
     files = {role: whole.rows_of_bucket(Path(folder), role, bucket) for role in whole.blanks}
     try:
@@ -172,7 +220,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         }
     except FileNotFoundError as error:
         if target.exists():  # another worker, taken for dead, has done it meanwhile
-            return
+            return None, []
         raise ScratchError(
             f"{error.filename or folder}: rows of bucket {bucket} were deleted while the run was at"
             " work. Run it again, and leave its scratch folder alone."
@@ -180,40 +228,22 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     if whole.labels is not None:
         frames[LABELS] = whole.labels
     part = Part(whole.pairs, whole.known, Bucket(bucket, whole.n))
-    checked = assemble(job.ready, frames, {}, job.options, part)
-    heights = {role: frame.height for role, frame in checked.sides.items()}
-    if checked.datums is not None:
-        heights["datums"] = checked.datums.height
-    met = checked.common_ids
-    found: dict[str, Any] = {}
-    if job.several is None:
-        tallies = plan.does.tally(checked, plan.settings, job.needs, Threads(threads))
-    else:
-        assert plan.does.told_by_rows is not None
-        tallies, findings = plan.does.told_by_rows.tally(
-            checked, plan.settings, job.needs, Threads(threads), several=job.several
-        )
-        found["findings"] = msgspec.to_builtins(findings)
-    things: dict[str, Any]
+    paths = [Path(path) for paths, _ in files.values() for path in paths]
+    return assemble(job.ready, frames, {}, job.options, part), paths
+
+
+def write_tally(
+    target: Path, tallies: Any, job: Job, plan: planner.Plan, about: dict[str, Any]
+) -> None:
+    """Write the tally of a bucket as its task has it in parts, with what is told of it."""
     apart: dict[str, Any] = {}
+    things: dict[str, Any]
     if plan.does.in_parts is not None:
         things = plan.does.in_parts.things(tallies, plan.settings, plan.metrics)
     else:
         things, apart = _apart(tallies, job)
-    notes = [msgspec.to_builtins(note) for note in checked.notes]
-    about = {
-        "notes": notes,
-        "heights": heights,
-        "met": None if met is None else met.plain,
-        "recognised": checked.recognised,
-        **found,
-        **apart,
-    }
-    if stored.bytes_of(tallies) * whole.n <= 2 * job.kept:
-        stored.save(tallies, kept_file(folder, bucket), lasting=False)
-    stored.save(things, target, fingerprint=job.fingerprint, about=about, lasting=False)
-    for path in (path for paths, _ in files.values() for path in paths):
-        path.unlink(missing_ok=True)
+    told = {**about, **apart}
+    stored.save(things, target, fingerprint=job.fingerprint, about=told, lasting=False)
 
 
 def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:

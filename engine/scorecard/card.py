@@ -169,6 +169,8 @@ class Scorecard:
         from ..metrics import all_metrics
 
         filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
+        if name == "limits":
+            return f"this run did not make the frame {name!r}: score it with {option(name, True)}."
         if not filling:
             return f"{self.task} has no frame {name!r}; this run has {', '.join(self.frames)}."
         asked = option("metrics", [*(self.options.metrics or ()), filling[0]])
@@ -253,6 +255,11 @@ class Scorecard:
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
         return self.asked_frame("per_datum")
+
+    @property
+    def limits(self) -> pl.DataFrame:
+        """How far each number could move by what the tables leave open."""
+        return self.asked_frame("limits")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """One number of the metrics frame; None where it is undefined.

@@ -314,7 +314,8 @@ class GroupedView(RankedView):
         return self._counts[score_thresholds]
 
 
-_OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", "place", "values")
+OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", "place", "values")
+"""Columns of predictions, a row each."""
 
 
 def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
@@ -346,7 +347,7 @@ def of_rows(ranked: Ranked, rows: tuple[int, int], gt_rows: tuple[int, int]) -> 
         ranked,
         start=np.clip(ranked.start, begin, end) - begin,
         gt_start=np.clip(ranked.gt_start, gt_begin, gt_end) - gt_begin,
-        **{name: getattr(ranked, name)[..., begin:end] for name in _OF_ROWS},
+        **{name: getattr(ranked, name)[..., begin:end] for name in OF_ROWS},
         **{
             name: getattr(ranked, name)[..., gt_begin:gt_end]
             for name in ("gt_datum", "gt_row", "gt_counted")

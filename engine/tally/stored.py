@@ -311,7 +311,7 @@ def bytes_of(thing: Any) -> int:
     columns: Columns = {}
     frames: list[pl.DataFrame] = []
     _tree(thing, columns, frames)
-    held = sum(column.nbytes for table in columns.values() for column in table.values())
+    held: int = sum(column.nbytes for table in columns.values() for column in table.values())
     return held + sum(int(frame.estimated_size()) for frame in frames)
 
 

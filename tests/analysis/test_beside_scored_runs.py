@@ -22,6 +22,7 @@ FINDERS: list[Callable[..., Any]] = [
     ee.find_label_errors,
     ee.find_thresholds,
     ee.find_calibration,
+    ee.find_limits,
 ]
 
 
@@ -75,7 +76,8 @@ def test_columns_name_those_of_the_datums_beside_a_run(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["errors", "slices", "label-errors", "thresholds", "calibration", "explain"]
+    "command",
+    ["errors", "slices", "label-errors", "thresholds", "calibration", "explain", "limits"],
 )
 def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
     number = ["--number", "mAP"] if command == "explain" else []

@@ -86,7 +86,7 @@ def test_what_cannot_be_looked_for_is_told_last():
 
 
 def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
-    """They tell what a run in memory does; what was not kept is told not to have been looked for."""
+    """They tell what a run in memory does; what was not kept is told last."""
     tables = planted.renamed(planted.boxes(3, 60), "predictions", planted.SWAP)
     for side, table in tables.items():
         table.write_parquet(tmp_path / f"{side}.parquet")

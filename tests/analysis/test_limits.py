@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from partitions.cases import in_buckets
+from polars.testing import assert_frame_equal
 
 import evalengine as ee
 from evalengine.cli import cli
@@ -190,17 +192,44 @@ def test_where_nothing_is_left_open():
         ee.find_limits(pl.DataFrame({"actual": [1, 0], "score": [0.5, 0.5]}))
 
 
+LISTS = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
+
+
+@pytest.mark.parametrize(
+    ("tables", "asked", "number"),
+    [
+        (
+            BOXES,
+            {"dialect": "coco", "max_detections": [1, 2], "by": ["weather"],
+             "datums": "examples/detection/datums.parquet"},
+            "mAP[iou=0.5]",
+        ),
+        (LISTS, {"metrics": ["nDCG@5", "MAP", "bpref"], "by": ["kind"]}, "MAP"),
+    ],
+)  # fmt: skip
+def test_in_bounded_memory_and_saved(tables, asked, number, tmp_path, monkeypatch):
+    """Limits of parts are those of the whole; a run that was scored with them keeps them."""
+    whole = ee.find_limits(*tables, **asked).frame
+    assert whole.height
+    in_buckets(monkeypatch)
+    asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
+    card = ee.score(*tables, limits=True, **asked)
+    assert card.run["buckets"] > 1
+    assert_frame_equal(card.limits, whole, check_exact=True)
+    card.save(tmp_path / "run")
+    assert ee.find_limits(tmp_path / "run").frame.equals(whole)
+    assert "moves" in str(ee.explain(tmp_path / "run", number=number))
+
+
 def test_refused(tmp_path):
-    """Scored runs, which keep no rows, and limits that would not be kept."""
+    """Scored runs that were not asked for limits, and what cannot tell them."""
     card = ee.score(*BOXES)
     card.save(tmp_path / "run")
     for run in (card, tmp_path / "run"):
-        with pytest.raises(ee.ResultError, match="give the tables that it was scored from"):
+        with pytest.raises(ee.ResultError, match="score it with limits=True, or give the tables"):
             ee.find_limits(run)
-    with pytest.raises(ee.OptionError, match="limits hold all rows in memory"):
-        ee.find_limits(*BOXES, memory_limit="1GB")
-    told = ee.explain(*BOXES, number="mAP[iou=0.5]", memory_limit="1GB")
-    assert "not told under a memory limit" in str(told)
+    with pytest.raises(ee.ResultError, match="limits are told in detection and retrieval"):
+        ee.score("examples/text/answers.parquet", limits=True)
 
 
 def test_command():
@@ -212,8 +241,7 @@ def test_command():
     assert "[0.5,0.55" not in shown
     assert "at least" in shown  # though what was tried does not move it
     assert "numbers of single labels and slices left out" in shown
-    lists = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
-    shown = CliRunner().invoke(cli, ["limits", *lists, "--metric", "P@5,MAP,bpref"]).output
+    shown = CliRunner().invoke(cli, ["limits", *LISTS, "--metric", "P@5,MAP,bpref"]).output
     widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[3:7]]
     assert widths == sorted(widths, reverse=True)
     assert "unjudged: no bounds are known of 'bpref', but their range" in shown

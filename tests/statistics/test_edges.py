@@ -223,9 +223,6 @@ def test_a_memory_limit_of_a_comparison_is_kept(
     in_buckets(monkeypatch)
     asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
     assert ee.compare(run, other, **asked).differences.equals(whole.differences)
-    with (
-        monkeypatch.context() as patch,
-        pytest.raises(ee.ResultError, match=r"tally of all datums.* Raise it, or leave it out"),
-    ):
-        patch.setattr(driver, "_room", lambda *_, **__: 0)
+    monkeypatch.setattr(driver, "_room", lambda *_, **__: 0)
+    with pytest.raises(ee.ResultError, match=r"tally of all datums.* Raise it, or leave it out"):
         ee.compare(run, other, **asked)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import msgspec
 import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ..limits import AT_MOST, EXACT, RANGE, UNKNOWN, Ends, Given, Limit
+from ..limits import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
 from .encode import encode_batch
 from .settings import Settings
 from .unjudged import SENTINEL, bounds
@@ -29,16 +32,24 @@ _DIVIDED = {
 """Metrics that are bounded one query after the other, and their needs."""
 
 
-def _tied(given: Given) -> Ends | None:
-    run = given.frames.sides.get(PREDICTIONS)
+def _tied(frames: Frames, settings: Settings) -> Facts | None:
+    run = frames.sides.get(PREDICTIONS)
     if run is None or "doc_id" not in run.columns or "score" not in run.columns:
         return None
-    if not run.select("datum_id", "score").is_duplicated().any():
+    return {"tied": run.select("datum_id", "score").is_duplicated().any()}
+
+
+def _by_ties(given: Given) -> Iterator[Any]:
+    for end in ("worst", "best"):
+        settings = msgspec.structs.replace(given.settings, ties=end)
+        yield given.run(given.frames, settings)
+
+
+def _bound_of_ties(settings: Settings, facts: Facts, ends: Sequence[Any]) -> Bound | None:
+    known = _BY_ORDER - _falling(settings)
+    if not facts["tied"]:
         return None
-    known = _BY_ORDER - _falling(given.settings)
-    ends = (msgspec.structs.replace(given.settings, ties=end) for end in ("worst", "best"))
-    runs = tuple((given.run(given.frames, settings), given.settings) for settings in ends)
-    return Ends(runs, lambda metric: EXACT if metric in known else _unknown(metric, given.settings))
+    return lambda metric: EXACT if metric in known else _unknown(metric, settings)
 
 
 def _falling(settings: Settings) -> set[str]:
@@ -57,24 +68,50 @@ def _unknown(metric: str, settings: Settings) -> str:
     return UNKNOWN if takes and not isinstance(settings.gains, str) else RANGE
 
 
-def _unjudged(given: Given) -> Ends | None:
-    """Every retrieved document without a judgment of one grade among those that there are."""
-    frames, settings = given.frames, given.settings
+def _judgments(frames: Frames) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judgments, of relevance 1 unless told; retrieved documents of judged queries without one."""
+    run, qrels = frames.sides[PREDICTIONS], frames.sides[GROUND_TRUTHS]
+    if "relevance" not in qrels.columns:
+        qrels = qrels.with_columns(relevance=1.0)
+    qrels = qrels.with_columns(pl.col("relevance").cast(pl.Float64))
+    pair = ["datum_id", "doc_id"]
+    more = run.select(pair).join(qrels.select(pair), on=pair, how="anti")
+    return qrels, more.join(qrels.select("datum_id").unique(), on="datum_id", how="semi")
+
+
+def _unjudged(frames: Frames, settings: Settings) -> Facts | None:
+    """The grades that judgments have, two of them and the highest."""
     run, qrels = frames.sides.get(PREDICTIONS), frames.sides.get(GROUND_TRUTHS)
     if run is None or qrels is None or settings.judged_only:
         return None  # documents without a judgment were left out on purpose
     if "doc_id" not in run.columns or "doc_id" not in qrels.columns:
         return None
-    if "relevance" not in qrels.columns:
-        qrels = qrels.with_columns(relevance=1.0)
-    qrels = qrels.with_columns(pl.col("relevance").cast(pl.Float64))
-    grades = qrels["relevance"].filter(qrels["relevance"] > 0).unique()
-    highest = float(grades.max() or 1)  # type: ignore[arg-type]
+    qrels, more = _judgments(frames)
+    grades = qrels["relevance"].filter(qrels["relevance"] > 0).unique().sort()
+    return {
+        "grades": [*grades.head(1), *grades[1:].tail(1)],
+        "twice": more.is_duplicated().any(),
+    }
 
-    pair = ["datum_id", "doc_id"]
-    more = run.select(pair).join(qrels.select(pair), on=pair, how="anti")
-    more = more.join(qrels.select("datum_id").unique(), on="datum_id", how="semi")
-    twice = more.height
+
+def _of_all(facts: Sequence[Facts]) -> Facts:
+    grades = sorted({grade for one in facts for grade in one["grades"]})
+    return {"grades": grades, "twice": any(one["twice"] for one in facts)}
+
+
+def _divided(settings: Settings, facts: Facts) -> set[str]:
+    """Metrics that are bounded one query after the other."""
+    if settings.ties == "average" or facts["twice"]:
+        return set()
+    wanted = _DIVIDED.keys() - _falling(settings)
+    return wanted - {"nDCG"} if settings.ideal == "retrieved" else wanted
+
+
+def _by_judgments(given: Given) -> Iterator[Any]:
+    """Every retrieved document without a judgment of one grade among those that there are."""
+    frames, settings = given.frames, given.settings
+    highest = max(given.facts["grades"], default=1.0)
+    qrels, more = _judgments(frames)
     more = more.unique(maintain_order=True)
 
     def filled(relevance: float) -> Frames:
@@ -84,13 +121,9 @@ def _unjudged(given: Given) -> Ends | None:
             frames, sides={**sides, GROUND_TRUTHS: judged}, notes=[*frames.notes]
         )
 
-    low = given.tallies
-    high = given.run(filled(highest), settings)
-    known = _RISING - _falling(settings)
-    if settings.ties != "average" and more.height == twice:
+    low, high = given.tallies, given.run(filled(highest), settings)
+    if wanted := _divided(settings, given.facts):
         batch = encode_batch(filled(SENTINEL), settings, frozenset(), given.workers)
-        wanted = _DIVIDED.keys() - _falling(settings)
-        wanted -= {"nDCG"} if settings.ideal == "retrieved" else set()
         needs = {_DIVIDED[metric] for metric in wanted}
         columns = {need: of for need, of in low.stats.columns.items() if need in needs}
         ends = bounds(batch.lists, settings, highest, columns)
@@ -101,25 +134,37 @@ def _unjudged(given: Given) -> Ends | None:
             for tallies, made in zip((low, high), ends, strict=True)
             for stats in (tallies.stats,)
         )
-        known |= wanted
+    yield from (low, high)
+
+
+def _bound_of_judgments(settings: Settings, facts: Facts, ends: Sequence[Any]) -> Bound:
+    known = (_RISING - _falling(settings)) | _divided(settings, facts)
 
     def bound(metric: str) -> str:
         if metric not in known:
             return _unknown(metric, settings)
-        return AT_MOST if metric == "nDCG" and len(grades) > 1 else EXACT
+        return AT_MOST if metric == "nDCG" and len(facts["grades"]) > 1 else EXACT
 
-    return Ends(((low, settings), (high, settings)), bound)
+    return bound
 
 
 LIMITS = (
     Limit(
         name="ties",
         why="relevant documents last, or first, among equal scores of a query",
-        ends=_tied,
+        facts=_tied,
+        whole=any_of,
+        settings=lambda settings, facts: (settings,) * 2,
+        ends=_by_ties,
+        bound=_bound_of_ties,
     ),
     Limit(
         name="unjudged",
         why="retrieved documents without a judgment, of any grade that the judgments have",
-        ends=_unjudged,
+        facts=_unjudged,
+        whole=_of_all,
+        settings=lambda settings, facts: (settings,) * 2,
+        ends=_by_judgments,
+        bound=_bound_of_judgments,
     ),
 )

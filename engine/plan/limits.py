@@ -1,0 +1,156 @@
+"""How far the numbers of a run could move by what the tables leave open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .. import metrics
+from ..executors import Threads
+from ..ingest.frames import Frames
+from ..schemas.errors import ResultError
+from ..schemas.results import LIMITS, METRICS
+from ..schemas.task_names import NAMES
+from ..tasks import get
+from ..tasks.limits import RANGE, UNKNOWN, Facts, Given, Limit
+from ..tasks.workers import Workers
+from . import summary
+from .plan import Plan
+
+FRAME = "limits"
+KEYS = tuple(name for name in LIMITS if name in METRICS and name != "value")
+"""Columns that tell numbers apart."""
+_CAP = "max_detections"
+
+Found = dict[str, Facts | None]
+"""What tables tell of each choice, by its name; None where they leave none."""
+
+
+def refuse(plan: Plan) -> None:
+    """Refuse a task without such choices.
+
+    Raises:
+        ResultError: says why it has none.
+    """
+    if not plan.does.limits:
+        able = " and ".join(task for task in NAMES if get(task).limits)
+        why = f": {plan.does.no_limits}" if plan.does.no_limits else ""
+        raise ResultError(f"limits are told in {able}; this run is {plan.task}{why}.")
+
+
+def facts_of(plan: Plan, frames: Frames) -> Found:
+    """What the tables of a part tell of each choice."""
+    return {limit.name: limit.facts(frames, plan.settings) for limit in plan.does.limits}
+
+
+def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
+    """The choices that the tables of all parts leave, and what is known of each."""
+    made = []
+    for limit in plan.does.limits:
+        found = [part[limit.name] for part in parts]
+        known = [one for one in found if one is not None]
+        if found and len(known) == len(found):
+            made.append((limit, limit.whole(known)))
+    return made
+
+
+def ends_of(
+    plan: Plan, frames: Frames, known: Sequence[tuple[Limit, Facts]], tallies: Any, workers: Workers
+) -> Iterator[tuple[str, Any]]:
+    """The tally of a part at each end of each choice, and what the end is called.
+
+    Args:
+        plan: the plan.
+        frames: checked tables of the part.
+        known: choices and facts of the whole run.
+        tallies: of the part; None where they are to be made.
+        workers: where work runs.
+    """
+
+    def run(other: Frames, settings: Any) -> Any:
+        return plan.does.tally(copy_of(other), settings, plan.needs, workers)
+
+    if known and tallies is None:
+        tallies = run(frames, plan.settings)
+    for limit, facts in known:
+        given = Given(
+            frames=frames, settings=plan.settings, facts=facts, tallies=tallies, run=run,
+            workers=workers,
+        )  # fmt: skip
+        for n, made in enumerate(limit.ends(given)):
+            yield name_of(limit, n), made
+
+
+def name_of(limit: Limit, n: int) -> str:
+    """What an end is called."""
+    return f"{limit.name}-{n}"
+
+
+def copy_of(frames: Frames) -> Frames:
+    """The same tables, of which a tally may use up its own."""
+    sides = {role: frame.clone() for role, frame in frames.sides.items()}
+    return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes])
+
+
+def table(
+    plan: Plan,
+    values: pl.DataFrame,
+    known: Sequence[tuple[Limit, Facts]],
+    ends: dict[str, Any],
+    threads: Threads,
+) -> pl.DataFrame:
+    """Every number with the least and the greatest that each choice leads to.
+
+    Args:
+        plan: the plan.
+        values: the frame ``metrics`` of the run.
+        known: choices and facts of the whole run.
+        ends: tally of the whole at each end, by its name.
+        threads: where work runs.
+    """
+    made = [_joined(plan, values, [], [""] * values.height, "").clear()]
+    for limit, facts in known:
+        every = limit.settings(plan.settings, facts)
+        tallies = [ends[name_of(limit, n)] for n in range(len(every))]
+        bound = limit.bound(plan.settings, facts, tallies)
+        if bound is None:
+            continue
+        numbers = []
+        for one, settings in zip(tallies, every, strict=True):
+            changed = msgspec.structs.replace(plan, settings=settings)
+            makers, _ = summary.summarise(changed, one, threads=threads, estimate=None)
+            numbers.append(makers["metrics"]())
+        bounds = [bound(name) for name in values["metric"]]
+        made.append(_joined(plan, values, numbers, bounds, limit.name))
+    return pl.concat(made)
+
+
+def _joined(
+    plan: Plan, known: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], limit: str
+) -> pl.DataFrame:
+    made = known.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
+    names = ["value"]
+    for n, end in enumerate(ends):
+        names.append(f"_{n}")
+        keys = [key for key in KEYS if end[_CAP].equals(known[_CAP]) or key != _CAP]
+        values = end.select(*keys, pl.col("value").alias(names[-1]))
+        values = values.unique(keys, maintain_order=True)
+        made = made.join(values, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    ranges = [metrics.get(plan.task, name).range for name in known["metric"]]
+    found = made.with_columns(lowest=pl.min_horizontal(names), highest=pl.max_horizontal(names))
+    return found.with_columns(
+        pl.when(bound=RANGE).then(_finite([range[end] for range in ranges]))
+        .when(pl.col("bound") != UNKNOWN).then(pl.col(name)).alias(name)
+        for end, name in enumerate(("lowest", "highest"))
+    ).select(*LIMITS)  # fmt: skip
+
+
+def _finite(values: list[float]) -> pl.Series:
+    """The values, null where there is no end."""
+    return pl.Series(
+        [value if math.isfinite(value) else None for value in values], dtype=pl.Float64
+    )
