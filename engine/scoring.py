@@ -229,7 +229,7 @@ def run(
     rows = rows_of(frames)
     loaded = time.perf_counter()
     tell("matching")
-    tallies, moved = _matched(plan, frames, threads)
+    tallies, moved = limits.matched(plan, frames, threads)
     if chosen.memory_limit is not None and not unlimited:
         from .outofcore.memory_plan import too_many_labels
 
@@ -259,19 +259,6 @@ def run(
         summary.Tallied(plan, tallies, threads.own()),
         _page(plan, tallies, threads),
     )
-
-
-Moved = tuple[list[Any], dict[str, Any]]
-"""Choices that the tables leave, and the tallies at their ends."""
-
-
-def _matched(plan: planner.Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved | None]:
-    """The tally of a run in memory; where limits are asked for, those at their ends too."""
-    if not plan.options.limits:
-        return planner.run(plan, frames, threads), None
-    known = limits.choices(plan, [limits.facts_of(plan, frames)])
-    tallies = planner.run(plan, limits.copy_of(frames), threads)
-    return tallies, (known, dict(limits.ends_of(plan, frames, known, tallies, threads)))
 
 
 def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:

@@ -15,21 +15,17 @@ import polars as pl
 from ..executors import Threads
 from ..executors.named import pool_of
 from ..executors.pools import Pool
-from ..ingest import wide
 from ..ingest.collecting import Prepared, Side
 from ..ingest.frames import Frames, prepare, told_before
-from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
-from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts
-from ..ingest.relabel import hold_labels
+from ..ingest.problems import ChecksFailed, Note
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
-from ..ingest.speech import Speech
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
-from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, TABLE
 from ..schemas.errors import ResultError
 from ..schemas.options import Options
 from ..schemas.tuning import tuning
@@ -57,6 +53,7 @@ from .scratch import gigabytes, scratch_folder
 from .shuffle import Whole, heads_of, heights_of, rows_at, split
 from .shuffle_stage import range_folder
 from .stages import Job, collected, kept_file, part_file, tally_bucket, write_job
+from .told import check_met, notes_of, rows_of
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
@@ -275,8 +272,8 @@ def run(
         heads = [stored.head_of(part_file(folder, b))["about"] for b in range(n)]
         if several is not None:
             plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
-        notes += _check_met(heads, ready)
-        notes += _notes(heads, ready, whole, options)
+        notes += check_met(heads, ready)
+        notes += notes_of(heads, ready, whole, options)
         tell("merging")
         parts = list(range(n))
 
@@ -314,7 +311,7 @@ def run(
         frames=frames,
         labels=tallies.labels.frame,
         notes=notes + fit_notes,
-        rows=_rows(heads, whole),
+        rows=rows_of(heads, whole),
         n_datums=n_datums,
         recognised=heads[0]["recognised"],
         sources={role: side.source.description for role, side in ready.sides.items()},
@@ -465,84 +462,3 @@ def _without_sources(ready: Prepared) -> Prepared:
     bare = Prepared(sides, ready.plan, ready.where)
     pickle.dumps(bare)  # fails here, not in a worker
     return bare
-
-
-def _check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
-    """Refuse two sides without a common datum; a warning where few are common."""
-    met = [head["met"] for head in heads if head["met"] is not None]
-    if not met:
-        return []
-    found = CommonIds.of_parts(met)
-    if not all(found.sizes):
-        return []  # a condition may leave nothing of a side, which is no strange one
-    unlisted = sum(
-        note["count"]
-        for head in heads
-        for note in head["notes"]
-        if note["kind"] == "datums_not_listed"
-    )
-    side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
-    speech = Speech(side.table.datum, *side.table.unit)
-    if unlisted == sum(found.sizes):
-        raise none_listed(found.some[1], None, speech)
-    return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
-
-
-def _notes(
-    heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
-) -> list[Note]:
-    """What the rows tell, of the whole."""
-    found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
-    found = _of_all(found, heads)
-    frames = dict(whole.blanks)
-    if whole.labels is not None:
-        frames[LABELS] = whole.labels
-    if not whole.pairs:
-        return _where(heads, ready, whole) + notes_of_parts(found)
-    _, told = hold_labels(frames, options.label_map, whole.pairs)
-    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
-    if names is not None and options.label_map is None and GROUND_TRUTHS in whole.pairs:
-        known = whole.pairs[GROUND_TRUTHS]["label_value"].unique().sort()
-        told += wide.strange(names, wide.label_series(names, known.dtype, known), known)
-    return _where(heads, ready, whole) + notes_of_parts(found) + told
-
-
-def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
-    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
-    both = [
-        any(note.kind == DOCUMENTS_APART for note in notes)
-        for notes, head in zip(found, heads, strict=True)
-        if head["heights"].get(TABLE)
-        or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
-    ]
-    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
-    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
-    return [*kept, told[:1]] if told and all(both) else kept
-
-
-def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
-    """How many rows conditions removed."""
-    texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
-    notes = []
-    rows = _rows(heads, whole)
-    for role in (PREDICTIONS, GROUND_TRUTHS, TABLE, DATUMS):
-        before = whole.before.get(role, whole.heights.get(role))
-        if before is None or not ready.where or role not in rows:
-            continue
-        gone = before - rows[role]
-        if role in ready.where or gone:
-            notes.append(
-                Note("where", f"where {' and '.join(texts)} removed {gone:,} of"
-                     f" {count_of(before, 'row')} of the {role.replace('_', ' ')}.", gone)
-            )  # fmt: skip
-    return notes
-
-
-def _rows(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
-    rows: dict[str, int] = {}
-    for head in heads:
-        for role, height in head["heights"].items():
-            rows[role] = rows.get(role, 0) + height
-    if whole.labels is not None:
-        rows[LABELS] = whole.labels.height
-    return rows

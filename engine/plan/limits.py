@@ -18,7 +18,7 @@ from ..schemas.task_names import NAMES
 from ..tasks import get
 from ..tasks.limits import RANGE, UNKNOWN, Facts, Given, Limit
 from ..tasks.workers import Workers
-from . import summary
+from . import planner, summary
 from .plan import Plan
 
 FRAME = "limits"
@@ -94,6 +94,19 @@ def copy_of(frames: Frames) -> Frames:
     """The same tables, of which a tally may use up its own."""
     sides = {role: frame.clone() for role, frame in frames.sides.items()}
     return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes])
+
+
+Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
+"""Choices that the tables leave, and the tallies at their ends."""
+
+
+def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved | None]:
+    """The tally of a run in memory; where limits are asked for, those at their ends too."""
+    if not plan.options.limits:
+        return planner.run(plan, frames, threads), None
+    known = choices(plan, [facts_of(plan, frames)])
+    tallies = planner.run(plan, copy_of(frames), threads)
+    return tallies, (known, dict(ends_of(plan, frames, known, tallies, threads)))
 
 
 def table(
