@@ -418,9 +418,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     limits: Annotated[
         bool | None,
-        _meta(
-            "Also tell how far numbers could move by what tables leave open, frame limits; false."
-        ),
+        _meta("Also tell how far numbers could move by what is left open, in frame limits; false."),
     ] = None
     intervals: Annotated[
         float | None,
