@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from .analysis.worst import worst
+from .analysis.worst import losses_of, shares, worst, worst_codes
 from .held_runs import card_of, is_scored, tallied_of
 from .ingest.names import recognise
 from .ingest.problems import count_of
@@ -90,7 +90,7 @@ def diagnose(
 
     Returns:
         ``finding`` (String), ``share`` (Float64, about how much of what is wrong it explains; 1 for
-        warnings, 0 for single datums and for what could not be looked for, which stands last),
+        warnings, 0 for what could not be looked for, which stands last),
         ``n`` (Int64, datums or rows), ``more`` (String, the command to go on with).
 
     Raises:
@@ -392,9 +392,12 @@ def _twice(
 
 def _singles(card: Scorecard) -> Iterator[_Finding]:
     try:
-        rows = worst(tallied_of("the run", card, "single datums"), _FEW)
+        tallied = tallied_of("the run", card, "single datums")
+        losses = losses_of(tallied)
     except EvalengineError as error:
         yield _unlooked("single datums", error, "errors")
         return
-    for one, why in rows.select("datum_id", "why").rows():
-        yield _Finding(f"datum {one}: {why}", 0.0, 1, "errors")
+    rows = worst(tallied, _FEW, losses)
+    each = shares(losses, worst_codes(losses, _FEW)).tolist()
+    for (one, why), share in zip(rows.select("datum_id", "why").rows(), each, strict=True):
+        yield _Finding(f"datum {one}: {why}", share, 1, "errors")

@@ -57,6 +57,24 @@ def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.D
     return _told(losses, tallied, worst_codes(losses, n))
 
 
+def shares(losses: Losses, codes: Array) -> Array:
+    """How much of all that is wrong with single datums each of some has, float64 [m].
+
+    What is wrong with one is how far its value is from the best, or from the best there is.
+
+    Args:
+        losses: what judges the datums.
+        codes: int64 [m], which.
+    """
+    ends = np.nanmax if losses.higher else np.nanmin
+    best = float(ends(losses.value)) if losses.best is None else losses.best
+    wrong = np.nan_to_num(np.abs(losses.value - best))
+    if losses.weight is not None:
+        wrong = wrong * losses.weight
+    total = float(wrong.sum())
+    return wrong[codes] / total if total else np.zeros(codes.size)
+
+
 def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
     """Datums as a frame, in the order of their codes."""
     made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None

@@ -29,6 +29,7 @@ from .kept import Kept
 from .known import Known, marks_in_bucket
 from .label_maps import maybe_scores
 from .marks import Bucket, Marks
+from .measured import inferred_note
 from .mismatch import CommonIds, check_meet, common_ids
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
@@ -341,6 +342,7 @@ def told_before(
     notes += [] if ready.where else splits.without_predictions(sides, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)
+        notes += inferred_note(sides) if options.metrics is None else []
     return notes
 
 

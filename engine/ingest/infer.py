@@ -372,8 +372,31 @@ def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
     )
 
 
+def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
+    """That the two tables are those of a task the other way round; else nothing."""
+    if roles != [PREDICTIONS, GROUND_TRUTHS]:
+        return ""
+    turn = dict(zip(roles, roles[::-1], strict=True))
+    turned = Inputs(
+        {turn.get(role, role): source for role, source in inputs.sources.items()},
+        {turn.get(role, role): schema for role, schema in inputs.schemas.items()},
+    )
+    measured = _measured(turned, roles, options)
+    fits = [_fit(task, roles, turned, options, measured) for task in tables.task_names()]
+    whole = _left([fit for fit in fits if fit.here and fit.whole], roles, set())
+    if len(whole) != 1:
+        return ""
+    return (
+        f"the predictions have {listing(list(inputs.schemas[PREDICTIONS]))}, the ground truths"
+        f" {listing(list(inputs.schemas[GROUND_TRUTHS]))}, which is {whole[0].task} the other way"
+        " round: are the two tables swapped? The predictions come first."
+    )
+
+
 def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
-    """No task fits: perhaps a second table is missing, else what each task needs."""
+    """No task fits: a second table is missing, or they are swapped; else what each needs."""
+    if way := _swapped(inputs, roles, options):
+        return way
     if roles == [TABLE]:
         moved = Inputs({PREDICTIONS: inputs.sources[TABLE]}, {PREDICTIONS: inputs.schemas[TABLE]})
         fits = [_fit(task, [PREDICTIONS], moved, options, {}) for task in tables.task_names()]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from evalengine import metrics
 from evalengine.schemas.contract import TABLE
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
-from .problems import listing
+from .problems import Note, count_of, listing
 
 
 def fractional(values: pl.Series) -> bool:
@@ -22,6 +25,43 @@ def fractional(values: pl.Series) -> bool:
     if values.dtype.is_decimal():
         values = values.cast(pl.Float64)
     return values.dtype.is_float() and (values.is_finite() & (values != values.floor())).any()
+
+
+def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
+    """That numbers with fractions were taken for what a task measures, where they may be labels.
+
+    Args:
+        sides: role to its contract and what was recognised in it.
+    """
+    own: list[str] = []
+    others = set(task_names())
+    for side in sides.values():
+        names = {to: mine for mine, to in side.naming.recognised.items()}
+        for name in side.table.measured:
+            if name in side.naming.exprs:
+                own.append(names.get(name, name))
+                others = {one for one in others if _knows(one, own[-1].casefold())}
+        others -= {side.table.task} if side.table.measured else set()
+    if not own or not others:
+        return []
+    ways = " or ".join(option("task", one) for one in sorted(others))
+    tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
+    said = (
+        f"task: {listing(own)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
+        f" are classes or scores, write {ways}."
+    )
+    return [Note("task_inferred", said)]
+
+
+def _knows(task: str, name: str) -> bool:
+    """Whether a task that has one table of both sides knows a name for a column it cannot lack."""
+    table = contracts(task).get(TABLE)
+    needed = [
+        one
+        for one in (table.columns if table is not None and table.wide else ())
+        if table is not None and (one in table.required or one.name in table.any_of)
+    ]
+    return any(name in (one.name, *one.aliases) for one in needed)
 
 
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
@@ -74,15 +114,85 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
     Args:
         ours: what was predicted.
         theirs: what is true.
-        options: ``task`` takes whole numbers for what they are measured as, too.
+        options: ``task`` takes whole numbers for what they are measured as, too; it, or metrics
+            that no other task has, say so of rows of several numbers.
     """
     for task in task_names():
         table = contracts(task).get(TABLE)
         if table is None or not table.measured or options.task not in (None, task):
             continue
         if options.task == task:
-            fits = ours.dtype.is_numeric() and theirs.dtype.is_numeric()
+            fits = _numbers(ours) and _numbers(theirs)
         else:
             fits = fractional(ours) and fractional(theirs)
+            if ours.dtype.is_nested():
+                fits = fits and bool(options.metrics) and _alone(task, options)
         return table.values[0] if fits else None
     return None
+
+
+def _alone(task: str, options: Options) -> bool:
+    """Whether a task has all metrics asked for, and no other has."""
+    able = [
+        one for one in task_names() if all(metrics.has(one, name) for name in options.metrics or ())
+    ]
+    return able == [task]
+
+
+def _numbers(values: pl.Series) -> bool:
+    """Whether values are numbers, or rows of as many numbers each."""
+    if not isinstance(values.dtype, (pl.Array, pl.List)):
+        return values.dtype.is_numeric()
+    inner = values.dtype.inner
+    return isinstance(inner, pl.DataType) and inner.is_numeric()
+
+
+def several_targets(
+    ours: pl.Series, theirs: pl.Series, names: pl.Series | None, pair: tuple[str, str]
+) -> pl.DataFrame:
+    """Rows of several numbers as a table with a row a datum and target.
+
+    Args:
+        ours: what was predicted, lists or arrays.
+        theirs: what is true, likewise.
+        names: of the targets; their numbers where nobody named them.
+        pair: the columns of both.
+
+    Raises:
+        InputError: the two are not of one shape, or names are not as many.
+    """
+    sides = [_matrix(one) for one in (ours, theirs)]
+    shapes = [side.shape for side in sides]
+    if shapes[0] != shapes[1]:
+        raise InputError(
+            f"the predictions have the shape {shapes[0]}, the ground truths {shapes[1]}. Give both"
+            " a row a datum and a column a target."
+        )
+    rows, wide = shapes[0]
+    if names is not None and len(names) != wide:
+        raise InputError(
+            f"the arrays have {count_of(wide, 'target')} a datum, and labels names {len(names):,}."
+            " Name each column's target, in their order."
+        )
+    digits = len(str(wide - 1))
+    keys = [f"{i:0{digits}d}" for i in range(wide)] if names is None else names.to_list()
+    key = pl.Series("label_key", keys, dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "datum_id": np.repeat(np.arange(rows), wide),
+            "label_key": key.gather(np.tile(np.arange(wide), rows)),
+            pair[0]: sides[0].ravel(),
+            pair[1]: sides[1].ravel(),
+        }
+    )
+
+
+def _matrix(values: pl.Series) -> np.ndarray[Any, Any]:
+    """Rows of as many numbers each as an array of two dimensions; of single ones a column."""
+    if not values.dtype.is_nested():
+        return values.cast(pl.Float64).to_numpy().reshape(-1, 1)
+    lengths = values.list.len() if isinstance(values.dtype, pl.List) else values.arr.len()
+    if lengths.null_count() or lengths.n_unique() > 1:
+        raise InputError("rows have unlike many numbers: give each datum a number a target.")
+    flat = values.explode(empty_as_null=False).cast(pl.Float64).to_numpy()
+    return flat.reshape(len(values), -1)

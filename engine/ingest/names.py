@@ -238,6 +238,14 @@ def one_way(
         )
 
 
+def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
+    """Whether a table has a column by a name that another contract alone knows as what it needs."""
+    needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
+    known = {name for one in needed for name in (one.name, *one.aliases)}
+    known -= {name for one in own.columns for name in (one.name, *one.aliases)}
+    return any(name.casefold() in known for name in schema)
+
+
 def point_out_swap(
     namings: Mapping[str, Naming],
     schemas: Mapping[str, Mapping[str, object]],
@@ -247,15 +255,24 @@ def point_out_swap(
     if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
         return
     ours = namings[PREDICTIONS]
-    for column in contracts[PREDICTIONS].required:
-        if column.name in contracts[GROUND_TRUTHS].names:
+    for side, other in ((PREDICTIONS, GROUND_TRUTHS), (GROUND_TRUTHS, PREDICTIONS)):
+        if side == GROUND_TRUTHS and not _bears(schemas[side], contracts[other], contracts[side]):
             continue
-        known = {name.casefold() for name in (column.name, *column.aliases)}
-        theirs = [name for name in schemas[GROUND_TRUTHS] if name.casefold() in known]
-        for i, problem in enumerate(ours.problems):
-            if problem.column == column.name and theirs and " is missing" in problem.message:
-                hint = f" The ground truths have {theirs[0]!r}: are the two tables swapped?"
-                ours.problems[i] = msgspec.structs.replace(problem, message=problem.message + hint)
+        for column in contracts[side].columns:
+            names = contracts[other].names
+            if column not in contracts[side].required and column.name not in contracts[side].any_of:
+                continue
+            known = {name.casefold() for name in (column.name, *column.aliases)}
+            theirs = [name for name in schemas[other] if name.casefold() in known]
+            problems = namings[side].problems
+            for i, problem in enumerate(problems):
+                if problem.column == column.name and column.name not in names and theirs:
+                    if " is missing" not in problem.message and not contracts[side].any_of:
+                        continue
+                    hint = f" The {other.replace('_', ' ')} have {theirs[0]!r}: are the two tables"
+                    problems[i] = msgspec.structs.replace(
+                        problem, message=f"{problem.message}{hint} swapped?"
+                    )
     for column in contracts[PREDICTIONS].optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
             known = {name.casefold() for name in (column.name, *column.aliases)}

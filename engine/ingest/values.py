@@ -18,7 +18,7 @@ from evalengine.schemas.wording import option
 from . import dtypes, wide
 from .indicators import indicator, long_truths, may_be_labels, several
 from .lists import open_labels
-from .measured import measured_pair
+from .measured import measured_pair, several_targets
 from .problems import listing
 from .sources.objects import column_of
 from .sources.source import Source
@@ -62,6 +62,10 @@ def paired_values(
         return None
     ours, theirs = pair
     numbers = measured_pair(ours, theirs, options)
+    if numbers is not None and (ours.dtype.is_nested() or theirs.dtype.is_nested()):
+        table = several_targets(ours, theirs, classes, numbers)
+        said = f"{_name(predictions)} and {_name(truths)} of {len(ours):,} rows of numbers"
+        return {TABLE: Source(table.lazy(), said, notes=notes)}
     theirs = theirs if numbers is not None else _whole(theirs)
     many = _by_class(ours)
     if many is not None and theirs.dtype.is_nested():
@@ -287,9 +291,13 @@ def _columns(
         fits = {task: pair for task, pair in fits.items() if able[task].wide} or fits
     if len(fits) > 1 and theirs.name == TRUE and theirs.n_unique() < len(theirs):
         fits = {task: pair for task, pair in fits.items() if _knows(able[task], pair, TRUE)} or fits
+    told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
+    if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
+        ways = [option("task", task) for task, table in _one_tables().items() if table.measured]
+        told += f". If they are several targets a datum, write {' or '.join(ways)}; if both are"
+        raise InputError(f"{told} embeddings, write {option('task', 'text')}.")
     if len(fits) == 1:
         return next(iter(fits.values()))
-    told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
     if fits:
         ways = " or ".join(option("task", task) for task in fits)
         raise InputError(f"{told}, which may be of {listing(list(fits))}. Say which: write {ways}.")

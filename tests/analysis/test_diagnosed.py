@@ -58,6 +58,8 @@ def test_where_nothing_stands_out_single_datums_do():
     found = ee.diagnose(table)
     assert found["finding"].to_list() == ["datum 1: ROUGE1 0.5, ROUGE2 0, ROUGEL 0.5"]
     assert found["more"].unique().to_list() == ["errors"]
+    numbers = pl.DataFrame({"prediction": [1.5, 2.0, 4.5], "target": [1.0, 2.0, 3.0]})
+    assert ee.diagnose(numbers, task="regression")["share"].to_list() == [0.75, 0.25]
 
 
 def test_command():

@@ -35,6 +35,56 @@ def test_plain_values() -> None:
     assert ee.score(np.array(FOUND), np.array(TRUE)).task == "regression"
 
 
+def test_that_the_task_was_inferred_is_told_where_it_might_be_another() -> None:
+    def told(**columns: list[float]) -> bool:
+        notes = ee.score(pl.DataFrame(columns)).notes
+        return any("taken for regression" in note and "classification" in note for note in notes)
+
+    assert told(y_pred=FOUND, y_true=TRUE)
+    assert not told(forecast=FOUND, actual=TRUE)
+    assert any("taken for regression" in note for note in ee.score(FOUND, TRUE).notes)
+    asked = ee.score(FOUND, TRUE, metrics=["MAE"])
+    assert not any("taken for regression" in note for note in asked.notes)
+
+
+def test_arrays_of_several_targets() -> None:
+    rng = np.random.default_rng(0)
+    true, found = rng.normal(size=(9, 12)), rng.normal(size=(9, 12))
+    card = ee.score(found, true, task="regression", metrics=["R2"])
+    rows = card.metrics.filter(pl.col("average").is_null())
+    assert rows["label_key"].to_list() == [f"{i:02d}" for i in range(12)]
+    for i, value in enumerate(rows["value"]):
+        one = ee.score(found[:, i], true[:, i], metrics=["R2"])
+        assert value == one.value("R2")
+    names = [f"t{i:02d}" for i in range(12)]
+    assert (
+        ee.score(found, true, metrics=["R2"], labels=names).value("R2", label_key="t03")
+        == (rows["value"][3])
+    )
+    flat = ee.score(found[:, :1], true[:, 0], metrics=["R2"])
+    assert flat.value("R2") == rows["value"][0]
+    with pytest.raises(ee.InputError, match=r"several targets a datum, write task='regression'"):
+        ee.score(found, true)
+    with pytest.raises(ee.InputError, match=r"shape \(9, 12\), the ground truths \(9, 11\)"):
+        ee.score(found, true[:, 1:], task="regression")
+    with pytest.raises(ee.InputError, match="12 targets a datum, and labels names 3"):
+        ee.score(found, true, task="regression", labels=names[:3])
+    assert ee.score(found, true, task="text").task == "text"
+
+
+def test_swapped_tables_are_noticed() -> None:
+    ids = pl.Series("datum_id", range(4))
+    for mine, other in (("prediction", "target"), ("forecast", "actual"), ("prediction", "value")):
+        found, true = (
+            pl.DataFrame({"datum_id": ids, mine: FOUND}),
+            pl.DataFrame({"datum_id": ids, other: TRUE}),
+        )
+        assert ee.score(found, true).task == "regression"
+        for options in ({}, {"task": "regression"}):
+            with pytest.raises(ee.InputError, match="are the two tables swapped"):
+                ee.score(true, found, **options)
+
+
 def test_what_one_side_alone_has() -> None:
     found = pl.DataFrame({"datum_id": [1, 2, 3], "prediction": [1.5, 2.5, 3.5]})
     true = pl.DataFrame({"datum_id": [2, 3, 4], "target": [2.0, 4.0, 4.5]})
