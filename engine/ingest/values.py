@@ -293,8 +293,8 @@ def _columns(
         fits = {task: pair for task, pair in fits.items() if _knows(able[task], pair, TRUE)} or fits
     told = f"the predictions are {_kind(ours)}, the ground truths {_kind(theirs)}"
     if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
-        ways = [option("task", task) for task, table in _one_tables().items() if table.measured]
-        told += f". If they are several targets a datum, write {' or '.join(ways)}; if both are"
+        many = [option("task", task) for task, table in _one_tables().items() if table.measured]
+        told += f". If they are several targets a datum, write {' or '.join(many)}; if both are"
         raise InputError(f"{told} embeddings, write {option('task', 'text')}.")
     if len(fits) == 1:
         return next(iter(fits.values()))
