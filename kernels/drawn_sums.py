@@ -34,11 +34,54 @@ def step_of_grid(largest: Array | float, n: Array | int) -> Array:
 def on_grid(values: Array, step: Array | float) -> Array:
     """The values rounded to whole steps, float64; NaN stays."""
     step = np.asarray(step)
-    fine = step < 5e-300  # all 0, or so small that no rounding is due
+    fine = step == 0  # all values are 0, or so small that each is whole steps of what doubles have
     if not fine.any():
         return np.rint(values / step) * step
     own = np.where(fine, 1.0, step)
     return np.where(fine, values, np.rint(values / own) * own)
+
+
+@kernel
+def _largest(cell: Array, values: Array, n: Array, most: Array) -> None:
+    bits = values.view(np.int64)  # in the order of absolute values, NaN above all
+    for r in range(cell.size):
+        c = cell[r]
+        if c >= 0:
+            n[c] += 1.0
+            most[c] = max(most[c], bits[r] & 0x7FFFFFFFFFFFFFFF)
+
+
+@kernel
+def _count_tiny(cell: Array, values: Array, least: Array, few: Array) -> None:
+    for r in range(cell.size):
+        c = cell[r]
+        if c >= 0 and values[r] != 0.0 and abs(values[r]) < least[c]:
+            few[c] += 1.0
+
+
+def largest_of_cells(cell: Array, values: Array, n: Array, most: Array) -> None:
+    """Count the values of each cell, and find the largest absolute one, NaN where one is.
+
+    Args:
+        cell: int32 [m], -1 for values that count nowhere.
+        values: float64 [m].
+        n: float64 [cells], added to.
+        most: float64 [cells], what it was before.
+    """
+    _largest(frozen(cell, np.int32), frozen(values, np.float64), n, most.view(np.int64))
+
+
+def count_tiny(cell: Array, values: Array, least: Array, few: Array) -> None:
+    """Count the values of each cell, but 0, that are smaller than one of the cell's own.
+
+    Args:
+        cell: int32 [m], -1 for values that count nowhere.
+        values: float64 [m].
+        least: float64 [cells].
+        few: float64 [cells], added to.
+    """
+    inputs = frozen(cell, np.int32), frozen(values, np.float64), frozen(least, np.float64)
+    _count_tiny(*inputs, few)
 
 
 @kernel

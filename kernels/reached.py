@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .chunks import add_bits, nearest
 from .jit import frozen, kernel
-from .sums import ExactSums, add_bits, nearest
+from .sums import ExactSums
 
 Array = np.ndarray[Any, Any]
 

@@ -9,102 +9,18 @@ exponents of the addends reach are kept, six or so for ordinary weights.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .jit import frozen, inner, kernel
+from .block_sums import add_runs
+from .chunks import ABOVE, add_bits, carry, nearest
+from .jit import frozen, kernel
 
 Array = np.ndarray[Any, Any]
 
-_LOW = 0xFFFFFFFF
 _MOST = 1 << 29  # addends between two carries: of 2^32 each, a chunk of 64 bits holds 2^31
-_ABOVE = 4  # chunks from the lowest that the highest addend reaches to the last one a carry does
-
-
-@inner
-def add_bits(chunks: Array, cell: int, first: int, bits: int) -> None:
-    """Add a finite double to a sum.
-
-    Args:
-        chunks: int64 [cells, width].
-        cell: which sum.
-        first: which of all chunks ``chunks[:, 0]`` is.
-        bits: the double's bits as int64.
-    """
-    exponent = (bits >> 52) & 0x7FF
-    mantissa = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0:
-        if mantissa == 0:
-            return
-        exponent = 1  # subnormal
-    else:
-        mantissa |= 1 << 52
-    at = ((exponent - 1) >> 5) - first
-    shift = (exponent - 1) & 31
-    rest = mantissa >> (32 - shift)
-    if bits < 0:
-        chunks[cell, at] -= (mantissa << shift) & _LOW
-        chunks[cell, at + 1] -= rest & _LOW
-        chunks[cell, at + 2] -= rest >> 32
-    else:
-        chunks[cell, at] += (mantissa << shift) & _LOW
-        chunks[cell, at + 1] += rest & _LOW
-        chunks[cell, at + 2] += rest >> 32
-
-
-@inner
-def carry(chunks: Array, cell: int) -> None:
-    """Bring all chunks of a sum but the last, which bears the sign, into [0, 2^32)."""
-    for i in range(chunks.shape[1] - 1):
-        over = chunks[cell, i] >> 32
-        chunks[cell, i] &= _LOW
-        chunks[cell, i + 1] += over
-
-
-@inner
-def nearest(chunks: Array, cell: int, first: int) -> float:
-    """The double nearest to a sum, ties to even; carries first.
-
-    Args:
-        chunks: int64 [cells, width].
-        cell: which sum.
-        first: which of all chunks ``chunks[:, 0]`` is.
-    """
-    width = chunks.shape[1]
-    if width == 0:
-        return 0.0
-    carry(chunks, cell)
-    sign = 1.0
-    if chunks[cell, width - 1] < 0:
-        sign = -1.0
-        for i in range(width):
-            chunks[cell, i] = -chunks[cell, i]
-        carry(chunks, cell)
-    top = width - 1
-    while top >= 0 and chunks[cell, top] == 0:
-        top -= 1
-    value = 0.0
-    if top >= 0:
-        # Of 96 bits the upper 22 to 53 and the lower 43 are doubles without loss, and so is one bit
-        # more for whatever lies below: their sum is rounded once, by the processor.
-        second = chunks[cell, top - 1] if top > 0 else 0
-        third = chunks[cell, top - 2] if top > 1 else 0
-        sticky = 0
-        for i in range(top - 2):
-            if chunks[cell, i] != 0:
-                sticky = 1
-                break
-        high = (chunks[cell, top] << 21) | (second >> 11)
-        low = ((((second & 0x7FF) << 32) | third) << 1) | sticky
-        value = math.ldexp(float(high) * 17592186044416.0 + float(low),
-                           32 * (first + top - 2) - 1 - 1074)  # fmt: skip
-    if sign < 0:
-        for i in range(width):
-            chunks[cell, i] = -chunks[cell, i]
-        carry(chunks, cell)
-    return sign * value
 
 
 @kernel
@@ -124,7 +40,7 @@ def _reach(bits: Array) -> tuple[int, int]:
 @kernel
 def _add(bits: Array, cell: Array, chunks: Array, first: int) -> None:
     for i in range(bits.size):
-        add_bits(chunks, cell[i] if cell.size else 0, first, bits[i])
+        add_bits(chunks, cell[i], first, bits[i])
     for c in range(chunks.shape[0]):
         carry(chunks, c)
 
@@ -171,7 +87,7 @@ class ExactSums:
         bits = frozen(values, np.float64).view(np.int64)
         low, high = _reach(bits)
         if low <= high:
-            self._widen(low, high + _ABOVE)
+            self._widen(low, high + ABOVE)
         return bits
 
     def reserve_products(self, sums: ExactSums) -> None:
@@ -180,7 +96,7 @@ class ExactSums:
         if width:
             # As powers of two: of the least addend, and of the largest times 2^40 of them.
             least = 2 * (32 * sums.first - 1074)
-            most = 2 * (32 * (sums.first + width - _ABOVE + 1) + 53 - 1074 + 40) + 2
+            most = 2 * (32 * (sums.first + width - ABOVE + 1) + 53 - 1074 + 40) + 2
             self.reserve(np.ldexp(1.0, np.clip([least, most], -1074, 1023)))
 
     def _widen(self, low: int, stop: int) -> None:
@@ -212,21 +128,51 @@ class ExactSums:
             itself.
         """
         values = np.asarray(values, np.float64)
+        if cell is None:
+            return self.add_runs(values, np.array([0, values.size]))
         finite = np.isfinite(values)
         if not finite.all():
             odd = ~finite
-            cell = np.zeros(values.size, np.int64) if cell is None else cell
             if self._odd is None:
                 self._odd = np.zeros(self.cells)
             with np.errstate(invalid="ignore"):
                 np.add.at(self._odd, cell[odd], values[odd])
             values, cell = values[finite], cell[finite]
         bits = self.reserve(values)
-        place = frozen(np.zeros(0) if cell is None else cell, np.int64)
+        place = frozen(cell, np.int64)
         for begin in range(0, bits.size if self.chunks.shape[1] else 0, _MOST):
             some = slice(begin, begin + _MOST)
             _add(bits[some], place[some], self.chunks, self.first)
         return self
+
+    def add_runs(self, values: Array, start: Array) -> ExactSums:
+        """Add values that lie by cell.
+
+        Args:
+            values: float64 [n], as :meth:`add` takes them.
+            start: int64 [cells + 1], where those of each cell begin, and the end of the last.
+
+        Returns:
+            itself.
+        """
+        inputs = frozen(values, np.float64), frozen(start, np.int64)
+        self.resumed(lambda *state: add_runs(*inputs, *state), 2)
+        return self
+
+    def resumed(self, kernel: Callable[..., bool], n: int) -> None:
+        """Call a kernel that adds until the chunks that are kept reach.
+
+        Args:
+            kernel: of chunks, odd sums, the first chunk, int64 [n] (where it stopped), and int64
+                [2] (the chunks it needs there); returns whether it is through.
+            n: how many whole numbers say where it stopped.
+        """
+        odd = np.zeros(self.cells) if self._odd is None else self._odd
+        state, need = np.zeros(n, np.int64), np.zeros(2, np.int64)
+        while not kernel(self.chunks, odd, self.first, state, need):
+            self._widen(int(need[0]), int(need[1]))
+        if self._odd is None and not (odd == 0).all():
+            self._odd = odd
 
     def merge(self, other: ExactSums, sign: int = 1) -> ExactSums:
         """Add, or with ``sign=-1`` take away, the sums of other values, cell by cell.

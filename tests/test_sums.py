@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -44,6 +45,25 @@ def test_cells_are_sums_of_their_own(seed: int) -> None:
     assert together == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
     again = sums.taken(np.array([cells - 1, 0])).rounded().tolist()
     assert again == [expected[-1], expected[0]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_that_lie_by_cell(seed: int) -> None:
+    """Blocks of any length, of values near each other and so far apart that no block is cut."""
+    rng = np.random.default_rng(seed)
+    start = np.cumsum([0, *rng.choice([0, 1, 23, 24, 500, 1024, 1025, 3000], 6)])
+    apart = [0, 5, 40, 300][seed % 4]
+    values = rng.normal(size=start[-1]) * 10.0 ** rng.integers(-apart, apart + 1, start[-1])
+    values[rng.random(values.size) < 0.2] *= 0.0
+    values = np.ldexp(values, [0, -1040, 900][seed % 3]) if apart < 40 else values
+    sums = ExactSums(6).add_runs(values, start).add_runs(values[::-1], start[-1] - start[::-1])
+    expected = [math.fsum(values[a:b]) for a, b in itertools.pairwise(start)]
+    twice = [a + b for a, b in zip(expected, expected[::-1], strict=True)]
+    found = ExactSums(6).add_runs(values, start).rounded().tolist()
+    assert found == expected
+    assert sums.rounded().tolist() == pytest.approx(twice, rel=1e-15)
+    cell = np.repeat(np.arange(6), np.diff(start))
+    assert ExactSums(6).add(values, cell).rounded().tolist() == expected
 
 
 def test_what_is_taken_away_is_gone() -> None:

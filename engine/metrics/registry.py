@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +91,10 @@ def all_metrics(task: str) -> dict[str, Metric]:
     return found
 
 
-def _modules(task: str) -> list[ModuleType]:
+@cache
+def _modules(task: str) -> tuple[ModuleType, ...]:
     home = importlib.import_module(f"..tasks.{task}.metrics", __package__)
-    return [importlib.import_module(f".{name}", home.__name__) for name in home.MODULES]
+    return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
 
 
 def symbols(metric: Metric) -> dict[str, str]:

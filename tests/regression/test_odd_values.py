@@ -77,3 +77,59 @@ def test_what_lacks_is_named() -> None:
     ragged = ROWS.with_columns(samples=pl.Series([[1.0, 2.0], [1.0], [2.0, 3.0]]))
     with pytest.raises(InputError, match=r"Give every row a list of as many finite numbers"):
         ee.score(ragged, metrics=["CRPS"])
+
+
+LINEAR = ["MAE", "RMSE", "MeanError", "MedianAE", "MaxError", "Pinball", "Winkler"]
+UNITLESS = ["MAPE", "SMAPE", "WAPE", "R2", "ExplainedVariance", "Pearson", "Concordance",
+            "D2AbsoluteError"]  # fmt: skip
+
+
+def _in_units(power: int) -> pl.DataFrame:
+    """Rows of three targets, one of them many times as large as the others."""
+    rng = np.random.default_rng(7)
+    target = rng.normal(size=60)
+    values = {
+        "target": target,
+        "prediction": target + rng.normal(size=60),
+        "lower": target - 1,
+        "upper": target + rng.random(60) - 0.5,
+    }
+    scaled = {name: np.ldexp(of, power) for name, of in values.items()}
+    key, datum = ["a", "b", "c"] * 20, np.arange(60) // 3
+    return pl.DataFrame({"datum_id": datum, "label_key": key, **scaled})
+
+
+@pytest.mark.parametrize("power", [700, 1015, -700, -960])
+def test_units_change_nothing(power: int) -> None:
+    """Squares that no double holds are no matter where the number itself is one."""
+    options = {"task": "regression", "metrics": LINEAR + UNITLESS + ["MSE"], "draws": 100}
+    options |= {"intervals": 0.9}
+    shown = ["metric", "label_key", "average", "value", "lower", "upper", "reason"]
+    usual, far = (ee.score(_in_units(k), **options).metrics.select(shown) for k in (0, power))
+    for name in LINEAR + UNITLESS:
+        by = power if name in LINEAR else 0
+        for one, other in zip(
+            usual.filter(metric=name).iter_rows(), far.filter(metric=name).iter_rows(), strict=True
+        ):
+            for a, b in zip(one[3:6], other[3:6], strict=True):
+                exact = None if a is None else math.ldexp(a, by)
+                assert b == (exact if one[2] is None else pytest.approx(exact, rel=1e-15)), name
+    squares = far.filter(metric="MSE", label_key="a")
+    if power > 0:
+        assert squares["value"][0] is None
+        assert squares["reason"][0] == "a step of it is beyond the largest number, 1.8e308"
+    else:
+        assert squares["value"][0] == 0
+
+
+def test_huge_values_beside_tiny_ones() -> None:
+    rows = pl.DataFrame({"target": [1e200, 1e-200, 1.0, 2.0], "prediction": [3e200, 2e-200, 1, 2]})
+    card = ee.score(rows, task="regression", metrics=["SMAPE", "MAPE", "RMSE", "MeanError", "R2"])
+    assert card.value("SMAPE") == pytest.approx((1 + 2 / 3) / 4, rel=1e-15)
+    assert card.value("MAPE") == 0.75
+    assert (card.value("RMSE"), card.value("MeanError")) == (1e200, 5e199)
+    assert card.value("R2") == pytest.approx(1 - 4 / 0.75, rel=1e-15)
+    ends = pl.DataFrame({"target": [-1.7e308, 1.5], "prediction": [1.7e308, 1.5]})
+    card = ee.score(ends, task="regression", metrics=["MAE", "SMAPE", "RMSE", "MaxError"])
+    assert (card.value("MAE"), card.value("SMAPE")) == (1.7e308, 1.0)
+    assert card.value("MaxError") is None

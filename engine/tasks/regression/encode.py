@@ -13,7 +13,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
-from ...tally.paired_values import Paired
+from ...tally.paired_rows import Paired
 from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
 from ..packing import hashes_of
 from .columns import IDS, SAMPLES, numbers_of
@@ -53,17 +53,20 @@ def encode_batch(frames: Frames) -> Batch:
 def _keys(columns: list[pl.Series | None], sizes: list[int]) -> tuple[Labels, list[Array]]:
     """The label keys of all rows, ascending, and int32 codes of each column's rows."""
     default = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)
-    names, codes = encode(
-        [
-            default.new_from_index(0, n) if column is None else column
-            for column, n in zip(columns, sizes, strict=True)
-        ]
-    )
+    if all(column is None for column in columns):
+        names, codes = default, [np.zeros(n, np.int32) for n in sizes]
+    else:
+        names, codes = encode(
+            [
+                default.new_from_index(0, n) if column is None else column
+                for column, n in zip(columns, sizes, strict=True)
+            ]
+        )
     if not len(names):
         names = default
     none = pl.lit(None, pl.String).alias("label_name")
     table = pl.DataFrame({"label_key": names, "label_value": names}).with_columns(none)
-    return Labels.of(table), [code.astype(np.int32) for code in codes]
+    return Labels.of(table), [code.astype(np.int32, copy=False) for code in codes]
 
 
 def _numbers(table: pl.DataFrame, name: str) -> Array:
@@ -103,7 +106,9 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Batch:
     row_numbers(table)
     key = taken(table, "label_key") if "label_key" in table.columns else None
     datums, codes = table_datums(frames, table, height)
-    datum = np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32)
+    datum = (
+        np.arange(height, dtype=np.int32) if codes is None else codes.astype(np.int32, copy=False)
+    )
     labels, (key_code,) = _keys([key], [height])
     paired = Paired(
         datum,

@@ -1,6 +1,7 @@
 """Regression: predicted numbers are laid beside true ones and their errors summed here."""
 
-from ...tally.paired_values import PairedDraws, PairedView
+from ...tally.paired_draws import PairedDraws
+from ...tally.paired_values import PairedView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, frames_of, view_of

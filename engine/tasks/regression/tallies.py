@@ -13,7 +13,7 @@ import numpy as np
 from ...ingest.frames import Frames
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_seconds
-from ...tally.paired_values import Paired, merge_paired
+from ...tally.paired_rows import Paired, merge_paired
 from ...tally.stats import Column, Stats
 from ..workers import Workers
 from .encode import STATUS, encode_batch
@@ -31,7 +31,7 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: ids and slices.
         labels: the label keys, each of which is a target.
-        paired: rows that both sides have, :class:`~evalengine.tally.paired_values.Paired`, or in
+        paired: rows that both sides have, :class:`~evalengine.tally.paired_rows.Paired`, or in
             files :class:`~evalengine.tally.counted_rows.CountParts`.
         stats: errors of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
             :class:`~evalengine.tally.stats_parts.StatsParts`.

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.cells import Cells
-from ....tally.paired_values import PairedView
-from .errors import squared
-from .parts import CONSTANT, FLAT, ONE_ROW, SCIKIT, cells, geometric, metric, ratio, share_explained
+from ....tally.paired_values import PairedView, Scaled
+from .parts import (
+    CONSTANT,
+    FLAT,
+    ONE_ROW,
+    SCIKIT,
+    cells,
+    geometric,
+    metric,
+    ratio,
+    share_explained,
+    unscaled,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -20,15 +30,19 @@ _FEW = "no more rows than features and one"
 
 
 def _r2(view: PairedView, settings: Settings) -> tuple[Array, Array, Array]:
-    """R2, why it is undefined, and the squares around the mean."""
-    left = view.total("squared", lambda rows, cell: squared(rows, settings))
+    """R2, why it is undefined, and how much each target counts."""
     whole = view.comoment("target", "target")
-    return *share_explained(view, left, whole, settings), whole
+    return *share_explained(view, view.moment("squared"), whole, settings), _variances(whole)
+
+
+def _variances(whole: Scaled) -> Array:
+    """Squares around the mean of all targets in one unit."""
+    value, powers = whole
+    return unscaled(value, powers - powers.max(axis=1, keepdims=True))
 
 
 def _determination(view: PairedView, settings: Settings) -> list[Cells]:
-    value, why, whole = _r2(view, settings)
-    return cells(view, value, why, whole)
+    return cells(view, *_r2(view, settings))
 
 
 def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
@@ -43,22 +57,26 @@ def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
 def _explained(view: PairedView, settings: Settings) -> list[Cells]:
     whole = view.comoment("target", "target")
     value, why = share_explained(view, view.comoment("error", "error"), whole, settings)
-    return cells(view, value, why, whole)
+    return cells(view, value, why, _variances(whole))
 
 
 def _pearson(view: PairedView, settings: Settings) -> list[Cells]:
-    ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
-    value = ratio(view.comoment("target", "prediction"), geometric(ours, theirs))
+    # Scales are no matter: they are the same above and below.
+    ours, theirs = (view.comoment(name, name)[0] for name in ("prediction", "target"))
+    value = ratio(view.comoment("target", "prediction")[0], geometric(ours, theirs))
     why = np.where(view.rows < 2, ONE_ROW, FLAT)
     return cells(view, np.clip(value, -1, 1), why)
 
 
 def _concordance(view: PairedView, settings: Settings) -> list[Cells]:
     ours, theirs = (view.comoment(name, name) for name in ("prediction", "target"))
-    apart = view.mean("error", lambda rows, cell: rows.error)
-    bottom = ours + theirs + view.weight * apart**2
-    value = ratio(2 * view.comoment("target", "prediction"), bottom)
-    return cells(view, value, np.where(view.rows < 2, ONE_ROW, f"{CONSTANT} and predicted"))
+    total, powers = view.moment("error")
+    apart = view.weight * view.per_weight(total) ** 2
+    parts = (ours, theirs, (apart, 2 * powers), view.comoment("target", "prediction"))
+    most = np.maximum(ours[1], theirs[1])
+    one, other, beside, both = (unscaled(value, powers - most) for value, powers in parts)
+    why = np.where(view.rows < 2, ONE_ROW, f"{CONSTANT} and predicted")
+    return cells(view, ratio(2 * both, one + other + beside), why)
 
 
 _SHARE = {"better": "higher", "range": (-np.inf, 1.0)}

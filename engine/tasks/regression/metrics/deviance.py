@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
-from .errors import absolute
-from .parts import SCIKIT, cells, mean_of, metric, share_explained, weighted_quantile, weighted_sum
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView, Scaled
+from .parts import (
+    SCIKIT,
+    as_they_are,
+    cells,
+    mean_of,
+    metric,
+    share_explained,
+    weighted_quantile,
+    weighted_sum,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -61,19 +70,20 @@ def _deviance(power: float | None) -> Any:
 
 def _d2_tweedie(view: PairedView, settings: Settings) -> list[Cells]:
     power = settings.tweedie_power
-    left = view.total("tweedie", lambda rows, cell: _deviance(None)(rows, settings))
+    left = view.total("tweedie", lambda rows: _deviance(None)(rows, settings))
 
     def around(rows: Paired, weight: Array | None) -> float:
         mean = weighted_sum(rows.target, weight) / weighted_sum(np.ones(rows.target.size), weight)
         return weighted_sum(unit_deviance(rows.target, np.full(1, mean), power), weight)
 
-    value, why = share_explained(view, left, _flat(view, view.by_cell(around)), settings)
+    whole = as_they_are(_flat(view, view.by_cell(around)))
+    value, why = share_explained(view, as_they_are(left), whole, settings)
     return cells(view, value, np.where(np.isnan(left) & (view.rows > 1), _OUTSIDE, why))
 
 
 def _flat(view: PairedView, whole: Array) -> Array:
     """0 where the target is constant, whatever rounding has left of its spread."""
-    return np.where(view.comoment("target", "target") == 0, 0.0, whole)
+    return np.where(view.comoment("target", "target")[0] == 0, 0.0, whole)
 
 
 def quantile_loss(target: Array, predicted: Array | float, level: float) -> Array:
@@ -88,21 +98,24 @@ def pinball(rows: Paired, settings: Settings) -> Array:
     return quantile_loss(rows.target, rows.prediction, settings.quantile)
 
 
-def _d2_around(level_of: Any, loss: Any, name: str, factor: int = 1) -> Any:
+def _d2_around(level_of: Any, left_of: Any, factor: int = 1) -> Any:
     """Share of a loss that predictions take off from that of the target's own quantile."""
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
         level = level_of(settings)
-        left = view.total(name, lambda rows, cell: loss(rows, settings))
 
         def around(rows: Paired, weight: Array | None) -> float:
             own = weighted_quantile(rows.target, weight, level)
             return weighted_sum(quantile_loss(rows.target, own, level) * factor, weight)
 
-        whole = _flat(view, view.by_cell(around))
-        return cells(view, *share_explained(view, left, whole, settings))
+        whole = as_they_are(_flat(view, view.by_cell(around)))
+        return cells(view, *share_explained(view, left_of(view, settings), whole, settings))
 
     return compute
+
+
+def _pinballs(view: PairedView, settings: Settings) -> Scaled:
+    return as_they_are(view.total("pinball", lambda rows: pinball(rows, settings)))
 
 
 _SHARE = {"better": "higher", "range": (-np.inf, 1.0)}
@@ -151,7 +164,7 @@ METRICS = (
         "D2AbsoluteError",
         "1 - MAE / that of the targets' median",
         f"{SCIKIT} d2_absolute_error_score",
-        _d2_around(lambda settings: 0.5, absolute, "absolute", 2),
+        _d2_around(lambda settings: 0.5, lambda view, _: view.moment("absolute"), 2),
         aliases=("d2_absolute_error_score",),
         formula=r"1 - \frac{\sum_i |t_i - p_i|}{\sum_i |t_i - \text{median } t|}",
         **_SHARE,
@@ -160,7 +173,7 @@ METRICS = (
         "D2Pinball",
         "1 - Pinball / that of the targets' own quantile",
         f"{SCIKIT} d2_pinball_score",
-        _d2_around(lambda settings: settings.quantile, pinball, "pinball"),
+        _d2_around(lambda settings: settings.quantile, _pinballs),
         aliases=("d2_pinball_score",),
         params=("quantile",),
         formula=r"1 - \frac{\sum_i l_q(t_i, p_i)}{\sum_i l_q(t_i, t_{(q)})}",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
-from .parts import SCIKIT, cells, mean_of, metric, weighted_quantile
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
+from .parts import SCIKIT, cells, mean_of, metric, moment_mean, weighted_quantile
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -17,20 +18,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def absolute(rows: Paired, settings: Settings) -> Array:
-    """Distances of predictions from targets."""
-    size: Array = np.abs(rows.error)
-    return size
-
-
-def squared(rows: Paired, settings: Settings) -> Array:
-    """Their squares."""
-    square: Array = rows.error**2
-    return square
-
-
-def _signed(rows: Paired, settings: Settings) -> Array:
-    return rows.error
+def _sizes(rows: Paired) -> Array:
+    error = rows.error
+    return np.abs(error, out=error)
 
 
 def _huber(rows: Paired, settings: Settings) -> Array:
@@ -46,12 +36,12 @@ def _log_cosh(rows: Paired, settings: Settings) -> Array:
 
 
 def _median(view: PairedView, settings: Settings) -> list[Cells]:
-    value = view.by_cell(lambda rows, w: weighted_quantile(np.abs(rows.error), w, 0.5))
+    value = view.by_cell(lambda rows, w: weighted_quantile(_sizes(rows), w, 0.5, spent=True))
     return cells(view, value, "")
 
 
 def _largest(view: PairedView, settings: Settings) -> list[Cells]:
-    return cells(view, view.by_cell(lambda rows, w: float(np.abs(rows.error).max())), "")
+    return cells(view, view.largest_error, "")
 
 
 METRICS = (
@@ -59,7 +49,7 @@ METRICS = (
         "MAE",
         "mean of |prediction - target|",
         f"{SCIKIT} mean_absolute_error",
-        mean_of("absolute", absolute),
+        moment_mean("absolute"),
         aliases=("mae", "mean_absolute_error", "MeanAbsoluteError"),
         formula=r"\frac{1}{n} \sum_i |p_i - t_i|",
     ),
@@ -67,7 +57,7 @@ METRICS = (
         "MSE",
         "mean of (prediction - target)^2",
         f"{SCIKIT} mean_squared_error",
-        mean_of("squared", squared),
+        moment_mean("squared"),
         aliases=("mse", "mean_squared_error", "MeanSquaredError"),
         formula=r"\frac{1}{n} \sum_i (p_i - t_i)^2",
     ),
@@ -75,7 +65,7 @@ METRICS = (
         "RMSE",
         "square root of MSE, of each target by itself",
         f"{SCIKIT} root_mean_squared_error",
-        mean_of("squared", squared, root=True),
+        moment_mean("squared", root=True),
         aliases=("rmse", "root_mean_squared_error"),
         formula=r"\sqrt{\frac{1}{n} \sum_i (p_i - t_i)^2}",
     ),
@@ -83,7 +73,7 @@ METRICS = (
         "MeanError",
         "mean of prediction - target, the bias: above 0 where predictions are too high",
         "Walther & Moore 2005, The concepts of bias, precision and accuracy",
-        mean_of("error", _signed),
+        moment_mean("error"),
         aliases=("ME", "MBE", "mean_bias_error"),
         better="neither",
         range=(-math.inf, math.inf),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
 from ..columns import INTERVALS, intervals_of
 from .parts import at_level, mean_of, metric
 

@@ -11,7 +11,8 @@ import numpy as np
 from ....kernels.sums import ExactSums
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
-from ....tally.paired_values import Paired, PairedView
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView, Scaled
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -26,6 +27,7 @@ CONSTANT = "the target is constant"
 FLAT = "target or predictions are constant"
 SCIKIT = "scikit-learn"
 MACRO = ("macro",)
+TOO_LARGE = "a step of it is beyond the largest number, 1.8e308"
 NUMBERS = ("prediction", "target")
 INFINITE = (0.0, float("inf"))
 
@@ -71,13 +73,13 @@ def cells(
 
     Args:
         view: whose numbers they are.
-        value: float64 [group, key]; NaN where undefined.
+        value: float64 [group, key]; NaN where undefined, infinite where too large.
         reason: why it is undefined, a word or an array of that shape.
         weights: float64 [group, key], how much each target counts in a further mean, ``weighted``.
     """
     rows = view.rows
     here = rows > 0
-    why = np.where(view.weight > 0, reason, NO_WEIGHT)
+    value, why = bounded(view, value, reason)
     out = [
         Cells(
             axes=("group", "key"),
@@ -93,6 +95,13 @@ def cells(
         if weights is not None:
             out.append(_mean(view, value, np.where(here, weights, 0.0), "weighted", many))
     return out
+
+
+def bounded(view: PairedView, value: Array, reason: Array | str) -> tuple[Array, Array]:
+    """Numbers, NaN where they are undefined or too large, and why they are."""
+    large = np.isinf(value)
+    why = np.where(large, TOO_LARGE, np.where(view.weight > 0, reason, NO_WEIGHT))
+    return np.where(large, np.nan, value), why
 
 
 def _mean(view: PairedView, value: Array, weights: Array, average: str, many: Array) -> Cells:
@@ -120,7 +129,7 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
-        value = view.mean(name, lambda rows, cell: loss(rows, settings))
+        value = view.mean(name, lambda rows: loss(rows, settings))
         return cells(view, np.sqrt(value) if root else value, reason)
 
     return compute
@@ -139,6 +148,32 @@ def at_level(found: list[Cells], **level: float) -> list[Cells]:
     ]
 
 
+def moment_mean(name: str, reason: str = "", *, root: bool = False) -> Any:
+    """The weighted mean of a moment, or its square root.
+
+    Args:
+        name: see :meth:`.PairedView.moment`.
+        reason: why it may be undefined.
+        root: whether the square root is taken.
+    """
+
+    def compute(view: PairedView, settings: Settings) -> list[Cells]:
+        total, powers = view.moment(name)
+        value = view.per_weight(total)
+        value = unscaled(np.sqrt(value), powers // 2) if root else unscaled(value, powers)
+        return cells(view, value, reason)
+
+    return compute
+
+
+def unscaled(value: Array, powers: Array) -> Array:
+    """Numbers times powers of two; infinite where they are too large."""
+    if not powers.any():
+        return value
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.ldexp(value, powers))
+
+
 def geometric(one: Array | float, other: Array | float) -> Array:
     """Geometric means of numbers of 0 or more; of equal ones these, to the last bit."""
     return np.where(np.equal(one, other), one, np.sqrt(one) * np.sqrt(other))
@@ -146,29 +181,40 @@ def geometric(one: Array | float, other: Array | float) -> Array:
 
 def ratio(top: Array, bottom: Array) -> Array:
     """top / bottom, NaN where the bottom is 0."""
+    if np.all(bottom):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(top / bottom)
     out = np.full(np.broadcast_shapes(np.shape(top), np.shape(bottom)), np.nan)
-    np.divide(top, bottom, out=out, where=np.asarray(bottom) != 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.divide(top, bottom, out=out, where=np.asarray(bottom) != 0)
     return out
 
 
 def share_explained(
-    view: PairedView, left: Array, whole: Array, settings: Settings
+    view: PairedView, left: Scaled, whole: Scaled, settings: Settings
 ) -> tuple[Array, Array]:
     """1 - left / whole, and why it is undefined.
 
     Args:
         view: whose numbers they are.
-        left: float64 [group, key], what the predictions leave.
-        whole: float64 [group, key], what a constant would; 0 where the target is one.
+        left: what the predictions leave.
+        whole: what a constant would; 0 where the target is one.
         settings: whose dialect says what is made of a constant target.
     """
-    value = 1 - ratio(left, whole)
+    large = np.isinf(left[0]) | np.isinf(whole[0])
+    value = 1 - unscaled(ratio(left[0], whole[0]), left[1] - whole[1])
     if settings.rules.constant is not None:
         best, worst = settings.rules.constant
-        constant = (whole == 0) & (view.weight > 0)
-        value = np.where(constant, np.where(left == 0, best, worst), value)
+        constant = (whole[0] == 0) & (view.weight > 0)
+        value = np.where(constant, np.where(left[0] == 0, best, worst), value)
     single = view.rows < 2
-    return np.where(single, np.nan, value), np.where(single, ONE_ROW, CONSTANT)
+    value = np.where(single, np.nan, np.where(large, np.inf, value))
+    return value, np.where(single, ONE_ROW, CONSTANT)
+
+
+def as_they_are(value: Array) -> Scaled:
+    """Numbers that nothing scales."""
+    return value, np.zeros(value.shape, np.int64)
 
 
 def weighted_sum(values: Array, weight: Array | None) -> float:
@@ -176,7 +222,9 @@ def weighted_sum(values: Array, weight: Array | None) -> float:
     return float(ExactSums(1).add(values if weight is None else values * weight).rounded()[0])
 
 
-def weighted_quantile(values: Array, weight: Array | None, level: float) -> float:
+def weighted_quantile(
+    values: Array, weight: Array | None, level: float, *, spent: bool = False
+) -> float:
     """The value below which a share of the weight lies; the mean of two where it lies between.
 
     Where all weights are alike this is the quantile of Hyndman and Fan's second kind, at 0.5 the
@@ -186,12 +234,14 @@ def weighted_quantile(values: Array, weight: Array | None, level: float) -> floa
         values: float64 [n], n > 0.
         weight: float64 [n], above 0; None for all alike.
         level: the share.
+        spent: whether the values may be put into another order.
     """
     if weight is None:
         aim = level * values.size
         at = min(max(int(np.ceil(aim)) - 1, 0), values.size - 1)
         after = min(at + 1, values.size - 1)
-        found = np.partition(values, (at, after) if aim == at + 1 else at)
+        found = values if spent else values.copy()
+        found.partition((at, after) if aim == at + 1 else at)
         return float((found[at] + found[after]) / 2) if aim == at + 1 else float(found[at])
     order = np.lexsort((weight, values))
     weight = weight[order]

@@ -10,7 +10,8 @@ import numpy as np
 
 from ....kernels.ranked_pairs import agreement
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
 from .parts import CONSTANT, FLAT, NUMBERS, ONE_ROW, cells, geometric, metric, weighted_sum
 
 if TYPE_CHECKING:

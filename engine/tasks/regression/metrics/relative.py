@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
-from .errors import absolute
-from .parts import SCIKIT, cells, mean_of, metric, ratio
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
+from .parts import SCIKIT, cells, mean_of, metric, ratio, unscaled
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -17,17 +18,32 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ZERO = "a target is 0"
+_LARGE = 2.0**900
+
+
+def _half(rows: Paired, size: Array) -> tuple[Paired, Array]:
+    """Rows and their sizes, both halved where a sum or a difference may be too large."""
+    if size.max(initial=0.0) <= _LARGE:
+        return rows, size
+    half = np.where(size > _LARGE, 0.5, 1.0)
+    sides = {"target": rows.target * half, "prediction": rows.prediction * half}
+    return msgspec.structs.replace(rows, **sides), size * half
 
 
 def _share(rows: Paired, settings: Settings) -> Array:
-    size = np.maximum(np.abs(rows.target), settings.rules.least_target)
-    return ratio(np.abs(rows.error), size)
+    size = np.abs(rows.target)
+    if settings.rules.least_target:
+        size = np.maximum(size, settings.rules.least_target)
+    rows, size = _half(rows, size)
+    error = rows.error
+    return ratio(np.abs(error, out=error), size)
 
 
 def _symmetric(rows: Paired, settings: Settings) -> Array:
     """0 where both are 0: there is no error."""
+    rows, _ = _half(rows, np.maximum(np.abs(rows.target), np.abs(rows.prediction)))
     size = np.abs(rows.target) + np.abs(rows.prediction)
-    return np.where(size == 0, 0.0, ratio(2 * np.abs(rows.error), size))
+    return np.where(size == 0, 0.0, ratio(np.abs(rows.error), size / 2))
 
 
 def _logarithmic(rows: Paired, settings: Settings) -> Array:
@@ -37,9 +53,8 @@ def _logarithmic(rows: Paired, settings: Settings) -> Array:
 
 
 def _weighted(view: PairedView, settings: Settings) -> list[Cells]:
-    errors = view.total("absolute", lambda rows, cell: absolute(rows, settings))
-    sizes = view.total("size", lambda rows, cell: np.abs(rows.target))
-    return cells(view, ratio(errors, sizes), "all targets are 0")
+    (errors, powers), (sizes, theirs) = view.moment("absolute"), view.moment("size")
+    return cells(view, unscaled(ratio(errors, sizes), powers - theirs), "all targets are 0")
 
 
 _BELOW = "a target or prediction is -1 or less"

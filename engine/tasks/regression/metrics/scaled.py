@@ -9,7 +9,8 @@ import numpy as np
 
 from ....kernels.sums import ExactSums
 from ....tally.cells import Cells
-from ....tally.paired_values import Paired, PairedView
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
 from ..columns import SERIES
 from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, weighted_sum
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 NO_SCALE = "a scale is 0"
+_LARGE = 2.0**500
 
 
 def _absolute(rows: Paired, settings: Settings) -> Array:
@@ -26,7 +28,9 @@ def _absolute(rows: Paired, settings: Settings) -> Array:
 
 
 def _squared(rows: Paired, settings: Settings) -> Array:
-    return ratio(rows.error**2, rows.beside["squared_scale"])
+    error, scale = np.abs(rows.error), rows.beside["squared_scale"]
+    down = np.where(error > _LARGE, 1 / _LARGE, 1.0)
+    return ratio((error * down) ** 2, scale * down * down)
 
 
 def _by_series(loss: Loss, *, root: bool = False) -> Any:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....tally.cells import Cells, parameters
-from ....tally.paired_values import Paired, PairedView
-from .parts import NO_WEIGHT, metric, weighted_quantile, weighted_sum
+from ....tally.paired_rows import Paired
+from ....tally.paired_values import PairedView
+from .parts import bounded, metric, weighted_quantile, weighted_sum
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -43,12 +44,13 @@ def _table(view: PairedView, of: Callable[[Paired, Array | None], Array], width:
 
 
 def _cells(view: PairedView, value: Array, support: Array, reason: str, **more: Any) -> Cells:
+    value, why = bounded(view, value, reason)
     return Cells(
         axes=("group", "key"),
         shape=value.shape,
         keep=view.rows > 0,
         columns={"value": value, "support": support, **more},
-        reason=np.where(view.weight > 0, reason, NO_WEIGHT),
+        reason=why,
     )
 
 

@@ -1,0 +1,143 @@
+"""Paired values: predicted and true numbers by datum and label key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..kernels.paired_sums import by_cell, sides_by_cell
+
+Array = np.ndarray[Any, Any]
+
+
+class Paired(msgspec.Struct, frozen=True):
+    """One row a datum and label key that both sides have.
+
+    Attributes:
+        datum: int32 [n], datum code.
+        key: int32 [n], code of the label key.
+        target: float64 [n], true values.
+        prediction: float64 [n], predicted values.
+        weight: float64 [n], how much each counts; None for all alike.
+        beside: further columns of the rows, float64 [n] (of ids their hashes, uint64), by name.
+    """
+
+    datum: Array
+    key: Array
+    target: Array
+    prediction: Array
+    weight: Array | None
+    beside: dict[str, Array]
+
+    @property
+    def error(self) -> Array:
+        """Prediction less target, float64 [n]; infinite where it is too large."""
+        with np.errstate(over="ignore"):
+            difference: Array = self.prediction - self.target
+        return difference
+
+    def chosen(self, rows: Any) -> Paired:
+        """Some of the rows, in their order.
+
+        Args:
+            rows: what indexes them.
+        """
+        return Paired(
+            self.datum[rows] if self.datum.size else self.datum,
+            self.key[rows] if self.key.size else self.key,
+            self.target[rows],
+            self.prediction[rows],
+            None if self.weight is None else self.weight[rows],
+            {name: values[rows] for name, values in self.beside.items()},
+        )
+
+    def laid(self, cell: Array | None, weight: Array | None, n_cells: int) -> tuple[Paired, Array]:
+        """The rows by cell, those that weigh nothing left out; their codes mean nothing.
+
+        Args:
+            cell: int32 [n], -1 for rows outside; None where all are of the one cell.
+            weight: float64 [n], what each weighs; None for all alike.
+            n_cells: number of cells.
+
+        Returns:
+            the rows; int64 [cells + 1], where those of each cell begin.
+        """
+        if cell is None:
+            if weight is None or (weight > 0).all():
+                own = msgspec.structs.replace(self, weight=weight)
+                return own, np.array([0, self.target.size])
+            cell = np.zeros(self.target.size, np.int32)
+        none = np.zeros(0, np.int32)
+        start, sides = sides_by_cell(cell, weight, n_cells, self.target, self.prediction)
+        if weight is None and not self.beside:
+            return Paired(none, none, *sides, None, {}), start
+        _, order = by_cell(cell, weight, n_cells)
+        beside = {name: values[order] for name, values in self.beside.items()}
+        return Paired(none, none, *sides, None if weight is None else weight[order], beside), start
+
+    def bare(self) -> Paired:
+        """What all datums share, without rows."""
+        return self.chosen(slice(0, 0))
+
+    def blocks(self, group: Array | None) -> Iterator[tuple[Paired, Array | None, Array | None]]:
+        """As :meth:`evalengine.tally.stats.Stats.blocks` has them."""
+        yield self, group, None
+
+
+def merge_paired(parts: Sequence[Paired], datums: Sequence[Array], keys: Sequence[Array]) -> Paired:
+    """The rows of all parts, by datum and label key.
+
+    Args:
+        parts: of disjoint sets of datums, with the same columns.
+        datums: new datum codes of each part.
+        keys: new codes of each part's label keys.
+    """
+    datum = np.concatenate([new[part.datum] for part, new in zip(parts, datums, strict=True)])
+    key = np.concatenate([new[part.key] for part, new in zip(parts, keys, strict=True)])
+    order = np.lexsort((key, datum))
+
+    def joined(of: Callable[[Paired], Array]) -> Array:
+        return np.concatenate([of(part) for part in parts])[order]
+
+    weight = None
+    if any(part.weight is not None for part in parts):
+        weight = joined(
+            lambda part: np.ones(part.datum.size) if part.weight is None else part.weight
+        )
+    return Paired(
+        datum[order].astype(np.int32),
+        key[order].astype(np.int32),
+        joined(lambda part: part.target),
+        joined(lambda part: part.prediction),
+        weight,
+        {name: joined(partial(_beside, name)) for name in parts[0].beside},
+    )
+
+
+def _beside(name: str, rows: Paired) -> Array:
+    return rows.beside[name]
+
+
+def joined(blocks: Sequence[Paired]) -> Paired:
+    """Rows of blocks one after the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+
+    def column(of: Callable[[Paired], Array]) -> Array:
+        return np.concatenate([of(block) for block in blocks])
+
+    weight = None
+    if blocks[0].weight is not None:
+        weight = np.concatenate([one.weight for one in blocks if one.weight is not None])
+    return Paired(
+        column(lambda block: block.datum),
+        column(lambda block: block.key),
+        column(lambda block: block.target),
+        column(lambda block: block.prediction),
+        weight,
+        {name: column(partial(_beside, name)) for name in blocks[0].beside},
+    )
