@@ -57,10 +57,12 @@ def standard_errors(drawn: Array) -> Array:
     known = ~np.isnan(drawn)
     n = known.sum(axis=0)
     mean = means(drawn)
-    square = np.where(known, drawn - mean, 0.0)
+    apart = np.where(known, drawn - mean, 0.0)
+    unit = np.frexp(np.abs(apart).max(axis=0, initial=0.0))[1]  # whose squares are near 1
+    apart = np.ldexp(apart, -unit)
     out: Array = np.full(drawn.shape[1], np.nan)
-    np.divide((square * square).sum(axis=0), n - 1, out=out, where=n > 1)
-    return np.sqrt(out)
+    np.divide((apart * apart).sum(axis=0), n - 1, out=out, where=n > 1)
+    return np.ldexp(np.sqrt(out), unit)
 
 
 def means(drawn: Array) -> Array:

@@ -266,8 +266,8 @@ class PairedView(CountsView):
         moved = square - off
         if one == other:
             return np.where(moved <= self.slack * square, 0.0, moved), powers
-        spread = self.comoment(one, one)[0] * self.comoment(other, other)[0]
-        return np.where(spread == 0, 0.0, moved), powers
+        flat = (self.comoment(one, one)[0] == 0) | (self.comoment(other, other)[0] == 0)
+        return np.where(flat, 0.0, moved), powers
 
     # -- order -------------------------------------------------------------------------------------
 
