@@ -236,7 +236,8 @@ def _largest(rows: Any, out: Array) -> None:
 
 
 def _fixed(rows: Laid) -> Laid:
-    return Laid(*(frozen(one, np.float64) for one in rows[:3]), frozen(rows.start, np.int64))
+    target, prediction, weight = (frozen(one, np.float64) for one in rows[:3])
+    return Laid(target, prediction, weight, frozen(rows.start, np.int64))
 
 
 def largest(rows: Laid, out: Array) -> None:

@@ -107,12 +107,9 @@ class PairedDraws(CountDraws, PairedView):
             cell = self._base.cell_of(rows, group)
             values = of(rows, cell)
             place = np.zeros(rows.datum.size, np.int32) if cell is None else cell
-            yield (
-                rows,
-                place,
-                values if rows.weight is None else values * rows.weight,
-                weights,
-            )
+            if rows.weight is not None:  # what weighs nothing counts nowhere, undefined or not
+                values = np.where(rows.weight > 0, values * rows.weight, 0.0)
+            yield rows, place, values, weights
 
     def _one_by_one(self, of: _Numbers, cells: Array) -> Array:
         """Exact sums of each draw over some cells, of numbers that no one grid holds: some

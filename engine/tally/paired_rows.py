@@ -72,12 +72,15 @@ class Paired(msgspec.Struct, frozen=True):
                 return own, np.array([0, self.target.size])
             cell = np.zeros(self.target.size, np.int32)
         none = np.zeros(0, np.int32)
-        start, sides = sides_by_cell(cell, weight, n_cells, self.target, self.prediction)
+        start, (target, prediction) = sides_by_cell(
+            cell, weight, n_cells, self.target, self.prediction
+        )
         if weight is None and not self.beside:
-            return Paired(none, none, *sides, None, {}), start
+            return Paired(none, none, target, prediction, None, {}), start
         _, order = by_cell(cell, weight, n_cells)
         beside = {name: values[order] for name, values in self.beside.items()}
-        return Paired(none, none, *sides, None if weight is None else weight[order], beside), start
+        own = None if weight is None else weight[order]
+        return Paired(none, none, target, prediction, own, beside), start
 
     def bare(self) -> Paired:
         """What all datums share, without rows."""
