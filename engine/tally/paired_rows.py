@@ -79,8 +79,8 @@ class Paired(msgspec.Struct, frozen=True):
             return Paired(none, none, target, prediction, None, {}), start
         _, order = by_cell(cell, weight, n_cells)
         beside = {name: values[order] for name, values in self.beside.items()}
-        own = None if weight is None else weight[order]
-        return Paired(none, none, target, prediction, own, beside), start
+        weighed = None if weight is None else weight[order]
+        return Paired(none, none, target, prediction, weighed, beside), start
 
     def bare(self) -> Paired:
         """What all datums share, without rows."""
