@@ -64,13 +64,13 @@ def compared(
         raise OptionError(unknown("test", test, TESTS))
     if test != RANDOMISATION and options.cluster is not None:
         raise OptionError(
-            f"{option('test', test)} takes every datum for independent of the others: leave"
+            f"{option('test', test)} assumes that datums are independent: leave"
             f" {option('cluster')} out, or take {option('test', RANDOMISATION)}."
         )
     if options.method is not None:
         raise OptionError(
-            f"{option('method', options.method)} is of the numbers of one run: intervals of"
-            " differences are percentiles of their draws. Leave it out."
+            f"{option('method', options.method)} is for the numbers of one run; intervals of"
+            " differences are always percentiles of their draws. Leave it out."
         )
     options = options if options.drawn else options.replace(intervals=LEVEL)
     asked = wanted(options)
@@ -89,8 +89,8 @@ def compared(
             last = runs[-1] if len(runs) > 2 and isinstance(runs[-1], (str, Path)) else None
             way = option("ground_truths", *([str(last)] if last is not None else []))
             raise InputError(
-                f"{name} holds predictions alone, and what is compared are all runs: give the"
-                f" ground truths as {way}."
+                f"{name} holds predictions alone, and every argument is a run: give the ground"
+                f" truths as {way}."
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
     refuse_other_rules(cards, options)
@@ -366,14 +366,14 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             if getattr(card, what) != getattr(first, what):
                 raise InputError(
                     f"{name} was scored with {option(what, getattr(first, what))}, {other} with"
-                    f" {option(what, getattr(card, what))}: score both alike."
+                    f" {option(what, getattr(card, what))}: score both with the same."
                 )
         for field in FIELDS:
             ours, theirs = getattr(first.options, field), getattr(card.options, field)
             if field not in _FREE and field != "columns" and ours != theirs:
                 raise InputError(
                     f"{name} was scored with {option(field, ours)}, {other} with"
-                    f" {option(field, theirs)}: score both alike."
+                    f" {option(field, theirs)}: score both with the same."
                 )
 
 

@@ -75,7 +75,7 @@ def diagnose(
 
     Warnings stand first. Then come labels that others are taken for, labels and slices of the
     datums that are worse than the rest by more than chance, ground truths that are likely wrong and
-    where they gather, and datums that stand twice; ordered by how much of all that is wrong they
+    where they gather, and duplicate datums; ordered by how much of all that is wrong they
     explain. Where nothing stands out, the worst single datums do. What needs rows or single datums
     that the run does not hold, as in bounded memory, stands last, with the reason.
 
@@ -344,7 +344,7 @@ def _twice(
 ) -> Iterator[_Finding]:
     """Datums all of whose rows stand under another id as well."""
     if is_scored(predictions):
-        said = "datums that stand twice were not looked for: a scored run keeps no tables"
+        said = "duplicate datums were not looked for: a scored run keeps no tables"
         yield _Finding(said, 0.0, 0, "check")
         return
     hashes = []
@@ -359,7 +359,7 @@ def _twice(
             source = open_source(given, storage_options=storage_options)
             exprs = recognise(source.frame.collect_schema(), own, options.columns).exprs
         except EvalengineError as error:
-            yield _unlooked("datums that stand twice", error, "check")
+            yield _unlooked("duplicate datums", error, "check")
             return
         names = [name for name in exprs if name not in ("datum_id", "annotation_id")]
         if "datum_id" not in exprs or not names:

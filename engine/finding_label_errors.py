@@ -113,7 +113,9 @@ def find_label_errors(
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:
-        notes.append("datums may have several labels: label errors are told where each has one.")
+        notes.append(
+            "datums may have several labels: label errors are looked for where each has one."
+        )
     several_ways = rows["found_by"].null_count() < rows.height
     if rows.height and not several_ways:
         for name, value in (("filter_by", filter_by), ("rank_by", rank_by)):

@@ -42,7 +42,7 @@ def parse_metric(name: str) -> Asked:
         return Asked(name)
     if not _WHOLE.fullmatch(k):
         raise OptionError(
-            f"{name!r}: behind the @ stands a cut-off, a whole number from 0 to 999999999,"
+            f"{name!r}: a cut-off follows the @, a whole number from 0 to 999999999,"
             f" such as '{metric}@10'."
         )
     return Asked(metric, int(k))

@@ -49,7 +49,7 @@ class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = None
     version: Annotated[
         str | None,
-        _meta("What stands for the content of remote paths, which are not read twice.", "{date}"),
+        _meta("What identifies the content of remote paths, which are not read twice.", "{date}"),
     ] = None
 
 

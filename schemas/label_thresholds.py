@@ -61,12 +61,12 @@ def read_thresholds(given: Any) -> LabelThresholds:
 
             rows = [_row(one) for one in pl.DataFrame(given).to_dicts()]
         except (TypeError, ValueError, pl.exceptions.PolarsError):
-            raise _refused(f"{given!r} is no table") from None
+            raise _refused(f"{given!r} is not a table") from None
     found: dict[tuple[str | None, str | None], LabelThreshold] = {}
     for key, value, number, name in rows:
         real = isinstance(number, (int, float)) and not isinstance(number, bool)
         if not real or not math.isfinite(number):
-            raise _refused(f"{number!r} of label {value!r} is no finite number")
+            raise _refused(f"{number!r} of label {value!r} is not a finite number")
         place = None if key is None else str(key), None if value is None else label_text(value)
         row = LabelThreshold(*place, float(number), None if name is None else str(name))
         if (other := found.setdefault(place, row)).number != number:
@@ -95,7 +95,7 @@ def _row(one: Any) -> tuple[Any, Any, Any, Any]:
         return one.get("label_key"), one["label_value"], one["threshold"], one.get("label_name")
     if isinstance(one, Sequence) and not isinstance(one, str) and len(one) in (3, 4):
         return one[0], one[1], one[2], one[3] if len(one) == 4 else None
-    raise _refused(f"{one!r} is no label with a threshold")
+    raise _refused(f"{one!r} is not a label with a threshold")
 
 
 def _file(path: str) -> Any:

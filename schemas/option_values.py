@@ -132,7 +132,7 @@ def _as_stop_words(value: Any) -> tuple[str, ...] | str:
     if wrong:
         raise OptionError(
             f"stop_words: write a list of strings, or the path of a file with one word a line;"
-            f" {wrong[0]!r} is no string."
+            f" {wrong[0]!r} is not a string."
         )
     return tuple(sorted(words)) if isinstance(value, (set, frozenset)) else tuple(words)
 
@@ -150,7 +150,7 @@ def _as_sigmas(value: Any) -> Any:
         number = isinstance(one, (int, float)) and not isinstance(one, bool)
         if not (number and 0 < one < math.inf) and (several or not isinstance(value, str)):
             raise OptionError(
-                f"keypoint_sigmas: {one!r} is no sigma: write numbers above 0, one for each"
+                f"keypoint_sigmas: {one!r} is not a sigma: write numbers above 0, one for each"
                 " keypoint or one for all, or the name of a set or file."
             )
     return tuple(map(float, value)) if several else value

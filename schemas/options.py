@@ -77,7 +77,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     id_format: Annotated[
         tuple[str, ...] | None,
         _meta(
-            "How datum ids of all tables are written alike before they meet: text, case, blanks,"
+            "How datum ids of all tables are written alike before they are matched: text, case,"
+            " blanks,"
             " unicode, zeros, extension, file, stem, number; a step added to the predictions'"
             " (+1); a regular expression whose first group is the id.",
             "stem",

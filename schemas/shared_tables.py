@@ -49,7 +49,7 @@ SUPERCATEGORY = Column("supercategory", "text", "Group of labels.", (), nullable
 INDEX = Column(
     "index",
     "id",
-    "Value of the label's pixels in label maps; without it labels stand in order of index.",
+    "Value of the label's pixels in label maps; without it labels are in order of index.",
     ("label_index", "pixel_value", "train_id"),
     nullable=True,
 )

@@ -63,7 +63,8 @@ CONSIDERED = Column(
 REGION = Column(
     "region",
     "flag",
-    "1 for a region of objects that nobody told apart: a prediction without a match counts for"
+    "1 for a region of objects that are not annotated one by one: a prediction without a match"
+    " counts for"
     " nothing if more than half of it lies within.",
     ("iscrowd", "is_crowd", "crowd"),
 )

@@ -74,7 +74,7 @@ def test_other_metrics_do_not_notice():
         ("F2@3", "F2 has no cut-off"),
         ("TopKAcuracy@3", "Did you mean 'TopKAccuracy'"),
         ("TopKAccuracy@0", "a cut-off is 1 or more"),
-        ("TopKAccuracy@-1", "'TopKAccuracy@-1': behind the @"),
+        ("TopKAccuracy@-1", "'TopKAccuracy@-1': a cut-off follows the @"),
     ],
 )  # fmt: skip
 def test_refusals_name_what_was_written(metric, message):

@@ -197,7 +197,7 @@ def test_flags_other_than_0_and_1_are_refused(values: list[Any]) -> None:
 @pytest.mark.parametrize("ids", [[7, 8, 7], ["a", "b", "a"], [2**40, 5, 2**40]])
 def test_annotation_ids_may_stand_once(ids: list[Any]) -> None:
     message = refusal(theirs=ground_truths(annotation_id=ids))
-    assert "column 'annotation_id': 1 value standing in more than one row (2 rows)" in message
+    assert "column 'annotation_id': 1 value in more than one row (2 rows)" in message
     assert "row 0 (" in message
     assert "row 2 (" in message
     assert "row 1 (" not in message
@@ -211,7 +211,7 @@ def test_identical_boxes_are_legal() -> None:
 def test_datums_may_stand_once() -> None:
     message = refusal(datums=[1, 2, 1])
     assert "datums (list of 3 datums) cannot be used" in message
-    assert "column 'datum_id': 1 value standing in more than one row" in message
+    assert "column 'datum_id': 1 value in more than one row" in message
 
 
 def test_labels_may_stand_once_under_each_key() -> None:

@@ -155,7 +155,7 @@ def test_scores_are_floats(scores: Any, dtype: Any) -> None:
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        ([True, False], "has dtype Boolean; it must hold numbers. True and false are no scores"),
+        ([True, False], "has dtype Boolean; it must hold numbers. True and false are not scores"),
         (["0.5", "1"], "has dtype String; it must hold numbers"),
         ([[0.5, 0.5], [1.0, 0.0]], "name these in score_columns="),
         ([0.5, math.inf], "1 row with NaN or infinity, first (rows count from 0): row 1"),
@@ -193,7 +193,7 @@ def test_weights_whose_sums_overflow_are_refused(limit: str | None) -> None:
 
 def test_keys_stand_once() -> None:
     message = refusal({**PREDICTIONS, "label_value": ["cat", "cat", "cat"]}, TRUTHS)
-    assert "'datum_id', 'label_value': 1 value standing in more than one row (2 rows)" in message
+    assert "'datum_id', 'label_value': 1 value in more than one row (2 rows)" in message
     twice = {"datum_id": [1, 1], "label_value": ["cat", "dog"]}
     message = refusal(PREDICTIONS, twice)
     assert "If a datum may have several labels, write multilabel=True;" in message
@@ -361,4 +361,4 @@ def test_labels_are_not_told_to_repeat_where_ids_are_refused() -> None:
     table = pl.DataFrame({"datum_id": [1.0, 2.0], "label_value": ["a", "a"], "score": [0.1, 0.2]})
     with pytest.raises(InputError, match="'datum_id' has dtype Float64") as failure:
         ee.score(table, table.select("datum_id", "label_value"), task="classification")
-    assert "standing in more than one row" not in str(failure.value)
+    assert "in more than one row" not in str(failure.value)

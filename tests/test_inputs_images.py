@@ -210,7 +210,9 @@ def test_coco_in_memory_is_read_as_its_file(kind: str, tmp_path: Path) -> None:
 def test_coco_that_is_broken_in_memory() -> None:
     with pytest.raises(ee.ReadError, match=r"dict in memory.*annotation 1.*bbox"):
         ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
-    with pytest.raises(ee.InputError, match=r"dict in memory cannot be read.*object is no value"):
+    with pytest.raises(
+        ee.InputError, match=r"dict in memory cannot be read.*object is not a value"
+    ):
         ee.score([result()], truths(annotation(area=object())))
     with pytest.raises(ee.InputError, match="box_format='xywh'"):
         ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])

@@ -94,7 +94,7 @@ def test_a_label_beside_a_prediction_is_the_true_one() -> None:
     assert "table: read label as actual, prediction as predicted." in card.notes
     assert ee.score(table.with_columns(text=pl.lit("some"))).task == "classification"
     two = table.with_columns(category="label")
-    assert "columns tell none" in refused(two)
+    assert "cannot be inferred from the columns" in refused(two)
 
 
 @pytest.mark.parametrize("labels", [(1, 2), (2, 1)])

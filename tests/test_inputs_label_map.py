@@ -86,7 +86,7 @@ def test_a_table_in_memory_is_a_label_map() -> None:
     [
         (["van"], "does not say what becomes what"),
         (["=car"], "does not say what becomes what"),
-        ([("a", "b", "c")], "is no pair of labels"),
+        ([("a", "b", "c")], "is not a pair of labels"),
         ({"van": 1.5}, "neither a value nor"),
         ({"van": True}, "neither a value nor"),
         ({"van": ("a", "b", "c")}, "neither a value nor"),

@@ -117,7 +117,7 @@ def test_a_prefix_before_names_of_which_one_side_has_fewer(turned: bool) -> None
     sides = [f"frame_im{i:03}" for i in range(30)], [f"im{i:03}" for i in range(2, 35)]
     with pytest.raises(InputError) as caught:
         ee.score(*classified(*(sides[::-1] if turned else sides)))
-    assert "They differ in what stands before or behind them: 28 of 30 datums" in str(caught.value)
+    assert "They differ in their prefix or suffix: 28 of 30 datums" in str(caught.value)
     assert "Write id_format=['^(?:frame_)?(.*)$']." in str(caught.value)
 
 

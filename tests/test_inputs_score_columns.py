@@ -101,7 +101,7 @@ def test_wide_predictions_meet_a_table_of_ground_truths() -> None:
     assert frames.predictions.columns == ["datum_id", "score:0", "score:1"]
     assert labels(frames) == [0, 1]
     message = refusal({"datum_id": [1, 1], **SCORES}, truths)
-    assert "column 'datum_id': 1 value standing in more than one row" in message
+    assert "column 'datum_id': 1 value in more than one row" in message
 
 
 def test_label_maps_know_the_labels_of_scores() -> None:
@@ -126,7 +126,7 @@ def test_label_maps_know_the_labels_of_scores() -> None:
         ({"p_1": [True, False]}, ["p_*"], "(from 'p_1') has dtype Boolean"),
         ({}, ["p_0", "p_l"], "there is no column 'p_l'. Did you mean 'p_"),
         ({}, ["q_*"], "there is no column 'q_*'"),
-        ({}, ["p_0", "p_0"], "column 'p_0' stands there more than once"),
+        ({}, ["p_0", "p_0"], "column 'p_0' appears there more than once"),
         ({"x_1": [0.1, 0.2]}, ["p_1", "x_1"], "1 label with more than one column: 1"),
         ({"cat": [0.1, 0.2]}, ["p_0", "cat"], "labels are integers (0, 1), which 'p_0', 'cat'"),
         ({"actual": ["a", "b"]}, {0: "p_0", 1: "p_1"}, "they can never be equal"),
@@ -152,7 +152,7 @@ def test_columns_named_after_no_label_are_told_of_with_the_way_out() -> None:
     assert note.warning
     card = ee.score(table, score_columns=["one", "two"])
     assert card.warnings[-1] == (
-        "columns of scores: 'one', 'two' are no true labels, and of the true labels 'cat', 'dog'"
+        "columns of scores: 'one', 'two' are not true labels, and of the true labels 'cat', 'dog'"
         " have no column. Name each column after its label or say which is whose:"
         ' score_columns={"cat": "one", "dog": "two"}.'
     )

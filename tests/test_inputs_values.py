@@ -118,7 +118,7 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ("ours", "theirs", "said"),
     [
         ([0, 1], [0, 1, 1], "predictions are 2 values and the ground truths 3"),
-        ([0, 1], [0.5, 1], r"1 of 2 are no whole numbers, first 0\.5.*swapped"),
+        ([0, 1], [0.5, 1], r"1 of 2 are not whole numbers, first 0\.5.*swapped"),
         ([0, "a"], [0, 1], "there are int and str"),
         ([[0.1, 0.9], [0.2]], [0, 1], r"of 2 and of 1 \(place 1\)"),
         (SCORES, np.eye(3, dtype=int)[TRUE], "scores of 3 classes.*multilabel=True"),
@@ -191,7 +191,7 @@ def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
             own = roc_auc_score(k == TRUE, SCORES[:, k])
             assert card.value("ROCAUC", label_value=name) == pytest.approx(own)
     assert ee.score(pd.DataFrame(SCORES), TRUE).metrics.equals(ee.score(SCORES, TRUE).metrics)
-    with pytest.raises(ee.InputError, match=r"'x', 'y', 'z' are no true labels, and of the true"):
+    with pytest.raises(ee.InputError, match=r"'x', 'y', 'z' are not true labels, and of the true"):
         ee.score(frame(dict(zip("xyz", SCORES.T, strict=True))), truth)
     with pytest.raises(ee.InputError, match="200 rows of scores and the ground truths 3 values"):
         ee.score(scores, truth[:3])

@@ -124,7 +124,7 @@ def test_an_unknown_column_answers_with_the_nearest() -> None:
 def test_double_quotes_are_names_and_that_is_told() -> None:
     message = refusal(where='label_value = "zebra123"')
     assert "no column 'zebra123'" in message
-    assert "Strings stand in single quotes" in message
+    assert "Strings go in single quotes" in message
 
 
 def test_columns_of_several_tables_ask_for_one_condition_each() -> None:

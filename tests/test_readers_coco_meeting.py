@@ -96,7 +96,7 @@ def test_names_that_do_not_tell_are_refused(tmp_path: Path) -> None:
     twice = copy.deepcopy(own)
     for image in twice["images"][:2]:
         image["file_name"] = truths["images"][0]["file_name"]
-    with pytest.raises(ee.InputError, match="some file_name stands more than once"):
+    with pytest.raises(ee.InputError, match="some file_name appears more than once"):
         score(twice, truths, tmp_path)
     own["categories"][0]["name"] = "another"
     with pytest.raises(ee.InputError, match="'another' is only in the predictions, and its id"):

@@ -83,7 +83,7 @@ def test_mixed_ids_name_the_first_odd_one(piece: int, write: Write) -> None:
 def test_images_that_stand_twice_are_refused(write: Write) -> None:
     given = truths(images=[{"id": 1}, {"id": 1}])
     message = refusal(write("dt.json", [result()]), write("gt.json", given))
-    assert "'datum_id': 1 value standing in more than one row" in message
+    assert "'datum_id': 1 value in more than one row" in message
 
 
 def test_annotation_ids_that_stand_twice_are_refused(write: Write) -> None:
@@ -143,7 +143,7 @@ def test_truncated_json_is_named(cut: float, write: Write) -> None:
 def test_nan_in_json_is_pointed_out(write: Write) -> None:
     path = write("dt.json", json.dumps([result(), result(score=float("nan"))]))
     message = refusal(path, write("gt.json", truths()))
-    assert "NaN and Infinity are no JSON" in message
+    assert "NaN and Infinity are not JSON" in message
     assert '"score": NaN' in message
 
 

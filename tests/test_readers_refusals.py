@@ -152,7 +152,7 @@ def test_record_files_that_differ_are_named_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
-        (3, "a int is no table"),
+        (3, "a int is not a table"),
         ([1, 2], "must hold rows as dicts, or paths; this one holds int"),
         ({"a": [1, 2], "b": [1]}, "dict: columns of a table have one length"),
         ({"datum_id": [1, "a"]}, "dict cannot be used:\n- column 'datum_id' mixes types: integers"),

@@ -150,7 +150,7 @@ def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     path.write_text(RUN.replace("tag\n", "tag and more\n", 2))
     ((kind, message, count),) = open_source(path).notes
     assert (kind, count) == ("fields_not_read", 2)
-    assert "behind the tag of 2 lines" in message
+    assert "follows the tag of 2 lines" in message
     path.write_text("q1 Q0 d1 - 2.5 tag more\n")
     assert rows(path) == [("q1", "d1", 2.5, "tag")]
     path = tmp_path / "found"
@@ -324,7 +324,7 @@ def test_python_mappings() -> None:
 @pytest.mark.parametrize(
     ("mapping", "words"),
     [
-        ({"q": {"d": "high"}}, "1 values are no numbers, first 'high' of query 'q', document 'd'"),
+        ({"q": {"d": "high"}}, "1 values are not numbers, first 'high' of query 'q', document 'd'"),
         ({"q": {"d": None, "e": 1.0}}, "first None of query 'q', document 'd'"),
         ({"q": {"d": 1.0}, "r": [1]}, "query 'r' holds [1]"),
         ({"q": {"d": 1.0, 7: 2.0}}, "document ids must be all strings or all integers"),

@@ -29,7 +29,7 @@ def losses_of(tallied: Tallied) -> Losses:
     """
     found = summary.losses_of(tallied.plan, tallied.tallies)
     if isinstance(found, str):
-        raise ResultError(f"the worst datums cannot be told: {found}.")
+        raise ResultError(f"the worst datums are not known: {found}.")
     return found
 
 

@@ -27,7 +27,7 @@ class Formats(Commands):
         written = super().get_command(ctx, name)
         if written is not None:
             return written
-        titles = {**TITLES, AUTO: "annotations of any format, told by content"}
+        titles = {**TITLES, AUTO: "annotations of any format, recognised by content"}
         return _annotations(name, titles[name]) if name in titles else None
 
 

@@ -30,7 +30,7 @@ def diagnose(
     """Name what is most likely wrong in the run or in its tables, the likeliest first.
 
     Warnings, labels taken for others, labels and slices worse than the rest, ground truths that are
-    likely wrong, and datums that stand twice, by how much of what is wrong each explains.
+    likely wrong, and duplicate datums, by how much of what is wrong each explains.
 
     \b
     Example:

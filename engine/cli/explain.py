@@ -12,9 +12,7 @@ from .base import WithOptions, arguments, with_tables
 @click.command(cls=WithOptions)
 @click.argument("predictions", required=False, type=click.Path())
 @click.argument("ground_truths", required=False, type=click.Path())
-@click.option(
-    "--number", metavar="NUMBER", help="Tell one number's story: 'AP[label=car,iou=0.5]'."
-)
+@click.option("--number", metavar="NUMBER", help="Explain one number: 'AP[label=car,iou=0.5]'.")
 @with_tables
 def explain(
     predictions: str | None,

@@ -16,7 +16,7 @@ from .base import WithOptions, arguments, progress_line, show_found, with_format
 @click.option("--top", type=click.IntRange(1), default=50, show_default=True,
               help="How many to show.")  # fmt: skip
 @click.option("reasons", "--reason", multiple=True, metavar="REASON",
-              help="Tell errors of this reason alone; repeatable.")  # fmt: skip
+              help="Show errors of this reason alone; repeatable.")  # fmt: skip
 @click.option("--filter-by", type=click.Choice(WAYS),
               help="In classification, what picks datums [prune_by_noise_rate].")  # fmt: skip
 @click.option("--rank-by", type=click.Choice(QUALITIES),

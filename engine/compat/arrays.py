@@ -52,7 +52,7 @@ def column(name: str, values: Any) -> Column:
         wrong = series.filter((whole.cast(series.dtype) != series).fill_null(True))
         if len(wrong):
             raise InputError(
-                f"{name}: {len(wrong)} of {len(series)} labels are no whole numbers, first"
+                f"{name}: {len(wrong)} of {len(series)} labels are not whole numbers, first"
                 f" {wrong[:3].to_list()}. Are these scores?"
             )
         return Column(whole, float)

@@ -57,7 +57,7 @@ def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> 
         references: those of each candidate, one or more.
 
     Raises:
-        InputError: what is no text, or a candidate without references.
+        InputError: what is not text, or a candidate without references.
     """
     many = np.fromiter(map(len, references), np.int64, len(references))
     if many.size and not many.all():
@@ -80,7 +80,7 @@ def _wrong(side: str, texts: Sequence[Any]) -> str:
     """What is wrong with the first text that is none."""
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            return f"{side} {i} is no string: {text!r}."
+            return f"{side} {i} is not a string: {text!r}."
         if not text.isascii():
             try:
                 text.encode()
@@ -89,4 +89,4 @@ def _wrong(side: str, texts: Sequence[Any]) -> str:
                     f"{side} {i} has half a surrogate pair at character {error.start}, which is no"
                     " text; write text.encode('utf-8', 'replace').decode()."
                 )
-    return f"{side}: these are no texts."
+    return f"{side}: these are not texts."

@@ -34,7 +34,8 @@ def rouge(
         a dict of type and F, in [0, 1], for every text; the dict alone for a string.
 
     Raises:
-        InputError: lists of different lengths, a text that is no string, a text without references.
+        InputError: lists of different lengths, a text that is not a string, or one without
+            references.
         OptionError: a type that does not exist.
 
     Example:
@@ -112,7 +113,7 @@ def _table(predictions: Texts, references: References) -> pl.DataFrame:
     lists = [[one] if isinstance(one, str) else one for one in references]
     for i, (text, given) in enumerate(zip(predictions, lists, strict=True)):
         if not isinstance(text, str) or isinstance(given, (bytes, dict)):
-            raise InputError(f"prediction {i} is no string: {text!r}.")
+            raise InputError(f"prediction {i} is not a string: {text!r}.")
         wrong = [one for one in given if not isinstance(one, str)] if given else [None]
         if wrong:
             raise InputError(

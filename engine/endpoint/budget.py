@@ -241,7 +241,7 @@ class Budget:
             if used >= limit:
                 return f"{name}={limit:g}" if isinstance(limit, float) else f"{name}={limit}"
             if usage.answers and not tokens:
-                return f"{name}, as the endpoint tells no token counts (use max_requests)"
+                return f"{name}, as the endpoint reports no token counts (use max_requests)"
         return None
 
     def _has_room(self) -> bool:

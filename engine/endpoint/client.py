@@ -149,7 +149,7 @@ class Client:
             try:
                 found = read(response.json())
             except (ValueError, RecursionError):
-                raise Transient("bad_answer", "the endpoint's answer is no JSON") from None
+                raise Transient("bad_answer", "the endpoint's answer is not JSON") from None
             except Transient as error:
                 said = self._clean(str(error))
                 raise Transient(error.kind, said, error.wait, tokens=error.tokens) from None
@@ -215,7 +215,7 @@ def token_counts(body: Any) -> tuple[int, int]:
     except (AttributeError, TypeError, ValueError, OverflowError):
         read = written = -1
     if not (0 <= read <= _MOST_TOKENS and 0 <= written <= _MOST_TOKENS):
-        raise Transient("bad_answer", "the endpoint tells token counts that are none")
+        raise Transient("bad_answer", "the endpoint reports token counts that are not numbers")
     return read, written
 
 

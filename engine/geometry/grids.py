@@ -104,13 +104,13 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
         remote: whether it may be an address or in one of GDAL's virtual file systems.
 
     Raises:
-        OSError: there is no such file, or it is no raster; rasterio's message.
+        OSError: there is no such file, or it is not a raster; rasterio's message.
     """
     import rasterio
 
     local = os.path.isfile(path)
     if not local and not remote:
-        raise OSError(f"{path!r} is no file of this machine.")
+        raise OSError(f"{path!r} is not a file of this machine.")
     # An absolute path has no prefix that GDAL could take for one of its own; what a file may name
     # beside itself (overviews, masks) is not fetched; and such files are looked for one by one, as
     # listing a folder of 1,000 images for each of them takes longer than all else of opening it.
@@ -128,7 +128,7 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
                 raise
             known = ", ".join(_formats())
             raise OSError(
-                f"{path!r} is no raster of a format that is read here: {known}."
+                f"{path!r} is not a raster of a format that is read here: {known}."
             ) from None
     with dataset:
         yield dataset

@@ -170,7 +170,7 @@ def read_polygons(
 
     Raises:
         InputError: a null, a coordinate that is null, NaN or infinite, a value that cannot be
-            read or is no polygon, and what ``invalid`` says.
+            read or is not a polygon, and what ``invalid`` says.
         OptionError: an unknown ``invalid``.
     """
     if invalid not in (REFUSE, REPAIR):

@@ -52,13 +52,13 @@ class RasterFiles(msgspec.Struct, frozen=True):
             if not is_remote(path):
                 return None
             return (
-                "is no file of this machine, and a table's paths open nothing else. Copy the"
+                "is not a file of this machine, and a table's paths open nothing else. Copy the"
                 f" rasters here, or write {option('remote_rasters', True)} if you trust the table"
             )
         if self.root is None:
             return None
         if is_remote(found) and not os.path.isfile(found):
-            return f"is no file in {option('raster_root', self.root)}"
+            return f"is not a file in {option('raster_root', self.root)}"
         root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), found))
         if os.path.commonpath([root, there]) == root:
             return None

@@ -23,7 +23,7 @@ def parsed(column: pl.Series, place: Place) -> Rings:
     """Rings of a column of WKB (binary), or of it in hexadecimal digits, WKT or GeoJSON (strings).
 
     Raises:
-        InputError: values that cannot be read, with GEOS's reason, or that are no polygons.
+        InputError: values that cannot be read, with GEOS's reason, or that are not polygons.
     """
     values = column.to_numpy()
     if column.dtype == pl.Binary:
@@ -45,7 +45,7 @@ def parsed(column: pl.Series, place: Place) -> Rings:
     kind = shapely.get_type_id(geometries)
     place.refuse(
         (kind != _POLYGON) & (kind != _MULTIPOLYGON),
-        "with geometries that are no polygons",
+        "with geometries that are not polygons",
         FORMS,
         lambda i: geometries[i].geom_type,
     )
@@ -96,4 +96,4 @@ def _reason(reader: Any, value: Any) -> str:
         reader(value)
     except (shapely.errors.ShapelyError, NotImplementedError, TypeError, ValueError) as error:
         return str(error).splitlines()[0]
-    raise InputError(f"{value!r} is no geometry")  # null in GeoJSON and the like
+    raise InputError(f"{value!r} is not a geometry")  # null in GeoJSON and the like

@@ -210,7 +210,7 @@ def _both_named(
         )
         told = (*sides[0].warnings, ("ids_matched_by_number", said, common))
         return msgspec.structs.replace(sides[0], warnings=told), sides[1]
-    said = f"{both}: both are told by {kind.by}, and {common:,} are the same."
+    said = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
     return _noted(sides[0], ("ids_matched_by_name", said, common)), sides[1]
 
 
@@ -339,7 +339,7 @@ def _new_ids(
         refuse("ids are integers in one file and strings in the other")
     ids = {name: i for i, name in there.items()}
     if len(ids) < len(there) or len({*here.values()}) < len(here):
-        refuse(f"some {kind.by} stands more than once")
+        refuse(f"some {kind.by} appears more than once")
     nameless = used.filter(used.is_not_null() & ~used.is_in([*here])).to_list()
     if nameless:
         refuse(f"predictions have the id {nameless[0]!r}, which has no {kind.by} in their file")

@@ -208,7 +208,7 @@ class Check:
                     self.add(column.name, n, self.fractional(column.name, n, where))
 
     def fractional(self, name: str, n: int, where: pl.Expr) -> str:
-        """The sentence about labels, frames or counts that are no whole numbers."""
+        """The sentence about labels, frames or counts that are not whole numbers."""
         kind = next((one.kind for one in self.columns if one.name == name), "label")
         return (
             f"{self.named([name])}: {count_of(n, 'row')} with a number that is not whole,"
@@ -297,8 +297,8 @@ class Check:
         self.step = _LAST
         self.add(
             names[-1], rows,
-            f"{self.named(names)}: {count_of(values, 'value')} standing in more than one row"
-            f" ({count_of(rows, 'row')}), {shown}. Each may stand once; was a file"
+            f"{self.named(names)}: {count_of(values, 'value')} in more than one row"
+            f" ({count_of(rows, 'row')}), {shown}. Each may appear once; was a file"
             f" read twice?{self._way_out(names)}",
         )  # fmt: skip
 

@@ -141,7 +141,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     few = " For values that are missing, leave the field empty, or leave the rows out."
     point = " Write decimal points, not commas." if decimal == counted else ""
     message = (
-        f"{problem.message} {counted} of {filled} texts are no numbers, first (rows count from 0):"
+        f"{problem.message} {counted} of {filled} texts are not numbers, first (rows count from 0):"
         f" {shown}.{point or (few if counted < filled else '')}"
     )
     return msgspec.structs.replace(problem, message=message)

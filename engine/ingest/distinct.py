@@ -32,7 +32,7 @@ def distinct(values: pl.Series) -> pl.Series:
 
 
 def has_repeats(values: pl.Series) -> bool:
-    """Whether any value but null stands more than once."""
+    """Whether any value but null appears more than once."""
     marks = _marks(values)
     if marks is not None:
         return marks.count < len(values)

@@ -295,12 +295,12 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
     seen = f" (from {original!r})" if original != column.name else ""
     advice = column.way_out or _WAY_OUT[column.kind]
     if column.single and dtype == pl.Boolean:
-        advice = "True and false are no scores; predicted labels need none."
+        advice = "True and false are not scores; predicted labels need none."
     if column.single and dtype.is_nested():
         advice = f"Give each label a column of its own and name these in {option('score_columns')}."
     if column.kind == "id" and dtype.is_float():
         advice = (
-            "Ids and labels stay as they are, so that 1.0 never meets 1 by accident: cast it to"
+            "Ids and labels stay as they are, so that 1.0 never matches 1 by accident: cast it to"
             " Int64 before scoring (in pandas a missing value turns integers into floats)."
         )
     held = _WORDS[column.kind]

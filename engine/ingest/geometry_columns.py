@@ -240,7 +240,7 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def check_last(check: Check, seen: Mapping[str, Any]) -> None:
-    """Inverted boxes; bands that are no whole numbers."""
+    """Inverted boxes; bands that are not whole numbers."""
     box_checks.inverted(check, seen)
     for column in _BESIDE:
         if column.name not in check.frame.columns:

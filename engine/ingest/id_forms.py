@@ -102,7 +102,7 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
         except pl.exceptions.PolarsError as error:
             why = str(error).split("\n\n")[0]
             raise OptionError(
-                f"{name}: {form!r} is no regular expression that can be read: {why}."
+                f"{name}: {form!r} is not a regular expression that can be read: {why}."
             ) from None
 
 
@@ -124,7 +124,7 @@ def formed(
         forms: checked ones.
 
     Raises:
-        InputError: a step, and values that are no integers.
+        InputError: a step, and values that are not integers.
     """
     if isinstance(dtype, pl.List):
         inner = dtypes.inner_of(dtype)

@@ -41,7 +41,7 @@ def indicator(series: pl.Series) -> Array | None:
 
 
 def may_be_labels(options: Options) -> bool:
-    """Whether nothing that was asked for says that rows of 0 and 1 are no labels."""
+    """Whether nothing that was asked for says that rows of 0 and 1 are not labels."""
     able = [task for task in task_names() if (one := contracts(task).get(TABLE)) and one.wide]
     if options.task is not None:
         return options.task in able

@@ -18,7 +18,8 @@ _NAME = "keypoints"
 
 
 def check(check: Check) -> None:
-    """Refuse lists that are no triples, numbers that are not finite, predictions without points."""
+    """Refuse lists that are not triples, numbers that are not finite, predictions without"
+    " points."""
     if _NAME not in check.frame.columns:
         return
     column = check.frame[_NAME]

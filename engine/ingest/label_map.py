@@ -81,7 +81,7 @@ def _from_item(item: Any) -> Entry:
         return _from_text(item)
     if isinstance(item, Sequence) and len(item) == 2:
         return (*_label(item[0], truth=True), *_label(item[1]))
-    raise OptionError(f"label_map: {item!r} is no pair of labels. {_WAYS}")
+    raise OptionError(f"label_map: {item!r} is not a pair of labels. {_WAYS}")
 
 
 def _from_text(text: str) -> Entry:

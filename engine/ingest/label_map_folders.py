@@ -430,7 +430,7 @@ def _read_list(file: str) -> Source:
         name, sign, rest = line.partition(":")
         colour = rest.split(":")[0]
         if not sign or colour_of(colour) is None:
-            raise broken(file, number, f"{line[:60]!r} is no label and colour",
+            raise broken(file, number, f"{line[:60]!r} is not a label and colour",
                          "Write lines such as road:128,64,128.")  # fmt: skip
         rows.append({"label_value": name, "color": colour})
     said = f"labels and their colours are those of {file}."

@@ -227,7 +227,7 @@ def differing(ours: pl.Series, theirs: pl.Series, many: str) -> str:
     if best is None:
         return ""
     return (
-        f" They {best.differ}: {best.met:,} of {best.of:,} {many} meet once that is set right"
+        f" They {best.differ}: {best.met:,} of {best.of:,} {many} match once that is corrected"
         f" ({best.pair[0]!r} and {best.pair[1]!r}). Write {many} alike in both tables"
         f" ({option('id_format')} is not of these)."
     )
@@ -301,7 +301,7 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
         for before in ((), ("stem",)):
             pattern = around(*(_as_written(side, before) for side in (ours, theirs)))
             if pattern is not None:
-                yield (*before, pattern), "differ in what stands before or behind them"
+                yield (*before, pattern), "differ in their prefix or suffix"
     yield ("number",), "differ in everything but their last number"
 
 
@@ -376,7 +376,7 @@ def _mended(
             same = pairs.height == sides[0].height == sides[1].height > 1
             if not same:
                 return None
-            doubt = ", if equal numbers are the same datum: such numbers may meet by chance"
+            doubt = ", if equal numbers are the same datum: such numbers may match by chance"
     return _Mended(
         forms,
         differ,

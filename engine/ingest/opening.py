@@ -81,7 +81,7 @@ def open_inputs(
     Raises:
         OptionError: files that are held as a whole, for which there is no room.
         ReadError: a file that is missing or cannot be read.
-        InputError: something that is no table.
+        InputError: something that is not a table.
         ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
     refuse_cut_off()

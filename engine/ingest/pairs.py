@@ -71,7 +71,7 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
             check.add(
                 name, n,
                 f"{check.named([name])}: {count_of(n, 'row')} with a label twice in the list,"
-                f" {check.rows(wrong, [name])}. Each label of a datum may stand once.",
+                f" {check.rows(wrong, [name])}. Each label of a datum may appear once.",
             )  # fmt: skip
 
 

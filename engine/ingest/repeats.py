@@ -23,7 +23,7 @@ _FLAGS = 8  # flags per row that a table of them may have at most
 def rows_repeat(
     frame: pl.DataFrame, key: Sequence[str], made: dict[str, Marks] | None = None
 ) -> bool:
-    """Whether any key stands in more than one row.
+    """Whether any key is in more than one row.
 
     Args:
         frame: the rows.

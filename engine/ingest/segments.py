@@ -62,6 +62,6 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "segment_id", n,
             f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id"
-            f" stands more than once, {check.rows(twice, ['segment_id'])}. An id is of one"
+            f" appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one"
             " segment: merge these rows, or give each its own.",
         )  # fmt: skip

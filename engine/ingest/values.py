@@ -183,7 +183,7 @@ def _order(
         return ()
     first, second = (listing(side.head(3).to_list(), len(side), most=3) for side in (ours, theirs))
     said = (
-        f"the first values ({first}) are taken as predictions and the second ({second}) as ground"
+        f"the first values ({first}) are read as predictions and the second ({second}) as ground"
         f" truths, which scikit-learn has the other way round: {TRUE}= and {PREDICTED}= say which"
         " are which."
     )
@@ -300,7 +300,7 @@ def _columns(
         return next(iter(fits.values()))
     if fits:
         ways = " or ".join(option("task", task) for task in fits)
-        raise InputError(f"{told}, which may be of {listing(list(fits))}. Say which: write {ways}.")
+        raise InputError(f"{told}: the task may be {listing(list(fits))}. Write {ways}.")
     raise InputError(
         f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
         " or lists of ids; give all else as tables, whose columns have names."
@@ -427,9 +427,9 @@ def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
         return series.cast(pl.Int64)
     if strict:
         raise InputError(
-            f"the ground truths are floats, and {len(odd):,} of {len(series):,} are no whole"
+            f"the ground truths are floats, and {len(odd):,} of {len(series):,} are not whole"
             f" numbers, first {odd[0]}. True classes are integers, strings or booleans; are the two"
-            " sides swapped?"
+            " sides swapped? The predictions come first."
         )
     return series
 

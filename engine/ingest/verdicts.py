@@ -34,8 +34,9 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "item_index", n,
             f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
-            f" {check.rows(where, key)}. Each verdict stands once; was a file read twice? Several"
-            " judgments of one item are told apart by judgment_index.",
+            f" {check.rows(where, key)}. Each verdict may appear once; was a file read twice?"
+            f" Several"
+            " judgments of one item are distinguished by judgment_index.",
         )  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def _no_column(condition: Condition, tables: Mapping[str, Table]) -> str:
     if lost:
         hint = did_you_mean(lost[0], everything)
         if not hint:
-            quotes = " (Strings stand in single quotes.)" if '"' in condition.text else ""
+            quotes = " (Strings go in single quotes.)" if '"' in condition.text else ""
             hint = f" Columns there: {', '.join(sorted(everything))}.{quotes}"
         return (
             f"{option('where', condition.text)}: no column {lost[0]!r} in {_names(tables)}.{hint}"

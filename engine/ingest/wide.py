@@ -109,7 +109,7 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
 
 
 def strange(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> list[Note]:
-    """What is to be said of score columns whose names are no true labels, while labels lack one.
+    """What is to be said of score columns whose names are not true labels, while labels lack one.
 
     Args:
         given: the labels, or the names of their columns.
@@ -128,7 +128,7 @@ def strange(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> list[N
     are, have = (
         (f"{listing(some)} {one if len(some) == 1 else several}")
         for some, one, several in (
-            (names, "is no true label", "are no true labels"),
+            (names, "is not a true label", "are not true labels"),
             (lacking, "has no column", "have no column"),
         )
     )

@@ -91,7 +91,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Keep a batch; those of the sanity check are no results."""
+        """Keep a batch; those of the sanity check are not results."""
         if not trainer.sanity_checking:
             self._add(outputs, dataloader_idx)
 

@@ -92,7 +92,7 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
 
 
 def _texts(found: Any, truth: Any, tokenizer: Any) -> Pair:
-    """Token ids to texts; padding of either side is no token."""
+    """Token ids to texts; padding of either side is not a token."""
     sides = []
     for ids in (found[0] if isinstance(found, tuple) else found, truth):
         tokens = as_array(ids)

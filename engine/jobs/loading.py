@@ -98,7 +98,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror or error}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"{path} is no TOML: {error}.") from None
+        raise ReadError(f"{path} is not TOML: {error}.") from None
 
 
 def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJob:
@@ -266,5 +266,5 @@ def _options(texts: Mapping[str, Any], path: Path) -> Options:
     outer = {key: texts[key] for key in SHARED if key in texts}
     for key in outer:
         if key in inner:
-            raise OptionError(f"{key} stands at the top and in [options]; write it once.")
+            raise OptionError(f"{key} is both at the top and in [options]; write it once.")
     return make_options({**inner, **outer})

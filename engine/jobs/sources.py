@@ -186,7 +186,7 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
         if version is None:
             raise OptionError(
                 f"inputs: {pattern.replace(variable, '*')} is remote, and its content is not read"
-                " twice: say with inputs.version what stands for it, such as a date or a snapshot."
+                " twice: say with inputs.version what identifies it, such as a date or a snapshot."
             )
         if variable in pattern:
             raise OptionError("inputs.partition is for local files: remote folders are not listed.")

@@ -245,7 +245,7 @@ def _judged(
                 continue
         blank = _with(blank, bound=gate.bound(earlier), baseline=earlier)
         if row["value"] is None:
-            why = f"undefined: {row['reason'] or 'no reason is told'}"
+            why = f"undefined: {row['reason'] or 'no reason is given'}"
             yield _with(blank, reason=why)
         elif gate.needs_baseline and margins is not None:
             yield _of_difference(gate, blank, row, margins)
@@ -365,7 +365,7 @@ def _earlier(
         raise ResultError(ambiguous(rows, metric))
     value: float | None = rows["value"][0]
     if value is None:
-        return None, f"undefined in the baseline: {rows['reason'][0] or 'no reason is told'}"
+        return None, f"undefined in the baseline: {rows['reason'][0] or 'no reason is given'}"
     return value, ""
 
 

@@ -76,7 +76,7 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
         folder: where files of the same names replace those that come with the package.
 
     Raises:
-        InputError: a file that is no prompt, or a name that no metric asks for.
+        InputError: a file that is not a prompt, or a name that no metric asks for.
     """
     found = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
     if folder is None:

@@ -72,7 +72,9 @@ def read_rows(
     frame = frames["data"]
     if "datum_id" not in frame.columns:
         if references is not None:
-            raise InputError("references meet the rows by datum_id, which the rows do not have.")
+            raise InputError(
+                "references are joined to the rows by datum_id, which the rows do not have."
+            )
         frame = frame.with_row_index("datum_id").with_columns(pl.col("datum_id").cast(pl.Int64))
     read = [column.name for column in JUDGE_ROWS.columns if column.name in frame.columns]
     carried = frame.select("datum_id", pl.all().exclude(*read))

@@ -252,7 +252,7 @@ def averaged_ratio(
         why |= {k: np.where(broken, "a label has no value", why[k]) for k in ("macro", "weighted")}
     if settings.multilabel:
         averages["samples"] = over_samples(view, settings, of)
-    cells += [  # averages are no shares of datums: one may enter them under several labels
+    cells += [  # averages are not shares of datums: one may enter them under several labels
         key_cells(view, mean, why[average], average, support=sums[2])
         for average, mean in averages.items()
     ]

@@ -186,7 +186,7 @@ def _wanted(task: str, name: str) -> Asked:
     """A name in metric and cut-off, also as trec_eval writes it: ``P_5``, ``ndcg_cut_10``.
 
     Raises:
-        OptionError: what stands behind an ``@`` is no cut-off, or an IoU threshold, which runs
+        OptionError: what stands behind an ``@`` is not a cut-off, or an IoU threshold, which runs
             alone take in a name.
     """
     if _found(task, name) is not None:  # mAP@[.5:.95] holds no cut-off
@@ -232,7 +232,7 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     """The metric that a name stands for, and the cut-off that stands in it behind an ``@``.
 
     Raises:
-        OptionError: no such metric, or one without cut-offs, or what is no cut-off.
+        OptionError: no such metric, or one without cut-offs, or what is not a cut-off.
     """
     wanted = _wanted(task, name)
     metric = get(task, wanted.metric)

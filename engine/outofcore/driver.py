@@ -393,7 +393,7 @@ def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | No
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
-    """What is wrong with values that may stand once, which no bucket alone can tell."""
+    """What is wrong with values that may appear once, which no bucket alone can tell."""
     ranges = {
         role: [(str(range_folder(folder, role, i)), before) for i, before in enumerate(begins)]
         for role, begins in whole.begins.items()

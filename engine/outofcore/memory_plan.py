@@ -68,7 +68,7 @@ def limit_of(given: str | int | None) -> int:
         given: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
 
     Raises:
-        OptionError: text that is no size, or nothing above 0.
+        OptionError: text that is not a size, or nothing above 0.
     """
     if given is None:
         return int(free_memory() * 0.7)
@@ -113,7 +113,7 @@ def refused(ready: Prepared, options: Options) -> str:
         return "the tables hold arrays, which are in memory already"
     wide = any(side.naming.wide for side in ready.sides.values())
     if wide and options.label_map is not None:
-        return "score columns under a label map are told from all rows"
+        return "score columns under a label map depend on all rows"
     for role in ready.plan.extra:
         for expr in ready.plan.extra[role]:
             name = expr.meta.output_name()

@@ -173,7 +173,7 @@ def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[D
     ]
     ends = [end for b in bars for end in (b.value, b.low, b.high, b.baseline) if end is not None]
     heading = want.titled("What each kind of error costs", f"IoU {at(rows, 'iou_threshold')}")
-    note = "FalsePos and FalseNeg sum up what the others tell apart"
+    note = "FalsePos and FalseNeg sum up what the others separate"
     return [
         Bars(
             "costs",

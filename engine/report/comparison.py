@@ -193,8 +193,8 @@ def _many(comparison: Comparison) -> Table:
         rows.append(cells)
     titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
     note = (
-        "behind a number: letters of the runs that are surely worse, and in brackets the rank, one"
-        " more than the runs that are surely better"
+        "after a number: letters of the runs that are significantly worse, in brackets the rank,"
+        " one more than the runs that are significantly better"
     )
     return Table("metric", ["metric", *map(plain, titles)], rows, note, best)
 

@@ -179,7 +179,8 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     called = role.replace("_", " ")
     if "bytes" not in facts:
         raise _Gone(
-            f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is no single file"
+            f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is not a single"
+            f" file"
             " that could be held against what was scored; hand the tables over."
         )
     path = Path(facts.get("path", facts["source"]))

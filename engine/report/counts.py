@@ -56,7 +56,7 @@ def counts(
     )
     every = frame["score_threshold"].unique().sort().to_numpy()
     hundredths = every[np.isclose(every * 100, np.round(every * 100), atol=1e-9)]
-    inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are no shares
+    inside = hundredths.size and every[0] >= 0 and every[-1] <= 1  # else scores are not shares
     chosen = hundredths if inside else every[:: max(1, every.size // 100)]
     frame = frame.filter(pl.col("score_threshold").is_in(chosen.tolist()))
     keys = ["label_key", "label_value"]

@@ -159,7 +159,7 @@ def unnumbered(card: Scorecard, shown: bool) -> str:
     """
     if shown:
         return ""
-    return "numbers stand in the frames below" if made(card) else "no numbers"
+    return "numbers are in the frames below" if made(card) else "no numbers"
 
 
 def told(card: Scorecard) -> list[tuple[str, str]]:

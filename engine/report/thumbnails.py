@@ -39,7 +39,7 @@ DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 
 
 _WAYS = ((WIDTH, 80), (WIDTH, 60), (WIDTH, 40), (240, 50), (160, 50), (96, 40))
 """Widths and JPEG qualities, the best first."""
-_PIXELS = 400_000_000  # images beyond are not opened: they are no photographs
+_PIXELS = 400_000_000  # images beyond are not opened: they are not photographs
 _FILES = 200_000  # of a folder, beyond which no more are looked at
 _KINDS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".jp2")
 _PREFIX = "data:image/jpeg;base64,"
@@ -116,7 +116,7 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
         InputError: there is no such folder.
     """
     if not os.path.isdir(folder):
-        raise InputError(f"images: {folder!r} is no folder.")
+        raise InputError(f"images: {folder!r} is not a folder.")
     images = _Folder(os.path.realpath(folder))
     paths = [images.find(one) for one in datums]
     missing = [one for one, path in zip(datums, paths, strict=True) if path is None]

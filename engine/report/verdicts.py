@@ -122,9 +122,9 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         return f"{a} and {b} cannot be compared by {name}, which is undefined."
     told = f"{name} {number(row['b'])} against {number(row['a'])}"
     if row["p"] is None:
-        return f"{b} has {told}; whether that is luck cannot be told."
+        return f"{b} has {told}; whether that is luck is not known."
     if abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE:
-        return f"{a} and {b} are alike: {name} is {number(row['a'])} in both, in every draw."
+        return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every draw."
     reach = [signed(row["difference"])]
     if row["lower"] is not None:
         ends = f"{signed(row['lower'])} to {signed(row['upper'])}"
@@ -140,16 +140,17 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         return f"{b} is {'better' if sure > 0 else 'worse'} than {a}: {said}"
     others = _surely_by(comparison, a, b)
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
-        return f"{a} and {b} may differ, but not surely so among {many:,} numbers: {said}{others}"
+        return (
+            f"{a} and {b} may differ, but not significantly among {many:,} numbers: {said}{others}"
+        )
     seen = row["detectable"]
     power = (
-        f" A true difference of {number(seen)} or more would be found in four cases of five."
+        f" A true difference of {number(seen)} or more would be detected four times out of five."
         if seen
         else ""
     )
-    return (
-        f"{a} and {b} cannot be told apart{f' by {name}' if others else ''}: {said}{power}{others}"
-    )
+    by = f" by {name}" if others else ""
+    return f"{a} and {b} do not differ significantly{by}: {said}{power}{others}"
 
 
 def _surely_by(comparison: Comparison, a: str, b: str) -> str:
@@ -159,7 +160,7 @@ def _surely_by(comparison: Comparison, a: str, b: str) -> str:
         if sure := better(comparison, row):
             found["better" if sure > 0 else "worse"].append(name)
     said = [f"{way} by {_listed(_few(names))}" for way, names in found.items() if names]
-    return f" {b} is surely {' and '.join(said)}." if said else ""
+    return f" {b} is significantly {' and '.join(said)}." if said else ""
 
 
 def _few(names: list[str]) -> list[str]:
@@ -189,8 +190,8 @@ def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     said = [
         f"{words} {_listed([f'{run} ({number(known[run])})' for run in some])}"
         for words, some in (
-            ("it is surely better than", below),
-            ("it cannot be told apart from", beside),
+            ("it is significantly better than", below),
+            ("it does not differ significantly from", beside),
         )
         if some
     ]

@@ -165,7 +165,7 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
     if comparison is None:
         return (
             f"{said} The runs are over other datums: ▲ better and ▼ worse are said where an"
-            f" interval leaves out 0, which luck does to {sure} of all numbers; ≈ cannot tell"
+            f" interval leaves out 0, which luck does to {sure} of all numbers; ≈ not significant"
             " elsewhere."
         )
     adjusted = (
@@ -174,7 +174,7 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         else ""
     )
     return (
-        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ cannot tell: not"
+        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant: not"
         " significant; the interval of one number by itself may leave out 0 all the same. = same:"
         " alike in every draw."
     )

@@ -29,7 +29,7 @@ def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> 
     """Write a comparison; see :meth:`evalengine.Comparison.save`."""
     target = real_folder(directory)
     if target.exists() and not target.is_dir():
-        raise ResultError(f"cannot write {directory}: a file of that name stands there.")
+        raise ResultError(f"cannot write {directory}: there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):
         known = {COMPARISON_FILE, *(f"{name}.parquet" for name in FRAMES)}
         strange = sorted(path.name for path in target.iterdir() if path.name not in known)
@@ -84,7 +84,7 @@ def read_comparison(directory: str | Path) -> dict[str, Any]:
         kept = {name: said[name] for name in _KEPT}
         options = said["options"]
     except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
-        raise ResultError(f"{folder} is no whole comparison: {error}.") from error
+        raise ResultError(f"{folder} is not a whole comparison: {error}.") from error
     kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
     names = said.get("names", {})  # none in those of earlier versions
     return {**kept, **frames, "names": names, "options": restored_options(options, folder)}

@@ -62,7 +62,7 @@ class FrameFile:
     def copy_to(self, target: Path) -> None:
         """Make another file of the same content.
 
-        It is no second name of this file: what somebody writes into saved results would show in
+        It is not a second name of this file: what somebody writes into saved results would show in
         this frame, and in all other results that were saved of it.
 
         Args:

@@ -81,7 +81,7 @@ def one_value(
 
     Raises:
         ResultError: no row, or several, or two cut-offs.
-        OptionError: what stands behind an ``@`` is no cut-off.
+        OptionError: what stands behind an ``@`` is not a cut-off.
     """
     rows = chosen_rows(metrics, labels, metric, filters)
     if rows.height > 1:
@@ -111,7 +111,7 @@ def chosen_rows(
 
     Raises:
         ResultError: no row, or two cut-offs.
-        OptionError: what stands behind an ``@`` is no cut-off.
+        OptionError: what stands behind an ``@`` is not a cut-off.
     """
     known = metrics["metric"].unique(maintain_order=True).to_list()
     if not known:
@@ -145,7 +145,7 @@ def _spelled(metric: str, known: Sequence[str]) -> Asked:
     """What a name stands for among the metrics of a scorecard: by any name that options take.
 
     Raises:
-        OptionError: what stands behind an ``@`` is no cut-off.
+        OptionError: what stands behind an ``@`` is not a cut-off.
     """
     asked = parse_metric(metric)
     if asked.metric in known:
@@ -218,7 +218,7 @@ def ambiguous(rows: pl.DataFrame, metric: str) -> str:
         f"{name}= {_listed(_values(rows, name))}" for name in KEYS if rows[name].n_unique() > 1
     ]
     if not parts:
-        return f"{metric} stands in {rows.height} rows that nothing tells apart."
+        return f"{metric} is in {rows.height} rows that nothing distinguishes."
     return f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
 
 

@@ -89,10 +89,10 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     if not target.exists():
         near = next(parent for parent in target.parents if parent.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-            raise ResultError(f"cannot write {directory}: {near} is no writable folder.")
+            raise ResultError(f"cannot write {directory}: {near} is not a writable folder.")
         return target
     if not target.is_dir():
-        raise ResultError(f"cannot write {directory}: a file of that name stands there.")
+        raise ResultError(f"cannot write {directory}: there is a file of that name.")
     if not any(target.iterdir()):
         return target
     if not _is_result(target):
@@ -262,13 +262,13 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
         )
     path = folder / RUN_FILE
     if not path.is_file():
-        raise ResultError(f"{folder} is no evalengine result: it has no {RUN_FILE}.")
+        raise ResultError(f"{folder} is not an evalengine result: it has no {RUN_FILE}.")
     try:
         said = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ResultError(f"{path} cannot be read: {error}.") from error
     if not isinstance(said, dict) or said.get("kind") != KIND:
-        raise ResultError(f"{folder} is no evalengine result: {RUN_FILE} is another program's.")
+        raise ResultError(f"{folder} is not an evalengine result: {RUN_FILE} is another program's.")
     if said.get("format") != FORMAT:
         raise ResultError(
             f"{folder} was written in result format {said.get('format')!r}; this version reads"
@@ -295,7 +295,7 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         with open(path, "rb") as file:
             if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ResultError(
-                    f"{path} is not the file that {RUN_FILE} tells of: it is damaged, or another"
+                    f"{path} is not the file that {RUN_FILE} lists: it is damaged, or another"
                     " result has taken its place since this one was loaded. Load it again."
                 )
             file.seek(0)
@@ -304,12 +304,12 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         raise ResultError(f"{path} cannot be read: {error}.") from error
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
-        raise ResultError(f"{path} is no frame of a result: it has no column {lacking[0]!r}.")
+        raise ResultError(f"{path} is not a frame of a result: it has no column {lacking[0]!r}.")
     for name, wanted in columns.items():
         found = frame.schema[name]
         if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
             raise ResultError(
-                f"{path} is no frame of a result: its column {name!r} is {found}"
+                f"{path} is not a frame of a result: its column {name!r} is {found}"
                 f"{' with nulls' if _fits(found, wanted) else ''}."
             )
     return frame.cast(

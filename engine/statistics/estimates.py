@@ -50,13 +50,13 @@ class Estimates:
             notes.append(
                 Note(
                     "few_clusters",
-                    f"intervals rest on {what}: of fewer than {FEW_CLUSTERS} they are often too"
+                    f"intervals rest on {what}; with fewer than {FEW_CLUSTERS} they are often too"
                     " narrow.",
                 )
             )
         for reason, how_many in Counter(self._without).items():
             notes.append(
-                Note("no_interval", f"no interval of {count_of(how_many, 'number')}: {reason}.")
+                Note("no_interval", f"no interval for {count_of(how_many, 'number')}: {reason}.")
             )
         if self._lacking:
             few = n is not None and n < FEW_CLUSTERS
@@ -65,7 +65,7 @@ class Estimates:
                 Note(
                     "draws_without_value",
                     f"{count_of(len(self._lacking), 'number')} had no value in some draws, in up to"
-                    f" {max(self._lacking):.0%} of them, as {whose} have: intervals rest"
+                    f" {max(self._lacking):.0%} of them, which {whose} have: intervals rest"
                     " on the others.",
                 )
             )
@@ -73,9 +73,9 @@ class Estimates:
             notes.append(
                 Note(
                     "interval_without_width",
-                    f"{count_of(self._still, 'number')} at the end of the metric's range did not"
-                    " move in any draw: an interval of no width does not say that they are sure."
-                    f" {option('method', 'wilson')} has one of proportions.",
+                    f"{count_of(self._still, 'number')} at a limit of the metric's range did not"
+                    " change in any draw: an interval of zero width does not mean certainty."
+                    f" {option('method', 'wilson')} has one for proportions.",
                 )
             )
         return notes

@@ -57,7 +57,7 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     if len(ids) > 1 and again.any():
         twice = sorted_ids.slice(1).filter(again).unique(maintain_order=True)
         raise InputError(
-            f"{len(twice):,} datum{'s stand' if len(twice) > 1 else ' stands'} in more than one"
+            f"{len(twice):,} datum{'s are' if len(twice) > 1 else ' stands'} in more than one"
             f" partition, first {twice.head(3).to_list()}: put all rows of a datum into the same"
             " one."
         )

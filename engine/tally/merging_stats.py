@@ -87,7 +87,7 @@ def merge_status(parts: Sequence[Status], order: Array) -> Status:
     if any(own != names for own, _ in parts):
         first = names[:_FIXED]
         if any(own[:_FIXED] != first for own, _ in parts):
-            raise InputError("partitions tell the standing of datums in different words.")
+            raise InputError("partitions name the status of datums differently.")
         names = (*first, *sorted({name for own, _ in parts for name in own[_FIXED:]}))
     place = {name: i for i, name in enumerate(names)}
     codes = [np.array([place[name] for name in own], code.dtype)[code] for own, code in parts]

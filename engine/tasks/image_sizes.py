@@ -30,7 +30,7 @@ def declared_sizes(frames: Frames, datums: Datums) -> Array:
         int64 [n_datums, 2]; zeros where the table says nothing, or only one of the two.
 
     Raises:
-        InputError: a height or width that is no whole number from 1, the first rows named.
+        InputError: a height or width that is not a whole number from 1, the first rows named.
     """
     table = frames.datums
     if table is None or not {*SIZE_NAMES} <= set(table.columns):
@@ -56,7 +56,7 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
         int64 [n, 2]; zeros where either is null.
 
     Raises:
-        InputError: a height or width that is no whole number from 1, the first rows named.
+        InputError: a height or width that is not a whole number from 1, the first rows named.
     """
     both = table.select(SIZE_NAMES)
     sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
@@ -69,7 +69,7 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
             for i in odd[:_SHOWN]
         ]
         raise InputError(
-            f"{called}: {count_of(odd.size, 'row')} with a height or width that is no number of"
+            f"{called}: {count_of(odd.size, 'row')} with a height or width that is not a number of"
             f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1."
         )
     return np.where(sized[:, None], number, 0).astype(np.int64)

@@ -72,7 +72,7 @@ def test_command():
 
 
 def test_what_cannot_be_looked_for_is_told_last():
-    """Scores that are no probabilities judge no label; the rest is looked at all the same."""
+    """Scores that are not probabilities judge no label; the rest is looked at all the same."""
     table = pl.DataFrame(
         {
             "datum_id": [1, 1, 2, 2, 3, 3], "label_value": ["a", "b"] * 3,

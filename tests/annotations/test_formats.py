@@ -90,7 +90,10 @@ def test_voc_polygons(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (VOC.format(size="", box=""), "object 'cat' has no xmin in a bndbox"),
-        (VOC.format(size="", box=BOX.replace("2.5", "x")), "<ymin> holds 'x', which is no number"),
+        (
+            VOC.format(size="", box=BOX.replace("2.5", "x")),
+            "<ymin> holds 'x', which is not a number",
+        ),
         (VOC.format(size="", box=BOX.replace("2.5", "nan")), "<ymin> holds 'nan'"),
         (VOC.format(size="", box=BOX).replace("<name>cat", "<name> "), "an object without a name"),
         (VOC.format(size="\n", box=BOX)[:-20], r"line 2: broken XML"),
@@ -399,9 +402,9 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
         ("ImageId,PredictionString\ni1,c .5 .1 .1 .2 .2\ni2,c .5 .1 .1 .2 .2,x\n",
          r"line 3: more fields than the header's 2"),
         ("ImageId,PredictionString\ni1,\ni2,c .9 10 10 20 20\n",
-         r"line 3: corners that are no shares of the image.*'xmin': 10"),
+         r"line 3: corners that are not shares of the image.*'xmin': 10"),
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,10,50,10,50\n",
-         r"line 3: corners that are no shares of the image.*1 such"),
+         r"line 3: corners that are not shares of the image.*1 such"),
     ],
 )  # fmt: skip
 def test_broken_open_images(text: str, said: str, tmp_path: Path) -> None:
@@ -423,7 +426,7 @@ def test_dota(tmp_path: Path) -> None:
     assert source.datums is not None
     assert source.datums["datum_id"].to_list() == ["P1", "P2"]
     put(tmp_path, "P3.txt", "0 0 4 0 4 2 0 ship 1\n")
-    with pytest.raises(ee.ReadError, match=r"P3\.txt, line 1: .*'ship' is no number"):
+    with pytest.raises(ee.ReadError, match=r"P3\.txt, line 1: .*'ship' is not a number"):
         rows(tmp_path)
 
 

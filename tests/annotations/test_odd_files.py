@@ -70,7 +70,7 @@ def test_yolo_with_comments_float_classes_and_packed_labels(tmp_path: Path) -> N
 
 
 def test_names_with_dots(tmp_path: Path) -> None:
-    """What stands behind a dot in a name is no file extension."""
+    """What stands behind a dot in a name is not a file extension."""
     (tmp_path / "a").mkdir()
     some = {found: images(1, found=found) for found in (True, False)}
     for side in some.values():

@@ -133,7 +133,7 @@ def test_kitti(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("1,2,x,10,20,40,1,1,1", "line 2: 'x' is no number"), ("1,2,3", "line 2: 3 fields")],
+    [("1,2,x,10,20,40,1,1,1", "line 2: 'x' is not a number"), ("1,2,3", "line 2: 3 fields")],
 )
 def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mot(tmp_path)
@@ -147,11 +147,11 @@ def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("2.6,7,0,0,1,1,1", "line 2: '2.6' is no whole number"),
-        ("2,7.5,0,0,1,1,1", "line 2: '7.5' is no whole number"),
-        ("2,nan,0,0,1,1,1", "line 2: 'nan' is no number"),
-        ("2.6 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '2.6' is no whole number"),
-        ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '7.5' is no whole number"),
+        ("2.6,7,0,0,1,1,1", "line 2: '2.6' is not a whole number"),
+        ("2,7.5,0,0,1,1,1", "line 2: '7.5' is not a whole number"),
+        ("2,nan,0,0,1,1,1", "line 2: 'nan' is not a number"),
+        ("2.6 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '2.6' is not a whole number"),
+        ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '7.5' is not a whole number"),
     ],
 )
 def test_frames_and_ids_are_whole(tmp_path: Path, line: str, said: str) -> None:

@@ -60,11 +60,11 @@ def test_the_shell_says_it_as_the_shell_has_it(
 
 def test_names_of_the_other_side_are_names(truth: Path, tmp_path: Path) -> None:
     found = predicted(tmp_path / "found")
-    assert not [note for note in ee.check(found, truth).notes if "no names of classes" in note]
+    assert not [note for note in ee.check(found, truth).notes if "no class names" in note]
     split = write(truth / "test", {"labels/val1.txt": LINES[0]})  # as Roboflow lays splits out
-    assert not [note for note in ee.check(found, split).notes if "no names of classes" in note]
+    assert not [note for note in ee.check(found, split).notes if "no class names" in note]
     bare = predicted(tmp_path / "bare", names=("val1",))
-    assert [note for note in ee.check(found, bare).notes if "no names of classes" in note]
+    assert [note for note in ee.check(found, bare).notes if "no class names" in note]
 
 
 def test_classes_beyond_the_list_are_a_warning(truth: Path, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_key_points_as_the_other_side_describes_them(tmp_path: Path) -> None:
 
 
 def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
-    """Their zeros and ones are no flags: among other lines, and where a description says so."""
+    """Their zeros and ones are not flags: among other lines, and where a description says so."""
     edge = "0 0.8 0.1 0.9 0.3 0.95 0.2 1 0.1 0.9 0\n"
     label(tmp_path, "a.txt", f"{edge}0 0.1 0.1 0.3 0.1 0.3 0.3 0.1 0.3\n")
     assert rows(tmp_path).select("xmin", "ymin", "xmax", "ymax").row(0) == (0.8, 0, 1, 0.3)
@@ -127,11 +127,14 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("0 0.5 0.5 0.25\n", r"line 1: 4 fields: '0 0\.5 0\.5 0\.25'.*a class number and a box"),
-        (f"{BOX}\n0 0.5 0.5 x 0.5\n", r"line 2: 'x' is no number"),
-        (f"{BOX}\n-1 0.5 0.5 0.5 0.5\n", r"line 2: the first field is no class number"),
-        (f"{BOX}\n1.5 0.5 0.5 0.5 0.5\n", r"line 2: the first field is no class number"),
-        (f"{BOX}\n0 320 240 64 48\n0 3 2 6 4\n", r"line 2: coordinates that are no shares.*2 such"),
-        (f"{BOX}\n0 nan 0.5 0.5 0.5\n", r"line 2: coordinates that are no shares"),
+        (f"{BOX}\n0 0.5 0.5 x 0.5\n", r"line 2: 'x' is not a number"),
+        (f"{BOX}\n-1 0.5 0.5 0.5 0.5\n", r"line 2: the first field is not a class number"),
+        (f"{BOX}\n1.5 0.5 0.5 0.5 0.5\n", r"line 2: the first field is not a class number"),
+        (
+            f"{BOX}\n0 320 240 64 48\n0 3 2 6 4\n",
+            r"line 2: coordinates that are not shares.*2 such",
+        ),
+        (f"{BOX}\n0 nan 0.5 0.5 0.5\n", r"line 2: coordinates that are not shares"),
         (f"{BOX}\n{BOX} 0.5\n", r"line 1: no confidence, and 1 other lines have one"),
         (f"{BOX}\n0 0.1 0.1 0.2 0.2 0.3 0.3 0.4\n7\n", r"line 3: 1 fields: '7'"),
     ],
@@ -158,7 +161,7 @@ def test_not_utf8_and_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + BOX.encode() + b"\r\n")
     assert rows(tmp_path).height == 1
     (tmp_path / "a.txt").write_bytes(f"{BOX}\n0 0.5 0.5 0.5 \xff\n".encode("latin-1"))
-    with pytest.raises(ee.ReadError, match=r"a\.txt, line 2: .* is no number"):
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 2: .* is not a number"):
         rows(tmp_path)
 
 

@@ -48,7 +48,7 @@ def changed(side: int, **columns: Any) -> Sides:
 @pytest.mark.parametrize(
     ("tables", "options", "message"),
     [
-        (changed(0, label_value=["a", "a", "a", "b"]), {}, "standing in more than one row"),
+        (changed(0, label_value=["a", "a", "a", "b"]), {}, "in more than one row"),
         (changed(1, datum_id=[1, 1]), {}, "multilabel=True"),
         (changed(0, score=[0.9, float("nan"), 0.3, 0.7]), {}, "row 1"),
         (changed(0, score=[0.9, 0.1, float("inf"), 0.7]), {}, "row 2"),
@@ -266,7 +266,7 @@ def test_label_map() -> None:
 
 
 def test_one_table_with_ids_keys_and_slices() -> None:
-    """One table with datum ids, two label keys and a slice that is no string."""
+    """One table with datum ids, two label keys and a slice that is not a string."""
     rows = pl.DataFrame(
         {
             "datum_id": ["u", "u", "v", "v"],

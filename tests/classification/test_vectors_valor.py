@@ -76,7 +76,7 @@ NUMBERS_DIFFER: dict[str, tuple[str, dict[Key, float]]] = {
 CURVE_DIFFERS = {"cl_datum_without_gt": STRAY_LABEL, "datum_without_prediction": INNER_JOIN}
 
 REFUSED = {
-    "duplicate_prediction_rows": "standing in more than one row",
+    "duplicate_prediction_rows": "in more than one row",
     "two_gts_same_key": "multilabel=True",
 }
 """Service cases that break the contract of our tables."""

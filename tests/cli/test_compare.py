@@ -142,7 +142,7 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (("--method", "bca"), "--method bca is of the numbers of one run"),
+        (("--method", "bca"), "--method bca is for the numbers of one run"),
         (("--test", "t", "--cluster", "site"), "takes every datum for independent"),
         (("--name", "one"), "give 2 different ones"),
         (("--draws", "3"), "--draws 3"),
@@ -197,7 +197,7 @@ def test_ground_truths_among_the_runs_are_sent_to_their_option(run, tmp_path):
     status, _, err = run("compare", *paths)
     assert status == 2
     way = f"give the ground truths as --ground-truths {paths[2]}."
-    assert f"a holds predictions alone, and what is compared are all runs: {way}" in err
+    assert f"a holds predictions alone, and every argument is a run: {way}" in err
     status, _, err = run("compare", *paths[:2])
     assert (status, err.strip().endswith("as --ground-truths.")) == (2, True)
     assert run("compare", *paths[:2], "--qrels", paths[2], "--draws", "20")[0] == 0

@@ -153,7 +153,7 @@ def test_pandas() -> None:
     ("call", "said"),
     [
         (lambda: evaluate(QRELS, RUN, "ndgc"), "ndcg"),
-        (lambda: evaluate(QRELS, RUN, "ndcg@ten"), "'ten' is no whole number"),
+        (lambda: evaluate(QRELS, RUN, "ndcg@ten"), "'ten' is not a whole number"),
         (lambda: evaluate(QRELS, RUN, "rbp"), r"as in 'rbp\.95'"),
         (lambda: evaluate(QRELS, {"q1": {"a": 1.0}}, "mrr"), "lacks judged queries, first 'q2'"),
         (lambda: evaluate(QRELS, {"q1": {"a": math.nan}, "q2": {}}, "mrr"), "NaN"),

@@ -122,8 +122,8 @@ def test_sentences_of_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
     ("call", "said"),
     [
         (lambda s: ours.RougeScorer(["rouge0"]), "'rouge0' is none; write rouge1 to rouge9"),
-        (lambda s: s.score("a", None), "text 0 is no string: None"),
-        (lambda s: s.score(3, "a"), "reference 0 is no string: 3"),
+        (lambda s: s.score("a", None), "text 0 is not a string: None"),
+        (lambda s: s.score(3, "a"), "reference 0 is not a string: 3"),
         (lambda s: s.score("a", "\ud800"), "half a surrogate pair at character 0"),
         (lambda s: s.score_multi([], "a"), "text 0 has no reference"),
         (lambda s: s.score_multi("ab", "a"), "write a list of strings"),

@@ -128,7 +128,7 @@ def test_functions() -> None:
         (lambda: ours.corpus_bleu(["a"], [["a"], []]), "as long as each other: 1, 0"),
         (lambda: ours.corpus_bleu(["a"], [[None]]), "text 0 has no reference"),
         (lambda: ours.corpus_bleu(["a"], []), "no references"),
-        (lambda: ours.corpus_bleu([None], [["a"]]), "text 0 is no string"),
+        (lambda: ours.corpus_bleu([None], [["a"]]), "text 0 is not a string"),
         (lambda: ours.sentence_bleu("a", "a"), "a list of its references"),
         (lambda: ours.BLEU(tokenize="flores200"), "write tokenize='none'"),
         (lambda: ours.BLEU(trg_lang="ja"), "ja-mecab"),

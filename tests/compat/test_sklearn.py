@@ -255,7 +255,7 @@ def test_categories_are_their_labels() -> None:
         ("accuracy_score", ([1, 2], [1]), {}, "y_true 2, y_pred 1"),
         ("accuracy_score", ([], []), {}, "empty"),
         ("accuracy_score", ([1, 2], ["1", "2"]), {}, "mix of strings and numbers"),
-        ("accuracy_score", ([1, 2], [0.5, 2.0]), {}, "1 of 2 labels are no whole numbers"),
+        ("accuracy_score", ([1, 2], [0.5, 2.0]), {}, "1 of 2 labels are not whole numbers"),
         ("accuracy_score", ([1, None], [1, 2]), {}, "1 of 2 labels are missing|no whole"),
         ("accuracy_score", ([[1, 0], [0, 1]], [1, 0]), {}, "one of y_true and y_pred has a col"),
         ("accuracy_score", ([[1, 0], [0, 1]], [[1, 2], [0, 1]]), {}, "each column says with 0"),

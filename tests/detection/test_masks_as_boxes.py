@@ -51,7 +51,7 @@ def _assert_same(ours: ee.Scorecard, boxes: ee.Scorecard) -> None:
 
 
 SOLID = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
-"""Boxes of no area are no polygons."""
+"""Boxes of no area are not polygons."""
 
 
 def _as_either(frame: pl.DataFrame) -> pl.DataFrame:

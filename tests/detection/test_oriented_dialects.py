@@ -85,7 +85,7 @@ def test_numbers_of_coco(how: dict[str, Any], measure: Any) -> None:
         assert card.to_coco()["stats"] == expected.stats.tolist()
         compared += expected.stats[0] > 0
         if "iou_type" in how:
-            assert any("probiou is no IoU" in note for note in card.notes)
+            assert any("probiou is not an IoU" in note for note in card.notes)
     assert compared > 2
 
 

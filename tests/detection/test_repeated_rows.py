@@ -26,9 +26,9 @@ def test_every_row_twice_is_a_warning(tables, role: str) -> None:
     given = list(tables)
     place = int(role != "predictions")
     given[place] = pl.concat([given[place]] * 2)
-    given[1] = given[1].drop("annotation_id", strict=False)  # ids may stand once
+    given[1] = given[1].drop("annotation_id", strict=False)  # ids may appear once
     (warning,) = ee.score(*given).warnings
-    assert warning.startswith(f"every row of the {role} stands twice or more, with the same")
+    assert warning.startswith(f"every row of the {role} appears twice or more, with the same")
     assert ee.check(*given).warnings
 
 

@@ -162,7 +162,7 @@ def test_rings_are_refused_or_repaired(value: Any, told: str, area: float | None
         ([[[0.0] * 6], [[0.0] * 7]], "an odd count of numbers"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "POLYGON((0 0,4 0,4 4))"], "cannot be read as WKT"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "rubbish"], "cannot be read as WKT"),
-        (["POLYGON((0 0,4 0,4 4,0 0))", "POINT(1 1)"], "no polygons"),
+        (["POLYGON((0 0,4 0,4 4,0 0))", "POINT(1 1)"], "not polygons"),
         (["POLYGON((0 0,4 0,4 4,0 0))", '{"type": "Polygon"}'], "cannot be read as GeoJSON"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "{"], "cannot be read as GeoJSON"),
     ],

@@ -48,7 +48,7 @@ class TestKeys:
             ("history =", "histroy =", r"key of \[outputs\]. Did you mean 'history'"),
             ("[outputs]", "[output]", "Did you mean 'outputs'"),
             ("[outputs]", "[options]\niou_treshold = 1\n[outputs]", "Did you mean 'iou_threshold"),
-            ("by =", "inputs = 3\nby =", "is no TOML"),
+            ("by =", "inputs = 3\nby =", "is not TOML"),
             ('"history"', '"history"\nhistory_format = "csv"', "history_format"),
             ('by = ["weather"]', "by = 3", r"\$.by"),
             ("[outputs]", 'last = "2026-11-20"\n[outputs]', "inputs.last: only a job with"),
@@ -59,7 +59,7 @@ class TestKeys:
             ("by =", 'time_zone = "Europe/Bärlin"\nby =', "time_zone: there is no"),
             ('date = "2026-11-20"', "date = true", "names to texts, numbers or dates"),
             ('name = "nightly"', "", "write the name of the job"),
-            ("[outputs]", '[options]\nby = ["x"]\n[outputs]', "by stands at the top and in"),
+            ("[outputs]", '[options]\nby = ["x"]\n[outputs]', "by is both at the top and in"),
             ("mAP[iou=0.5] >= 0.5", "mAP", "cannot be read"),
             ('predictions = "tables/date={date}/predictions.parquet"', "", "predictions"),
         ],
@@ -74,7 +74,7 @@ class TestKeys:
             load_job(folder / "none.toml")
         broken = folder / "job.toml"
         broken.write_text("name = \n")
-        with pytest.raises(ReadError, match=r"is no TOML.*line 1"):
+        with pytest.raises(ReadError, match=r"is not TOML.*line 1"):
             load_job(broken)
 
 

@@ -269,7 +269,7 @@ def test_without_token_counts_a_limit_on_them_stops_and_says_so(tmp_path):
         with serving(script) as server:
             done = run(server, tmp_path, cache=str(tmp_path / next(iter(limit))), **limit)
             assert len(server.requests) <= 4
-        assert "tells no token counts" in done.notes[-1]
+        assert "reports no token counts" in done.notes[-1]
         assert "max_requests" in done.notes[-1]
         assert set(done.verdicts["status"]) == {"ok", "budget"}
     with serving(script) as server:

@@ -170,7 +170,7 @@ def test_verdicts_and_rows_without_one_are_counted_apart(server, tmp_path, monke
 
 def test_tables_that_break_their_contract_are_refused(server, judged):
     twice = pl.concat([ROWS, ROWS.head(1)])
-    with pytest.raises(ee.InputError, match="standing in more than one row"):
+    with pytest.raises(ee.InputError, match="in more than one row"):
         judged(server, ["Bias"], data=twice)
     holes = ROWS.with_columns(contexts=pl.Series([["a", None], ["b"], []]))
     with pytest.raises(ee.InputError, match="1 row with a null in the list"):

@@ -1,4 +1,4 @@
-"""What a reply says, and what is no reply: a number of the reason is no rating."""
+"""What a reply says, and what is no reply: a number of the reason is not a rating."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def test_one_verdict_in_two_spellings_is_refused(metric, spelled):
 
 def test_a_step_that_a_metric_of_one_step_does_not_have_is_refused():
     with pytest.raises(
-        ee.InputError, match=r"'claims' stands beside verdicts of Bias\. Write 'opin"
+        ee.InputError, match=r"'claims' is given for verdicts of Bias\. Write 'opin"
     ):
         score(listed("Bias", ["yes"], step="claims"))
     assert score(listed("Bias", ["yes"], step=" Opinions")).value("Bias") == 1.0

@@ -179,7 +179,7 @@ def test_panopticapis_shape() -> None:
         (side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1]]), "1 segment without a pixel in the"
          " map of the image: row 1 (datum_id=0): segment 2"),
         (side((0, 1, "car"), pixels=[[1, 1, 1]]), "1 x 3"),
-        (side((0, 1, "car"), (0, 1, "car"), pixels=[[1, 1]]), "an image in which their id stands"
+        (side((0, 1, "car"), (0, 1, "car"), pixels=[[1, 1]]), "an image in which their id appears"
          " more than once"),
         (side((0, None, "car"), pixels=[[1, 1]]), "with a label and no segment_id"),
         (side((0, 1, None), pixels=[[1, 1]]), "with a segment and no label"),

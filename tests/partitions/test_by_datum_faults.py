@@ -89,7 +89,7 @@ def test_repeats_that_two_workers_look_for(
         same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
         return
     paths = written(Case(sides, {}), tmp_path)
-    with pytest.raises(ee.InputError, match="10 values standing in more than one row"):
+    with pytest.raises(ee.InputError, match="10 values in more than one row"):
         ee.score(*paths, task="detection", executor="processes", scratch=str(tmp_path / "s"))
 
 

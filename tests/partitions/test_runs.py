@@ -73,7 +73,7 @@ def _told(case: Case, task: str, folder: Path) -> bool:
 
 
 def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
-    """What they hold is told from all rows: they are scored in memory, with a note.
+    """What they hold depends on all rows: they are scored in memory, with a note.
 
     Whether judgments vote is told by those that a condition on the datums leaves.
     """

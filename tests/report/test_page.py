@@ -225,7 +225,7 @@ def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Pat
     assert "30 of 60 datums" in page.html
     header, *lines = page.tables["numbers-0"]
     assert all("[" in line[header.index("difference")] for line in lines)
-    assert {line[header.index("verdict")] for line in lines} == {"≈ cannot tell"}
+    assert {line[header.index("verdict")] for line in lines} == {"≈ not significant"}
 
 
 def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:

@@ -249,5 +249,5 @@ def test_outlines_lie_in_the_thumbnail(tmp_path: Path) -> None:
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         pictures([], str(tmp_path / "none"))

@@ -130,7 +130,7 @@ def test_a_repeated_document_is_refused_by_name() -> None:
         ee.InputError, match=r"predictions: .*query_id='a', doc_id='x' in rows 0 and 1"
     ):
         ee.score(run, truth)
-    with pytest.raises(ee.InputError, match="ground truths: a document stands more than once"):
+    with pytest.raises(ee.InputError, match="ground truths: a document appears more than once"):
         ee.score(run.head(1), pl.concat([truth, truth]))
 
 

@@ -69,7 +69,7 @@ def test_scores_that_are_strings_are_told_once() -> None:
 def test_ids_that_never_meet_are_told() -> None:
     card = ee.score(RUN, QRELS.with_columns(pl.col("doc_id").str.to_uppercase()))
     assert card.value("MAP") == 0
-    (said,) = [note for note in card.warnings if note.startswith("no document stands among")]
+    (said,) = [note for note in card.warnings if note.startswith("no document is among")]
     assert "They differ in letter case: " in said
     assert "Write documents alike in both tables" in said
     other = ee.score(
@@ -91,7 +91,7 @@ def test_a_threshold_that_nothing_reads() -> None:
     with pytest.raises(ee.OptionError, match="'exact_chunk' compares nothing"):
         ee.score(TEXTS, match="exact_chunk", match_threshold=0.5)
     notes = ee.score(RUN, QRELS, match_threshold=0.5).notes
-    assert "match_threshold=0.5 is not read: documents meet by their ids." in notes
+    assert "match_threshold=0.5 is not read: documents are matched by their ids." in notes
 
 
 def test_variants_are_told_apart_where_they_are_shown() -> None:

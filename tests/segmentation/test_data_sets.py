@@ -248,7 +248,7 @@ def test_a_file_that_says_its_coding(tmp_path: Path) -> None:
     ]
     card = ee.score(*sides, labels="cityscapes")
     assert card.value("mIOU") == pytest.approx(reference(found, truth, lambda v: v == 255)[0])
-    with pytest.raises(ee.InputError, match=r"no coding, first .*'ids'"):
+    with pytest.raises(ee.InputError, match=r"not a coding, first .*'ids'"):
         ee.score(sides[0].with_columns(raster_coding=pl.lit("ids")), sides[1])
 
 

@@ -252,7 +252,7 @@ def test_rasters_that_do_not_overlap_are_named(tmp_path: Path, size: int) -> Non
         )
         for name, moved in (("p", True), ("g", False))
     ]
-    with pytest.raises(ee.InputError, match="their pixels do not meet"):
+    with pytest.raises(ee.InputError, match="their pixels do not line up"):
         ee.score(*sides)
     card = ee.score(*sides, resample=True)
     brought, apart = [note for note in card.notes if "predicted raster" in note]

@@ -1,4 +1,4 @@
-"""valor-lite's answers and the Valor service's rule, of label maps in which 0 is no label."""
+"""valor-lite's answers and the Valor service's rule, of label maps in which 0 is not a label."""
 
 from __future__ import annotations
 

@@ -84,14 +84,14 @@ def test_sizes_that_are_no_pixels() -> None:
     sized = {"height": [10.0, 10.7], "width": [10.0, 10.0]}
     table = pl.DataFrame({"datum_id": [0, 1], **sized})
     said = refused(polygons, polygons, datums=table)
-    assert "datums: 1 row with a height or width that is no number of pixels" in said
+    assert "datums: 1 row with a height or width that is not a number of pixels" in said
     assert "datum_id=1 with height 10.7 and width 10." in said
     own = polygons.with_columns(**{name: pl.Series(column) for name, column in sized.items()})
     said = refused(polygons, own)
-    assert "ground truths: 1 row with a height or width that is no number of pixels" in said
+    assert "ground truths: 1 row with a height or width that is not a number of pixels" in said
     assert "row 1 (datum_id=1) with height 10.7 and width 10." in said
     for wrong in (0.0, -3.0):
-        assert "no number of pixels" in refused(
+        assert "not a number of pixels" in refused(
             polygons, polygons, datums=table.with_columns(height=wrong)
         )
     whole = table.with_columns(height=10.0)

@@ -28,7 +28,7 @@ def mask(case: dict[str, Any], side: str) -> Any:
 
 
 def scored(found: Any, truth: Any, **options: Any) -> dict[str, float | None]:
-    """The metrics of label 1, in one image; 0 is no label."""
+    """The metrics of label 1, in one image; 0 is not a label."""
     asked = {"background": 0, "metrics": EVERY, "labels": [1], **options}
     card = ee.score(found[None], truth[None], **asked)
     return dict(card.metrics.filter(label_value=1).select("metric", "value").iter_rows())

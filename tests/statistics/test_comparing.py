@@ -306,7 +306,7 @@ def test_the_verdict_names_other_numbers_that_surely_differ():
     asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
     found = ee.compare(*runs, **asked)
     assert found.verdict.startswith(
-        "a and b cannot be told apart by MRR: MRR 0.9583 against 1.0000"
+        "a and b do not differ significantly by MRR: MRR 0.9583 against 1.0000"
     )
     assert found.verdict.endswith(" b is surely worse by P@2.")
     assert "surely" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict

@@ -280,7 +280,7 @@ def test_three_runs_are_compared_by_pairs():
         assert same[name] == pair[name]
     assert "newer has the best Accuracy" in found.verdict
     assert "surely better than old" in found.verdict
-    assert "cannot be told apart from new" in found.verdict
+    assert "does not differ significantly from new" in found.verdict
 
 
 def test_label_keys_are_named_where_there_are_several():

@@ -116,17 +116,17 @@ class TestFiles:
         (tmp_path / "no.json").write_text("[1]")
         (tmp_path / "torn.json").write_text("[")
         for given, message in (
-            ({"a": "high"}, "'high' of label 'a' is no finite number"),
+            ({"a": "high"}, "'high' of label 'a' is not a finite number"),
             (
                 [("label", "a", 0.1), ("label", "a", 0.2)],
                 "label 'a' has two thresholds, 0.1 and 0.2",
             ),
             ([{"label_value": "a"}], "column 'threshold' is missing among label_value"),
-            (str(tmp_path / "no.json"), "1 is no label with a threshold"),
+            (str(tmp_path / "no.json"), "1 is not a label with a threshold"),
             (str(tmp_path / "torn.json"), "it cannot be read"),
             (str(tmp_path / "not_there.csv"), "it cannot be read"),
             ("best.txt", r"a \.json, \.csv or \.parquet file is read"),
-            (7, "7 is no table"),
+            (7, "7 is not a table"),
         ):
             with pytest.raises(ee.OptionError, match=message):
                 ee.score(*truth, thresholds=given)

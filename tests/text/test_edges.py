@@ -213,7 +213,7 @@ def test_plain_calls() -> None:
         ee.rouge(ours, ["a"])
     with pytest.raises(ee.InputError, match="references of text 1"):
         ee.rouge(ours, ["a", []])
-    with pytest.raises(ee.InputError, match="prediction 0 is no string"):
+    with pytest.raises(ee.InputError, match="prediction 0 is not a string"):
         ee.bleu([3], ["a"])  # type: ignore[list-item]
 
 

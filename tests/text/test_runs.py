@@ -19,5 +19,5 @@ def test_plans_and_checks_say_what_happens() -> None:
     assert report.recognised == {"table": {"answer": "text"}}
     assert any("1 empty prediction" in note for note in report.notes)
     twice = pl.concat([table.head(1), table.head(1)])
-    with pytest.raises(ee.InputError, match="standing in more than one row"):
+    with pytest.raises(ee.InputError, match="in more than one row"):
         ee.check(twice)

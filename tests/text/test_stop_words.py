@@ -56,7 +56,7 @@ def test_a_file(tmp_path: Path) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(ee.OptionError, match="1 of 2 hold white space, first 'in order'"):
         overlap(stop_words=["the", "in order"])
-    with pytest.raises(ee.OptionError, match=r"stop_words: write a list .*7 is no string"):
+    with pytest.raises(ee.OptionError, match=r"stop_words: write a list .*7 is not a string"):
         overlap(stop_words=["the", 7])
 
 

@@ -22,13 +22,13 @@ def column(rows: Sequence[Annotation], key: str, what: str = "results") -> list[
     """One value of each row.
 
     Raises:
-        InputError: rows without it, or that are no dicts.
+        InputError: rows without it, or that are not dicts.
     """
     try:
         return list(map(itemgetter(key), rows))
     except (KeyError, TypeError, IndexError):
         pass
-    refuse(rows, [not isinstance(row, Mapping) for row in rows], "that are no dicts", what)
+    refuse(rows, [not isinstance(row, Mapping) for row in rows], "that are not dicts", what)
     refuse(rows, [key not in row for row in rows], f"without {key!r}", what)
     return [row[key] for row in rows]
 
@@ -68,7 +68,7 @@ def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: s
         what: the rows' name, for errors.
 
     Raises:
-        InputError: rows whose value is no finite number.
+        InputError: rows whose value is not a finite number.
     """
     try:
         found = np.fromiter(values, np.float64, len(values))
@@ -76,7 +76,7 @@ def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: s
         found = np.array([_number(value) for value in values], np.float64)
     wrong: list[bool] = (~np.isfinite(found)).tolist()
     if any(wrong):
-        refuse(rows, wrong, f"whose {key!r} is no finite number", what)
+        refuse(rows, wrong, f"whose {key!r} is not a finite number", what)
     return found
 
 

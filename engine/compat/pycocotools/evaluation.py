@@ -35,14 +35,14 @@ def grid_of(params: Params) -> Grid:
     """The cells that params describe.
 
     Raises:
-        OptionError: no caps, or one below 1; an area range that is no pair or upside down.
+        OptionError: no caps, or one below 1; an area range that is not a pair or upside down.
     """
     caps = [int(cap) for cap in params.maxDets]
     if min(caps, default=0) < 1:
         raise OptionError(f"params.maxDets={params.maxDets}: caps are 1 or more.")
     for one in params.areaRng:
         if len(one) != 2 or not one[0] <= one[1]:
-            raise OptionError(f"params.areaRng: {one} is no range [low, high].")
+            raise OptionError(f"params.areaRng: {one} is not a range [low, high].")
     return Grid(
         images=list(params.imgIds),
         categories=list(params.catIds) if params.useCats else [-1],

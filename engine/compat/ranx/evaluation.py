@@ -58,7 +58,7 @@ def evaluate(
         a dict by metric; of one metric its number alone.
 
     Raises:
-        InputError: other queries in the run than in the judgments, or scores that are no numbers.
+        InputError: other queries in the run than in the judgments, or scores that are not numbers.
         OptionError: no such metric.
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)

@@ -117,7 +117,7 @@ def _parts(name: str) -> tuple[str, int, str]:
 
 def _whole(name: str, digits: str) -> int:
     if not digits.isascii() or not digits.isdigit():
-        raise OptionError(f"metric {name!r}: {digits!r} is no whole number.")
+        raise OptionError(f"metric {name!r}: {digits!r} is not a whole number.")
     return int(digits)
 
 

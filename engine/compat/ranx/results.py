@@ -147,7 +147,7 @@ class Results:
         """Query to document to number.
 
         Raises:
-            InputError: ids of two kinds, or what is no number.
+            InputError: ids of two kinds, or what is not a number.
         """
         return cls(d, name)
 
@@ -247,7 +247,7 @@ class Qrels(Results):
         name: of the set.
 
     Raises:
-        InputError: ids of two kinds, or what is no number.
+        InputError: ids of two kinds, or what is not a number.
     """
 
     _number = "relevance"
@@ -285,7 +285,7 @@ class Run(Results):
         std_scores: metric -> standard deviation, over n.
 
     Raises:
-        InputError: ids of two kinds, or what is no number.
+        InputError: ids of two kinds, or what is not a number.
     """
 
     _number = "score"

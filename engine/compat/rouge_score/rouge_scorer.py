@@ -75,7 +75,7 @@ class RougeScorer:
             prediction: the text.
 
         Raises:
-            InputError: one of them is no string.
+            InputError: one of them is not a string.
         """
         return self._scored([[target]], [prediction])[0]
 
@@ -83,7 +83,7 @@ class RougeScorer:
         """The same of the reference whose F is highest, type by type.
 
         Raises:
-            InputError: no reference; what is no string.
+            InputError: no reference; what is not a string.
         """
         if isinstance(targets, str):
             raise InputError("targets: write a list of strings; score() takes one.")
@@ -99,7 +99,7 @@ class RougeScorer:
             predictions: the texts.
 
         Raises:
-            InputError: different lengths, a text without reference, what is no string.
+            InputError: different lengths, a text without reference, what is not a string.
         """
         if isinstance(targets, str) or isinstance(predictions, str):
             raise InputError("targets and predictions are lists of strings; score() takes one.")

@@ -70,7 +70,7 @@ class Metric(ABC):
                 seeded by the variable SACREBLEU_SEED, 12345 unless set.
 
         Raises:
-            InputError: different lengths, no text, a text without reference, what is no string.
+            InputError: different lengths, no text, a text without reference, what is not a string.
         """
         counts = self._counts(hypotheses, references)
         found = self._score(_total(counts))
@@ -87,7 +87,7 @@ class Metric(ABC):
         """The score of one text.
 
         Raises:
-            InputError: no reference, or what is no string.
+            InputError: no reference, or what is not a string.
         """
         if isinstance(references, str) or not isinstance(hypothesis, str):
             raise InputError("give a string and a list of its references.")

@@ -133,7 +133,7 @@ class Sets(Sides):
 
 def _once(asked: pl.Series) -> list[Any]:
     if asked.n_unique() != len(asked):
-        raise InputError("labels: each may stand once.")
+        raise InputError("labels: each may appear once.")
     return asked.to_list()
 
 

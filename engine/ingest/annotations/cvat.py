@@ -87,7 +87,7 @@ def _images(
     if not name or name in datums:
         raise broken(
             file, None, f"two images {name!r}" if name else "an image without a name",
-            "Names tell images apart: correct it.",
+            "Images need names of their own: correct it.",
         )  # fmt: skip
     size = {side: _whole(image, side, file) for side in ("width", "height")}
     datums[name] = {"file_name": name, **size, "subset": image.get("subset")}

@@ -84,7 +84,7 @@ def _read(path: str) -> Tree:
         with open(path, encoding="utf-8") as file:
             tree = json.load(file)
     except (OSError, ValueError) as error:
-        raise ReadError(f"{path}: is no hierarchy that can be read: {error}.") from None
+        raise ReadError(f"{path}: is not a hierarchy that can be read: {error}.") from None
     if not isinstance(tree, dict) or "LabelName" not in tree:
         raise ReadError(f"{path}: a hierarchy is an object with 'LabelName' and 'Subcategory'.")
     return tree

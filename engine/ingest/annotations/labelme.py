@@ -126,7 +126,7 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
             pixels = image.read(1) > 0
     except (binascii.Error, OSError, ValueError):
         raise broken(
-            file, None, f"a mask {shape.label!r} that is no PNG", "Write it again."
+            file, None, f"a mask {shape.label!r} that is not a PNG", "Write it again."
         ) from None
     left, top = (round(min(values)) for values in zip(*shape.points, strict=True))
     return mask_row(pixels, max(left, 0), max(top, 0), found.imageWidth, found.imageHeight)

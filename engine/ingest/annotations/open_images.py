@@ -151,7 +151,7 @@ def _boxes(file: str) -> pl.DataFrame:
         if odd.any():
             row = int(odd.arg_true()[0])
             raise broken(
-                file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is no number"
+                file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is not a number"
                 f" ({int(odd.sum()):,} such lines)", "Correct it.",
             )  # fmt: skip
     _refuse_pixels(read, file, read.with_row_index()["index"])
@@ -165,7 +165,7 @@ def _boxes(file: str) -> pl.DataFrame:
 
 
 def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
-    """Refuse corners that are no shares of the image.
+    """Refuse corners that are not shares of the image.
 
     Args:
         read: the boxes of a file.
@@ -179,7 +179,7 @@ def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
         i = int(odd.arg_max() or 0)
         shown = dict(zip(corners, read.select(corners).row(i), strict=True))
         raise broken(
-            file, int(rows[i]) + 2, f"corners that are no shares of the image: {shown}"
+            file, int(rows[i]) + 2, f"corners that are not shares of the image: {shown}"
             f" ({int(odd.sum()):,} such boxes)",
             "Divide x by the image's width and y by its height; a table with pixels has columns"
             " datum_id, label_value, xmin, ymin, xmax and ymax.",

@@ -35,7 +35,7 @@ def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
     if all(map(math.isfinite, values)):
         return values
     odd = next(field for field in fields if not is_number(field))
-    raise broken(file, line, f"{odd!r} is no number: {shown(fields)}", "Correct the line.")
+    raise broken(file, line, f"{odd!r} is not a number: {shown(fields)}", "Correct the line.")
 
 
 def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
@@ -48,7 +48,7 @@ def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
     for field, value in zip(fields, values, strict=True):
         if not value.is_integer():
             raise broken(
-                file, line, f"{field!r} is no whole number: {shown(fields)}", "Correct the line."
+                file, line, f"{field!r} is not a whole number: {shown(fields)}", "Correct the line."
             )
     return [int(value) for value in values]
 

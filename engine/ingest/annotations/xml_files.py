@@ -86,5 +86,5 @@ def number(text: str, called: str, file: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise broken(file, None, f"{called} holds {text!r}, which is no number", "Correct it.")
+        raise broken(file, None, f"{called} holds {text!r}, which is not a number", "Correct it.")
     return value

@@ -76,7 +76,7 @@ def _other_sides(points: tuple[int, int]) -> Note:
 
 _NAMELESS = (
     NAMELESS,
-    "no names of classes stand beside the labels (data.yaml, classes.txt), so classes are numbers.",
+    "there are no class names beside the labels (data.yaml, classes.txt), so classes are numbers.",
     None,
 )
 
@@ -187,17 +187,17 @@ class _Lines(msgspec.Struct):
                     except ValueError:
                         file, line = self.place(i)
                         raise broken(
-                            file, line, f"{word.decode('utf-8', 'replace')!r} is no number:"
+                            file, line, f"{word.decode('utf-8', 'replace')!r} is not a number:"
                             f" {self._shown(i)}",
                             "Correct the line, or move the file away if it has no labels.",
                         ) from None  # fmt: skip
             raise
 
     def _hold(self, at: Array, numbers: Array) -> None:
-        """Refuse classes that are no numbers, and coordinates that are no shares."""
+        """Refuse classes that are not numbers, and coordinates that are not shares."""
         label = numbers[:, 0]
         odd: Array = (label < 0) | (label % 1 != 0)
-        self._refuse(at, odd, "the first field is no class number", "Correct the line.")
+        self._refuse(at, odd, "the first field is not a class number", "Correct the line.")
         self._hold_shares(at, numbers[:, 1:5])
 
     def _hold_shares(self, at: Array, numbers: Array, more: str = "") -> None:
@@ -206,7 +206,7 @@ class _Lines(msgspec.Struct):
         self._refuse(
             at,
             np.logical_or.reduce(out, axis=1),
-            "coordinates that are no shares of the image",
+            "coordinates that are not shares of the image",
             repair,
         )
 

@@ -102,4 +102,4 @@ def _number(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "__array__"):
         return np.asarray(value).tolist()
-    raise TypeError(f"{type(value).__name__} is no value of JSON")
+    raise TypeError(f"{type(value).__name__} is not a value of JSON")

@@ -125,9 +125,9 @@ def _wrong(line: bytes, format_: str) -> str:
         return ""
     try:
         whole = isinstance(json.loads(text), dict)
-        said = "is no JSON object"
+        said = "is not JSON object"
     except (ValueError, RecursionError) as error:
-        whole, said = False, f"is no JSON ({error})"
+        whole, said = False, f"is not JSON ({error})"
     shown = text.strip()[:_SHOWN]
     return "" if whole else f"{said}: {shown!r}. Every line must be one whole JSON object."
 

@@ -89,7 +89,7 @@ def _wrong_group(
     for chunk in known:
         name = chunk[3][0].decode(errors="replace")
         if chunk[1] != flat[chunk[3][0]]:
-            return f"its footer tells of two types of values in column {name!r}"
+            return f"its footer gives two types of values in column {name!r}"
         if chunk[5] != count:
             return (
                 f"its footer counts {count:,} rows{where}, but {chunk[5]:,} values of column"

@@ -97,7 +97,7 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
 
 
 def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
-    """Text that is no JSON, with what stands around the place."""
+    """Text that is not JSON, with what stands around the place."""
     text = str(error)
     if isinstance(error, RecursionError):
         return ReadError(
@@ -116,7 +116,7 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
     reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", text)
     advice = "Write it again."
     if re.match(rb"-?(NaN|Infinity|inf|nan)", piece[max(0, at - 1) : at + 10].lstrip(b" :,[-")):
-        reason, advice = "NaN and Infinity are no JSON", "Repair or remove these values."
+        reason, advice = "NaN and Infinity are not JSON", "Repair or remove these values."
     return ReadError(
         f"{name}: malformed JSON at byte {offset + at:,}: {reason}: ...{around}... {advice}"
     )

@@ -42,7 +42,7 @@ def read_mapping(buffer: Any, name: str) -> Source:
         name: the file, for messages.
 
     Raises:
-        ReadError: malformed JSON, or a value that is no number.
+        ReadError: malformed JSON, or a value that is not a number.
     """
     try:
         nested = msgspec.json.decode(buffer, type=dict[str, dict[str, int | float]])
@@ -69,7 +69,7 @@ def source_of(
         files: the file it came from, if any.
 
     Raises:
-        InputError: ids of two kinds, or a value that is no number.
+        InputError: ids of two kinds, or a value that is not a number.
     """
     for query, own in nested.items():
         if not isinstance(own, Mapping):
@@ -138,7 +138,7 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
     ]
     query, document, value = bad[0]
     raise InputError(
-        f"{description}: {len(bad):,} values are no numbers, first {value!r:.60} of query"
+        f"{description}: {len(bad):,} values are not numbers, first {value!r:.60} of query"
         f" {query!r}, document {document!r}. Leave such documents out."
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.errors import InputError, ReadError, TruthsMissingError
 
 from ..extensions import by_extension
 from .arrays import as_array, is_array
@@ -51,7 +51,7 @@ def open_object(
         return coco
     name = _name(thing)
     if _is_column(thing):
-        raise ReadError(f"a {name} alone is no table. {COLUMNS}")
+        raise TruthsMissingError(f"one {name} is not a table. {COLUMNS}")
     table = table_of(thing)
     if table is not None:
         return Source(table, name)
@@ -109,8 +109,8 @@ def _object_columns(thing: Any) -> dict[str, list[Any]]:
 
 
 COLUMNS = (
-    "Values stand in a dict of columns, such as {'actual': [...], 'predicted': [...]}; or give both"
-    " sides as values, in one order."
+    "Give both sides as values, in one order, or a dict of columns, such as"
+    " {'actual': [...], 'predicted': [...]}."
 )
 _COLUMNS = 6  # whose lengths are told
 _TEXTS = 1000  # distinct ones of a list that are looked at
@@ -239,7 +239,8 @@ def _convert(thing: Any) -> pl.DataFrame:
             f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}"
         )
     raise ReadError(
-        f"a {_name(thing)} is no table. Give a path or glob, a Polars, pandas or pyarrow table, a"
+        f"a {_name(thing)} is not a table. Give a path or glob, a Polars, pandas or pyarrow"
+        f" table, a"
         " dict of columns, a list of dicts, a dict of queries to documents to numbers, label maps"
         " as an array [n, h, w] or a list or dict of arrays [h, w], or anything with the Arrow"
         " stream interface."

@@ -121,7 +121,7 @@ def _in_folder(path: str) -> list[str]:
 def _of_one_kind(files: Sequence[str]) -> list[str]:
     """The tables among files, or the label maps where there is no table."""
     readable = [name for name in files if by_extension(name) and os.path.basename(name) != LISTED]
-    for end in MAPS:  # what a data set has beside them is no table, nor another map
+    for end in MAPS:  # what a data set has beside them is not a table, nor another map
         maps = [name for name in readable if os.path.splitext(name)[0].endswith(end)]
         if maps:
             return maps
@@ -129,7 +129,7 @@ def _of_one_kind(files: Sequence[str]) -> list[str]:
     if maps:
         return maps
     tables = [name for name in readable if by_extension(name) != "raster"]
-    return tables or readable  # a chart beside tables is no label map
+    return tables or readable  # a chart beside tables is not a label map
 
 
 _HIDDEN = (".", "_")

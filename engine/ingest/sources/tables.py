@@ -111,7 +111,7 @@ def _open_paths(
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):
             raise ReadError(
-                f"a list of texts is a list of paths, and {paths[0]!r} is no file. {COLUMNS}"
+                f"a list of texts is a list of paths, and {paths[0]!r} is not a file. {COLUMNS}"
             )
     files = [file for path in paths for file in expand(path)]
     kinds = {file: formats.detect(file) for file in files}

@@ -62,7 +62,7 @@ def open_trec(files: list[str], description: str) -> Source:
     if first is not None and "rank" in first.columns and unplaced:
         pieces = [piece.drop("rank", strict=False) for piece in pieces]
         notes.append(
-            ("ranks_not_read", f"{description}: ranks that are no whole numbers are not read; the"
+            ("ranks_not_read", f"{description}: ranks that are not whole numbers are not read; the"
              " scores decide the order.", unplaced)
         )  # fmt: skip
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
@@ -123,7 +123,7 @@ def _rows(
             whole = _parse(spaced, layout, " ") if longer else None
             if longer:
                 notes.append(
-                    ("fields_not_read", f"{file}: what stands behind the tag of {longer:,} lines is"
+                    ("fields_not_read", f"{file}: what follows the tag of {longer:,} lines is"
                      " not read.", longer)
                 )  # fmt: skip
         if whole is None and layout.unplaced is not None:

@@ -25,7 +25,7 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
         curve_every_datum: true negatives of curves are all other datums, also those that have
             nothing under the label's key.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
-            rows; otherwise they are no labels at all.
+            rows; otherwise they are not labels at all.
         declared_labels_only: where labels are declared, averages are over exactly those.
         auc_without_negatives: ROC AUC of a label that all datums have, or None.
         auc_without_positives: ROC AUC of a label that no datum has, or None.

@@ -1,4 +1,4 @@
-"""After a label map: labels that became one, each of which may stand once in a unit."""
+"""After a label map: labels that became one, each of which may appear once in a unit."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _binary(
     limit = comparable(_cut(batch, rows, settings), single=rows.single)
     if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
-        # With more than two labels, "not the positive one" is no label: nothing is predicted.
+        # With more than two labels, "not the positive one" is not a label: nothing is predicted.
         other = others[0] if len(others) == 1 else -1
         hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
     facts = None

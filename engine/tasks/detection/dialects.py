@@ -296,7 +296,7 @@ DIALECTS = {
         Dialect(
             name="crowdpose",
             task="detection",
-            about="xtcocotools' keypoints_crowd: CrowdPose's 14 points, sizes told by boxes.",
+            about="xtcocotools' keypoints_crowd: CrowdPose's 14 points, sizes given by boxes.",
             rules=msgspec.structs.replace(
                 _OWN_COCO_RULES, compares=("keypoints",), sized_by_box=True
             ),

@@ -213,7 +213,7 @@ def _keep(
 
 
 def _note_scores(frames: Frames, score: pl.Series) -> None:
-    """Say so where scores are no probabilities, since the default thresholds lie in 0 to 1."""
+    """Say so where scores are not probabilities, since the default thresholds lie in 0 to 1."""
     if len(score):
         low, high = float(score.min()), float(score.max())  # type: ignore[arg-type]
         if low < 0 or high > 1:

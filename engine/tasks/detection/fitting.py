@@ -104,6 +104,6 @@ def needs_all_rows(
     if asked or not names & set(GEOMETRY_NAMES):
         return ""
     return (
-        "what polygons and masks are compared as is told from all rows; write"
+        "what polygons and masks are compared as depends on all rows; write"
         f" {option('convert_to', 'mask')} or another"
     )

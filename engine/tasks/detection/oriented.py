@@ -2,7 +2,7 @@
 
 ``exact`` is by the area that is shared, in double precision (:class:`.layers.QuadLayer`).
 ``detectron2`` and ``mmcv`` are those tools' own IoU (:mod:`evalengine.kernels.rotated_hulls`).
-``probiou`` is no IoU: two boxes are the normal distributions that have their centres and the
+``probiou`` is not an IoU: two boxes are the normal distributions that have their centres and the
 covariances of points spread evenly over them, and as alike as 1 - H, H the Hellinger distance of
 these. Source: Llerena and others, "Gaussian Bounding Boxes and Probabilistic
 Intersection-over-Union for Object Detection" (arXiv 2106.06072), with the constants of Ultralytics.

@@ -41,7 +41,7 @@ def doubled(side: Side, name: str, n_datums: int) -> Note | None:
         return None
     return Note(
         "rows_doubled",
-        f"every row of the {name} stands twice or more, with the same label, box"
+        f"every row of the {name} appears twice or more, with the same label, box"
         f"{'' if scores is None else ' and score'}, in all datums looked at. Was a file given"
         " twice, or were results appended to? Each counts as a box of its own.",
         warning=True,

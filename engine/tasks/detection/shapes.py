@@ -335,7 +335,7 @@ class Drawn(msgspec.Struct):
     masks: Masks
 
     def to_draw(self) -> Array:
-        """Rows that are no masks yet, int64."""
+        """Rows that are not masks yet, int64."""
         return np.flatnonzero(self.objects.kind != MASK)
 
 

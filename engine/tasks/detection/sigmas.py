@@ -117,7 +117,7 @@ def _one(given: Any) -> Sigma | None:
     several = isinstance(given, (list, tuple))
     for one in given if several else (given,):
         if isinstance(one, bool) or not isinstance(one, (int, float)) or not 0 < one < np.inf:
-            raise OptionError(f"keypoint_sigmas: {one!r} is no sigma; write numbers above 0.")
+            raise OptionError(f"keypoint_sigmas: {one!r} is not a sigma; write numbers above 0.")
     return tuple(map(float, given)) if several else float(given)
 
 

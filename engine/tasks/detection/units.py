@@ -33,7 +33,7 @@ _WELL = 0.8  # the latter of few boxes
 _FEW_PAIRS = 4  # boxes on boxes, of which exchanged labels can be told: chance exchanges three
 _ON = 0.5  # IoU from which a box lies on another
 _SHARE = 1.5  # coordinates up to here may be shares of an image
-_PIXELS = 8.0  # medians from here on are no shares
+_PIXELS = 8.0  # medians from here on are not shares
 
 
 _PAIRS = (("predictions", "ground truths"), ("ground truths", "predictions"))
@@ -145,7 +145,8 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
         scale = np.concatenate([factor, factor])
         if np.isfinite(scale).all() and fit(partial(np.multiply, scale)) >= _GOOD:
             return _warning(
-                f"the {name} meet the {other} once x is multiplied by about {factor[0]:.1g} and y"
+                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.1g}"
+                f" and y"
                 f" by about {factor[1]:.1g}: the images were scaled"
             )
     return None
@@ -154,7 +155,7 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
 def _warning(said: str) -> Note:
     return Note(
         "boxes_apart",
-        f"boxes of the two sides hardly meet, and the numbers mean little: {said}.",
+        f"boxes of the two sides hardly overlap, and the numbers mean little: {said}.",
         warning=True,
     )
 
@@ -176,7 +177,8 @@ def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None
             continue
         if _fit(ours.boxes, theirs.boxes) >= (_GOOD if fewest >= _LEAST else _WELL):
             return _warning(
-                f"they meet once the ids of the predictions are changed by {step:+d}, so one side"
+                f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
+                f" side"
                 f" counts them from another number; write {option('id_format', [f'{step:+d}'])}"
             )
     return None

@@ -254,13 +254,13 @@ def _part(written: str, step: str | None, measure: Measure) -> str:
         known = (*measure.called, *measure.parts)
         if step is not None and step not in known:
             raise InputError(
-                f"column 'step': {step!r} stands beside verdicts of {written}. Write"
+                f"column 'step': {step!r} is given for verdicts of {written}. Write"
                 f" {' or '.join(map(repr, known))}, or nothing."
             )
         return measure.parts[0]
     if step is None or step not in measure.parts:
         raise InputError(
-            f"column 'step': {step!r} stands beside verdicts of {written}, which judges"
+            f"column 'step': {step!r} is given for verdicts of {written}, which judges"
             f" {' and '.join(map(repr, measure.parts))}. Write one of these."
         )
     return step
@@ -270,7 +270,7 @@ def _none_of(written: str, step: str | None, measure: Measure) -> str:
     name = measure.empties[0] if step is None else step
     if name not in measure.empties:
         raise InputError(
-            f"column 'step': {step!r} stands in a row of status 'empty' of {written}, and tells"
+            f"column 'step': {step!r} is given in a row of status 'empty' of {written}, and tells"
             f" what there was none of. Write one of {listing(measure.empties)}."
         )
     return name

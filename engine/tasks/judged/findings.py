@@ -188,7 +188,7 @@ def refuse(found: Findings) -> None:
     raise InputError(
         f"columns 'metric' and 'step': {count_of(found.again, 'row')} of which another has the"
         f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict stands"
-        " once; several judgments of one item are told apart by judgment_index."
+        " once; several judgments of one item are distinguished by judgment_index."
     )
 
 

@@ -136,5 +136,5 @@ def needs_all_rows(
         options: unused.
     """
     if DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs:
-        return "what a judged table holds is told from all of its rows"
+        return "what a judged table holds depends on all of its rows"
     return ""

@@ -75,7 +75,7 @@ def _refuse_two_maps(side: Side, rows: Array) -> None:
     if several.height:
         raise InputError(
             f"{side.row(several['row'][0])}: {count_of(several.height, 'image')} whose rows name"
-            " several maps. All segments of an image stand in one: was an image predicted twice?"
+            " several maps. All segments of an image are in one: was an image predicted twice?"
         )
 
 

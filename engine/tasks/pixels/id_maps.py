@@ -29,7 +29,7 @@ class IdMap(Map):
         stack: closes it.
 
     Raises:
-        InputError: a file that cannot be read, or whose pixels are no ids.
+        InputError: a file that cannot be read, or whose pixels are not ids.
     """
 
     def _band(self) -> int:

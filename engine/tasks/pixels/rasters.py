@@ -301,7 +301,7 @@ def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
     if not resample:
         raise InputError(
             f"{found.place.named}: its raster is {found.grid.told()}, the ground truth's"
-            f" {truth.grid.told()}: their pixels do not meet."
+            f" {truth.grid.told()}: their pixels do not line up."
             f"{' Are rows and columns exchanged?' if truth.shape == found.shape[::-1] else ''}"
             " Write both on one grid, or"
             f" {option('resample', True)} to take the nearest predicted pixel."

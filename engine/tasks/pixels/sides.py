@@ -116,7 +116,7 @@ class Side(msgspec.Struct):
         wrong = [i for i, one in enumerate(found) if one and not is_known(one)]
         if wrong:
             raise InputError(
-                f"column 'raster_coding': {count_of(len(wrong), 'row')} with what is no coding,"
+                f"column 'raster_coding': {count_of(len(wrong), 'row')} with what is not a coding,"
                 f" first {self.row(wrong[0])}: {found[wrong[0]]!r}. Known are"
                 f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}."
             )

@@ -203,9 +203,9 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"
         raise InputError(
-            f"{side.name}: a document stands more than once in {found.size:,}"
+            f"{side.name}: a document appears more than once in {found.size:,}"
             f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
-            " Each may stand once; was a file read twice, or are these passages of one document?"
+            " Each may appear once; was a file read twice, or are these passages of one document?"
             f" Keep the best of them, e.g. by {_best_of(side)}."
         )
 

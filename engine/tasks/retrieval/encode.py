@@ -141,7 +141,8 @@ def _by_id(
 ) -> tuple[Lists, dict[str, Lists]]:
     if settings.match is not None:
         _tell(
-            frames, f"{option('match', settings.match)} is not read: documents meet by their ids."
+            frames,
+            f"{option('match', settings.match)} is not read: documents are matched by their ids.",
         )
     if settings.match_threshold is not None:
         _tell(
@@ -155,13 +156,16 @@ def _by_id(
     if repeats:
         judged = _each_once(judged)
     if settings.rules.texts_only:
-        _tell(frames, "documents meet by their ids; this dialect's rules for texts are not used.")
+        _tell(
+            frames,
+            "documents are matched by their ids; this dialect's rules for texts are not used.",
+        )
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, and these tables hold ids.")
     met: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
     if run.query.size and judged.query.size and not met.hits.position.size:
         said = (
-            f"no document stands among the judgments of its query: {run.name} hold"
+            f"no document is among the judgments of its query: {run.name} hold"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
         )
         why = differing(run.doc, judged.doc, "documents")
@@ -407,7 +411,7 @@ def needs_all_rows(
     kinds = [heads[TABLE].schema[name] for name in LISTS]
     if texts_by_columns(kinds, side.naming.recognised, settings) is not None:
         return ""
-    return "what a retrieval table holds is told from all of its rows"
+    return "what a retrieval table holds depends on all of its rows"
 
 
 def _spaced(lists: pl.Series) -> bool:
@@ -436,7 +440,7 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
     frames.notes.append(
         Note(
             "scores_reversed",
-            f"relevant documents stand at the end of their lists ({place.mean():.0%} of the way"
+            f"relevant documents are at the end of their lists ({place.mean():.0%} of the way"
             f" down on average, in {queries:,} queries): are the scores ranks or distances, which"
             f" are best where they are low? {option('columns', {'score': 'rank'})} reads them so.",
             warning=True,

@@ -71,7 +71,7 @@ def _void(counted: Pairs) -> list[Note]:
     return [
         Note(
             "maybe_void",
-            f"index {_VOID} stands in the ground truths alone ({share:.1%} of pixels) and counts as"
+            f"index {_VOID} is in the ground truths alone ({share:.1%} of pixels) and counts as"
             f" a label. If it is void, {option('ignore_index', _VOID)} leaves it out.",
         )
     ]

@@ -56,7 +56,7 @@ class Sizes:
         frames: for heights and widths in the table of datums.
 
     Raises:
-        InputError: a height or width in that table that is no whole number from 1.
+        InputError: a height or width in that table that is not a whole number from 1.
     """
 
     def __init__(self, datums: Datums, frames: Frames) -> None:
@@ -245,6 +245,7 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
     height, width = shape
     if height * width >= 1 << 32:
         raise InputError(
-            f"{named}: a raster of {height} x {width} pixels meets masks, which are of fewer than"
+            f"{named}: a raster of {height} x {width} pixels is compared with masks, which are"
+            f" of fewer than"
             " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps."
         )

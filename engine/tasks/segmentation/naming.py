@@ -69,7 +69,7 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
     order of index, leaving out the background.
 
     Raises:
-        InputError: indices that are no integers, or one that stands twice.
+        InputError: indices that are not integers, or one that stands twice.
     """
     labels = frames.labels
     if labels is None or labels.is_empty():
@@ -119,7 +119,7 @@ def _colour(text: str, label: Any) -> int:
     colour = colour_of(text)
     if colour is None:
         raise InputError(
-            f"labels: {text!r} of {label!r} is no colour. Write #804080, or 128,64,128."
+            f"labels: {text!r} of {label!r} is not a colour. Write #804080, or 128,64,128."
         )
     return colour
 

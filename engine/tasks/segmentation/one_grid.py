@@ -51,7 +51,8 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
         more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
         shown = "\n".join(f"- {message}" for message in wrong[:_SHOWN])
         raise InputError(
-            f"column 'raster': {count_of(len(wrong), 'file')} whose pixels do not meet those of the"
+            f"column 'raster': {count_of(len(wrong), 'file')} whose pixels do not line up with"
+            f" those of the"
             f" same datum:\n{shown}{more}\nWrite the rasters of a datum on one grid; only label"
             " maps can be resampled."
         )

@@ -40,7 +40,7 @@ METRICS = (
     metric(
         "Judged",
         "judged",
-        definition="documents up to k that stand in the judgments, whatever their relevance / those"
+        definition="documents up to k that are in the judgments, whatever their relevance / those"
         " retrieved up to k",
         formula=r"\frac{1}{\min(k, m)} \sum_{i \le k} [i \text{ judged}]",
         source="ir-measures 0.4.3",
