@@ -266,8 +266,8 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     cluster = next(iter(told.values()))
     if test != RANDOMISATION:
         raise OptionError(
-            f"{option('test', test)} takes every datum for independent of the others, and the runs"
-            f" were scored with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}."
+            f"{option('test', test)} assumes that datums are independent, and the runs were scored"
+            f" with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}."
         )
     return cluster
 

@@ -21,7 +21,7 @@ from judge.server import serving
 from evalengine.cli import main
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("", "coming-from", "how-to")
+FOLDERS = ("", "coming-from", "how-to", "start")
 PAGES = [
     ROOT / "README.md",
     *(page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md"))),

@@ -215,11 +215,11 @@ def test_datums_may_stand_once() -> None:
 
 
 def test_labels_may_stand_once_under_each_key() -> None:
-    assert "'label_value': 1 value standing" in refusal(labels=["cat", "dog", "cat"])
+    assert "'label_value': 1 value in more than one row" in refusal(labels=["cat", "dog", "cat"])
     table = {"label_key": ["a", "b"], "label_value": ["cat", "cat"]}
     assert load(labels=table).labels is not None
     table = {"label_key": ["a", "a"], "label_value": ["cat", "cat"]}
-    assert "'label_key', 'label_value': 1 value standing" in refusal(labels=table)
+    assert "'label_key', 'label_value': 1 value in more than one row" in refusal(labels=table)
 
 
 def test_all_problems_of_both_sides_are_told_together() -> None:

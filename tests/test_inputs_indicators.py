@@ -83,8 +83,8 @@ def test_columns_are_values() -> None:
 def test_names_of_scikit_learn_tell_classes_from_texts() -> None:
     given: dict[str, Any] = {"y_true": ["cat", "dog", "dog"], "y_pred": ["cat", "dog", "cat"]}
     assert ee.score(**given).value("Accuracy") == 2 / 3
-    assert "write task='classification' or" in refused(y_true=["a b", "c"], y_pred=["a", "c"])
-    assert "write task='classification' or" in refused(given["y_pred"], given["y_true"])
+    assert "Write task='classification' or" in refused(y_true=["a b", "c"], y_pred=["a", "c"])
+    assert "Write task='classification' or" in refused(given["y_pred"], given["y_true"])
 
 
 def test_a_label_beside_a_prediction_is_the_true_one() -> None:

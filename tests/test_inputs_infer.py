@@ -95,11 +95,16 @@ def test_one_table_of_boxes_needs_a_second() -> None:
     )
 
 
-@pytest.mark.parametrize("tables", [(LONG,), ({"a": [1]}, {"b": [1]}), ([], [])])
+@pytest.mark.parametrize("tables", [({"a": [1]},), ({"a": [1]}, {"b": [1]}), ([], [])])
 def test_columns_that_tell_none_ask_for_the_task(tables: Any) -> None:
     message = refusal(*tables)
     assert "it cannot be inferred from the columns" in message
     assert "write task=" in message
+
+
+def test_predictions_alone_ask_for_their_truths() -> None:
+    message = refusal({"query_id": ["q"], "doc_id": ["d"], "score": [0.5], "rank": [1]})
+    assert "retrieval predictions alone: give the ground truths as a second table" in message
 
 
 def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> None:

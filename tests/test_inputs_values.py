@@ -164,8 +164,8 @@ def test_scikit_learns_names_say_which_side_is_which() -> None:
         f1_score(true, guess, average="macro")
     )
     assert card.metrics.equals(ee.score(guess, true).metrics)
-    assert not [note for note in card.notes if "taken as" in note]
-    (said,) = [note for note in ee.score(guess, true).notes if "taken as" in note]
+    assert not [note for note in card.notes if "are read as predictions" in note]
+    (said,) = [note for note in ee.score(guess, true).notes if "are read as predictions" in note]
     assert said.startswith(f"the first values ({guess[0]}, {guess[1]}, {guess[2]} and 197 more)")
     both = ee.score(y_true=TRUE == 0, y_pred=GUESS == 0, y_score=SCORES[:, 0])
     assert both.value("ROCAUC") == pytest.approx(roc_auc_score(TRUE == 0, SCORES[:, 0]))

@@ -184,8 +184,7 @@ def _order(
     first, second = (listing(side.head(3).to_list(), len(side), most=3) for side in (ours, theirs))
     said = (
         f"the first values ({first}) are read as predictions and the second ({second}) as ground"
-        f" truths, which scikit-learn has the other way round: {TRUE}= and {PREDICTED}= say which"
-        " are which."
+        f" truths; scikit-learn has the other order. To be sure, write {TRUE}= and {PREDICTED}=."
     )
     return (("order_of_values", said, None),)
 

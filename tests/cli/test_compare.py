@@ -143,7 +143,7 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
     ("wrong", "said"),
     [
         (("--method", "bca"), "--method bca is for the numbers of one run"),
-        (("--test", "t", "--cluster", "site"), "takes every datum for independent"),
+        (("--test", "t", "--cluster", "site"), "assumes that datums are independent"),
         (("--name", "one"), "give 2 different ones"),
         (("--draws", "3"), "--draws 3"),
     ],

@@ -132,7 +132,9 @@ def test_overviews_elsewhere_are_not_looked_at(
 def test_no_other_file_is_read_as_pixels(form: str, tmp_path: Path) -> None:
     truth = write(tmp_path / "truth.png", PIXELS)
     (tmp_path / "other.png").write_text(virtual(truth))
-    with pytest.raises(ee.InputError, match="not a raster of a format that is read here: GTiff, PNG"):
+    with pytest.raises(
+        ee.InputError, match="not a raster of a format that is read here: GTiff, PNG"
+    ):
         score(str(tmp_path / "other.png"), truth, form)
 
 

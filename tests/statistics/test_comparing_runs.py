@@ -156,7 +156,7 @@ def test_equal_runs_have_no_difference():
     assert (rows["wins"] == 0).all()
     assert (rows["losses"] == 0).all()
     assert found.flips.is_empty()
-    assert found.verdict == "a and b are alike: Accuracy is 0.7733 in both, in every draw."
+    assert found.verdict == "a and b are equal: Accuracy is 0.7733 in both, in every draw."
 
 
 def test_wins_and_flips_are_those_of_a_plain_loop():
@@ -279,7 +279,7 @@ def test_three_runs_are_compared_by_pairs():
     for name in ("difference", "lower", "upper", "p"):
         assert same[name] == pair[name]
     assert "newer has the best Accuracy" in found.verdict
-    assert "surely better than old" in found.verdict
+    assert "significantly better than old" in found.verdict
     assert "does not differ significantly from new" in found.verdict
 
 
