@@ -290,8 +290,8 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
         of = "" if asked.cluster is None else f" of {asked.cluster!r}"
         what = count_of(found.clusters, "cluster" if of else "datum") + of
         notes.append(
-            f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often too"
-            " narrow"
+            f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often"
+            f" too narrow"
             + (
                 f", and p is hardly ever below {0.5 ** (found.clusters - 1):.2g}."
                 if nothing_found(found.clusters, asked.level)

@@ -271,7 +271,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         _meta(
             "When a retrieved text is a relevant one: chunk_from_original, exact_chunk,"
-            " exact_sentence, rouge_chunk, rouge_sentence, fuzzy or levenshtein; ids meet by"
+            " exact_sentence, rouge_chunk, rouge_sentence, fuzzy or levenshtein; ids match by"
             " equality.",
             "rouge_chunk",
         ),

@@ -123,7 +123,9 @@ def test_a_prefix_before_names_of_which_one_side_has_fewer(turned: bool) -> None
 
 @pytest.mark.parametrize("ids", [range(100), range(0, 1000, 7)])
 def test_two_splits(ids: range) -> None:
-    with pytest.raises(InputError, match=r"numbers from 0 to .* other ranges, as two splits"):
+    with pytest.raises(
+        InputError, match=r"numbers from 0 to .* different ranges, as in two splits"
+    ):
         ee.score(*classified([*ids], [i + 2000 for i in ids]))
     with pytest.raises(InputError, match=r"written alike \('frame_#'\).* two splits"):
         ee.score(*classified([f"frame_{i}" for i in ids], [f"frame_{i + 2000}" for i in ids]))

@@ -205,7 +205,7 @@ def _both_named(
         few = min(len(ours[1]), len(theirs[1]))
         said = (
             f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
-            " meet, as they may by chance. If the numbers are places in a list, every one of the"
+            " match, which may be chance. If the numbers are places in a list, every one of the"
             f" {kind.what} is held against another: give both sides the same ids."
         )
         told = (*sides[0].warnings, ("ids_matched_by_number", said, common))

@@ -44,8 +44,8 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
         notes.append(
             Note(
                 "files_share_datums",
-                f"{role.replace('_', ' ')}: {both:,} of {of:,} {side.table.unit[1]} looked at stand"
-                f" in {named[0]!r} and in {named[1]!r} alike, and all their rows are scored"
+                f"{role.replace('_', ' ')}: {both:,} of {of:,} {side.table.unit[1]} looked at are"
+                f" both in {named[0]!r} and in {named[1]!r}, and all their rows are scored"
                 " together. If the files are of several models, score them one by one.",
                 warning=True,
             )

@@ -167,6 +167,6 @@ def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Itera
         return ""
     right = {to: known[mine] for mine, to in wrong.items()}
     return (
-        f"{option('columns', wrong)} has its names the wrong way round: the table's own name stands"
-        f" first. Write {option('columns', right)}."
+        f"{option('columns', wrong)} has its names the wrong way round: the table's own name"
+        f" comes first. Write {option('columns', right)}."
     )

@@ -30,8 +30,8 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
         check.add(
             "label_value", None,
             f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If a column"
-            f" says which, write {option('columns', {'mine': 'label_value'})}; indices of labels"
-            " stand in a column 'raster'.",
+            f" says which, write {option('columns', {'mine': 'label_value'})}; indices of"
+            f" labels go into a column 'raster'.",
         )  # fmt: skip
     else:
         _filled(check, ["raster"])

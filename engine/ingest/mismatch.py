@@ -207,8 +207,8 @@ def mend(
     few = called[len(ours) > len(theirs)]
     looked = f"{best.of:,} {speech.many} of the {few}" + (" looked at" if best.part else "")
     return (
-        f" They {best.differ}: {best.met:,} of {looked} meet the other side's once that is set"
-        f" right ({best.pair[0]!r} and {best.pair[1]!r}). Write"
+        f" They {best.differ}: {best.met:,} of {looked} match the other side's once that is"
+        f" corrected ({best.pair[0]!r} and {best.pair[1]!r}). Write"
         f" {option('id_format', list(best.forms))}{best.doubt}."
     )
 
@@ -476,8 +476,8 @@ def _alike(ours: pl.Series, theirs: pl.Series) -> str:
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
         return (
             f" They are numbers from {ours[0]} to {ours[-1]}, and from {theirs[0]} to"
-            f" {theirs[-1]}: other {'ranges' if _apart(ours, theirs) else 'numbers'}, as two"
-            " splits of a dataset have."
+            f" {theirs[-1]}: different {'ranges' if _apart(ours, theirs) else 'numbers'}, as in"
+            " two splits of a dataset."
         )
     shapes = [
         {re.sub(r"[0-9]+", "#", one) for one in side.cast(pl.String).head(200)}
@@ -486,8 +486,8 @@ def _alike(ours: pl.Series, theirs: pl.Series) -> str:
     if shapes[0] & shapes[1] and min(map(len, shapes)) <= 20:
         form = sorted(shapes[0] & shapes[1])[0]
         return (
-            f" Both are written alike ({form!r}), and no other way of writing brings them together:"
-            " these seem to be other datums, as two splits of a dataset have."
+            f" Both are written alike ({form!r}), and no other spelling makes them match: these"
+            " seem to be different datums, as in two splits of a dataset."
         )
     return ""
 

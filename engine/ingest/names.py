@@ -232,8 +232,8 @@ def one_way(
             Problem(
                 PREDICTIONS,
                 mine[0],
-                f"the predictions have {mine[0]!r}, the ground truths {other[0]!r}: nothing to meet"
-                f" by. Give both sides {' or both sides '.join(map(repr, ways))}.",
+                f"the predictions have {mine[0]!r}, the ground truths {other[0]!r}: there is no"
+                f" id to match by. Give both sides {' or both sides '.join(map(repr, ways))}.",
             )
         )
 

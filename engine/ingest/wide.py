@@ -49,9 +49,13 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
             )
         elif owners.count(name) > 1:
             find.problems.append(
-                Problem(find.side, "score_columns", f"score_columns: column {name!r} stands there"
-                        " more than once; each holds the scores of one label.")
-            )  # fmt: skip
+                Problem(
+                    find.side,
+                    "score_columns",
+                    f"score_columns: column {name!r} appears there more than once; each holds the"
+                    " scores of one label.",
+                )
+            )
     find.used.update(owners)
     wide = {}
     for label, name in pairs:

@@ -50,8 +50,8 @@ class Estimates:
             notes.append(
                 Note(
                     "few_clusters",
-                    f"intervals rest on {what}; with fewer than {FEW_CLUSTERS} they are often too"
-                    " narrow.",
+                    f"intervals rest on {what}; with fewer than {FEW_CLUSTERS} they are often"
+                    f" too narrow.",
                 )
             )
         for reason, how_many in Counter(self._without).items():

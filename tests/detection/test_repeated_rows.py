@@ -62,7 +62,7 @@ def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> No
     card = ee.score(tmp_path / "*.parquet", truths)
     told = [note for note in card.warnings if "are of several models" in note]
     assert told == [
-        "predictions: 59 of 59 datums looked at stand in 'one.parquet' and in 'two.parquet' alike,"
+        "predictions: 59 of 59 datums looked at are both in 'one.parquet' and in 'two.parquet',"
         " and all their rows are scored together. If the files are of several models, score them"
         " one by one."
     ]
@@ -93,7 +93,7 @@ def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
         datums = sizes if theirs is named else None
         (warning,) = [one for one in ee.check(tmp_path / "*" / name, theirs, datums=datums).warnings
                       if "several models" in one]  # fmt: skip
-        assert f"6 of 6 datums looked at stand in 'm1/{name}' and in 'm2/{name}' alike" in warning
+        assert f"6 of 6 datums looked at are both in 'm1/{name}' and in 'm2/{name}'" in warning
     (tmp_path / "m2/comp4_det_test_car.txt").rename(tmp_path / "m2/comp4_det_test_dog.txt")
     warnings = ee.check(tmp_path / "*" / "comp4*.txt", named).warnings
     assert not [one for one in warnings if "several models" in one]

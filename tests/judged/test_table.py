@@ -165,7 +165,7 @@ def test_one_verdict_in_two_rows_is_refused():
 def test_a_step_that_the_metric_does_not_have_is_refused():
     with pytest.raises(ee.InputError, match="judges 'response' and 'reference'"):
         score(listed("FactualCorrectness", ["yes"], step="answer"))
-    with pytest.raises(ee.InputError, match="tells what there was none of"):
+    with pytest.raises(ee.InputError, match="says what was missing"):
         score([{"datum_id": 0, "metric": "Bias", "step": "contexts", "status": "empty"}])
 
 

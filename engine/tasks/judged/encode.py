@@ -270,7 +270,7 @@ def _none_of(written: str, step: str | None, measure: Measure) -> str:
     name = measure.empties[0] if step is None else step
     if name not in measure.empties:
         raise InputError(
-            f"column 'step': {step!r} is given in a row of status 'empty' of {written}, and tells"
-            f" what there was none of. Write one of {listing(measure.empties)}."
+            f"column 'step': {step!r} is given in a row of status 'empty' of {written}, and"
+            f" says what was missing. Write one of {listing(measure.empties)}."
         )
     return name

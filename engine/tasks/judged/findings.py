@@ -187,8 +187,8 @@ def refuse(found: Findings) -> None:
     more = ", ..." if found.again > len(shown) else ""
     raise InputError(
         f"columns 'metric' and 'step': {count_of(found.again, 'row')} of which another has the"
-        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict stands"
-        " once; several judgments of one item are distinguished by judgment_index."
+        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict may"
+        f" appear once; several judgments of one item are distinguished by judgment_index."
     )
 
 

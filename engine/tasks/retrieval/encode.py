@@ -147,8 +147,8 @@ def _by_id(
     if settings.match_threshold is not None:
         _tell(
             frames,
-            f"{option('match_threshold', settings.match_threshold)} is not read: documents meet by"
-            " their ids.",
+            f"{option('match_threshold', settings.match_threshold)} is not read: documents are"
+            f" matched by their ids.",
         )
     if settings.ignore_identical_ids:
         run = _without_own(frames, run, datums)

@@ -97,8 +97,8 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
             )
         if index in known:
             raise InputError(
-                f"labels: index {index} names both {known[index]!r} and {value!r}. Each index may"
-                " stand once a label_key; merge labels with"
+                f"labels: index {index} names both {known[index]!r} and {value!r}. Each index"
+                f" may appear once a label_key; merge labels with"
                 f" {option('label_map', {str(value): str(known[index])})}."
             )
         known[index] = value

@@ -141,8 +141,8 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
         said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
         raise OptionError(
-            f"{said}: ROUGE-L of the dialect {dialect.name} goes over words between white space as"
-            f" they stand; leave it out, or take another dialect."
+            f"{said}: ROUGE-L of the dialect {dialect.name} goes over words between white space"
+            f" as they are; leave it out, or take another dialect."
         )
     smoothing = _either(options.smoothing, defaults.smoothing)
     smoothing = "none" if smoothing == "method0" else smoothing

@@ -218,9 +218,9 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
             ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
         )
         raise InputError(
-            f"{lacking}: no labels, and the {there} have a column label_value. Objects and tracks"
-            f" meet within their label: give the {lacking} the column, too, or leave it out of the"
-            f" {there}."
+            f"{lacking}: no labels, and the {there} have a column label_value. Objects and"
+            f" tracks are matched within their label: give the {lacking} the column, too, or leave"
+            f" it out of the {there}."
         )
     return all(have)
 
