@@ -56,7 +56,7 @@ def test_sides_that_never_meet_are_refused_with_samples() -> None:
 )
 def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: str) -> None:
     message = refusal(predictions(datum_id=ids), ground_truths(datum_id=["a", "a", "b"]))
-    assert f"They differ in {difference}: 2 of 2 datums of the predictions meet" in message
+    assert f"They differ in {difference}: 2 of 2 datums of the predictions match" in message
 
 
 def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:

@@ -52,7 +52,7 @@ def test_the_option_that_is_named_mends(name: str, monkeypatch: pytest.MonkeyPat
     tables = classified(ours, theirs)
     with pytest.raises(InputError) as caught:
         ee.score(*tables)
-    assert "100 of 100 datums of the predictions meet the other side's" in str(caught.value)
+    assert "100 of 100 datums of the predictions match the other side's" in str(caught.value)
     assert f"id_format={forms!r}" in str(caught.value)
     assert ee.score(*tables, id_format=forms).value("Accuracy") == 1.0
     assert ee.score(*tables, id_format=forms, memory_limit="1GB").value("Accuracy") == 1.0
@@ -235,6 +235,6 @@ def test_numbers_against_names_of_classes() -> None:
 def test_queries_of_retrieval() -> None:
     run = pl.DataFrame({"query_id": ["Q1", "Q2"], "doc_id": ["a", "b"], "score": [1.0, 1.0]})
     judged = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "b"]})
-    with pytest.raises(InputError, match="2 of 2 queries of the predictions meet"):
+    with pytest.raises(InputError, match="2 of 2 queries of the predictions match"):
         ee.score(run, judged)
     assert ee.score(run, judged, id_format="case").value("MAP") == 1.0

@@ -50,7 +50,7 @@ def test_every_row_twice_in_bounded_memory() -> None:
     card = ee.score(pl.concat([scored, scored]), boxes, memory_limit="480MiB")
     assert card.run["buckets"] > 1
     (warning,) = card.warnings
-    assert "every row of the predictions stands twice" in warning
+    assert "every row of the predictions appears twice" in warning
 
 
 def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> None:

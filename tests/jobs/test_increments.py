@@ -224,7 +224,7 @@ class TestRefused:
         write_day(folder, "2026-11-22", first=205)
         with pytest.raises(
             InputError,
-            match=r"5 datums stand in more than one partition.*205.* 2026-11-22 share 5 of them",
+            match=r"5 datums are in more than one partition.*205.* 2026-11-22 share 5 of them",
         ):
             ee.run_job(path)
         assert (folder / "runs" / "all" / "_SUCCESS").read_bytes() == before

@@ -208,7 +208,7 @@ def test_the_first_unknown_step_of_all_buckets_is_told(
     rows = [row for datum in range(40) for row in listed("Bias", ["no"], datum=datum)]
     for place in range(5, 40, 3):
         rows[place]["step"] = f"s{place}"
-    assert "'s5' stands beside" in failed(Case((table(rows),), {}), tmp_path)
+    assert "'s5' is given for" in failed(Case((table(rows),), {}), tmp_path)
 
 
 @pytest.mark.parametrize("twice", [2, 30])

@@ -322,11 +322,11 @@ def test_rasters_of_one_label_on_other_grids(
     for sides in ((found, truth), (maps[0], truth)):
         with pytest.raises(ee.InputError) as raised:
             ee.score(*sides, labels=["b", "a"], resample=resample)
-        assert "column 'raster': 1 file whose pixels do not meet" in str(raised.value)
+        assert "column 'raster': 1 file whose pixels do not line up" in str(raised.value)
         assert "predictions, row 0 (datum_id=0)" in str(raised.value)
         assert said in str(raised.value)
     if resample is None:
-        with pytest.raises(ee.InputError, match="pixels do not meet"):
+        with pytest.raises(ee.InputError, match="pixels do not line up"):
             ee.score(*maps)
     picture = write(tmp_path / "p.png", pixels)
     ee.score(found.with_columns(raster=pl.lit(picture)), truth)

@@ -58,7 +58,8 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
             raise InputError(
                 f"{objects.side.replace('_', ' ')}: column 'raster': {count_of(n, 'raster')}"
                 " whose pixels do not line up with those of another one of the same datum, first"
-                f" (rows count from 0): {'; '.join(wrong)}. Write all rasters of a datum on one grid."
+                f" (rows count from 0): {'; '.join(wrong)}. Write all rasters of a datum on one"
+                " grid."
             )
 
 
