@@ -109,7 +109,7 @@ GROUP = Column(
 QUANTILES = Column(
     "q",
     "number",
-    "A predicted quantile; its level stands in the name: q0.1, q10, p10, quantile_0.1, 0.1.",
+    "A predicted quantile; its level is in the name: q0.1, q10, p10, quantile_0.1, 0.1.",
     numbered=rf"(?:{_BEFORE}(?:ql?|quantile|p|percentile)[-_. ]?)?({_SHARE})"
     rf"|{_BEFORE}(?:ql?[-_. ]?(?=\d\d|\d\.)|(?:quantile|p|percentile)[-_. ]?)({_PERCENT})",
     unclear=rf"{_BEFORE}ql?[-_. ]?[1-9]",

@@ -103,7 +103,7 @@ def _is(
 
 
 def _repeat(source: Source, naming: Naming, table: Table) -> bool:
-    """Whether the key of a table stands in more than one row."""
+    """Whether the key of a table is in more than one row."""
     key = [naming.exprs[name] for name in table.key if name in naming.exprs]
     rows = source.frame.select(pl.struct(key).is_duplicated().any())
     return bool(rows.collect().item())

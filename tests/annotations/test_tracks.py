@@ -201,7 +201,7 @@ def test_mots(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("1 x 2 20 30 aa", "line 2: 'x' is no number"), ("1 2 20 30 aa", "line 2: 5 fields")],
+    [("1 x 2 20 30 aa", "line 2: 'x' is not a number"), ("1 2 20 30 aa", "line 2: 5 fields")],
 )
 def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mots(tmp_path)

@@ -143,7 +143,7 @@ def test_ids_that_columns_make_together() -> None:
     assert two.metrics.equals(one.metrics)
     once = ee.score(rows.filter(pl.col("step") == 1), task="regression")
     assert once.frame("per_datum")["datum_id"].to_list() == [1, 2]
-    with pytest.raises(InputError, match="standing in more than one row"):
+    with pytest.raises(InputError, match="in more than one row"):
         ee.score(rows.drop("step"))
     dates = rows.rename({"id": "date", "step": "ds"})
     with pytest.raises(InputError, match="'date' and 'ds' could each be 'time'"):

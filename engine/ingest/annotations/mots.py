@@ -1,7 +1,7 @@
 """MOTS text: masks of tracks, a file a sequence, a mask of one frame a line.
 
 ``time_frame id class_id height width rle`` with blanks between them, the last as COCO compresses
-run lengths; class 10 are regions of objects that nobody told apart:
+run lengths; class 10 are regions of objects that are not annotated one by one:
 https://www.vision.rwth-aachen.de/page/mots
 """
 
@@ -62,7 +62,7 @@ def _wrong_line(file: str) -> Exception:
             )  # fmt: skip
         whole_in(file, line, fields[:-1])
     return broken(
-        file, None, "lines that are no masks of tracks", "Write one blank between fields, and none"
+        file, None, "lines that are not masks of tracks", "Write one blank between fields, and none"
         " at the ends of lines.",
     )  # fmt: skip
 

@@ -83,7 +83,7 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
 def _without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
     """Rows of tracks; those without an id are left out, and told."""
     many = rows.select(negative.sum()).item()
-    said = f"{many:,} lines without an id (-1), such as detections, are no tracks and left out."
+    said = f"{many:,} lines without an id (-1), such as detections, are not tracks and left out."
     notes = (("boxes_without_id", said, many),) if many else ()
     return Annotations(rows=rows.filter(~negative), datums=datums, notes=notes)
 

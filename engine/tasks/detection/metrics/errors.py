@@ -231,7 +231,7 @@ METRICS = (
         needs=("spot_ious", "errors", "shown errors"),
         better="neither",
         definition="One row per wrong prediction or missed ground truth: the kind of error, and"
-        " the ground truth that tells it.",
+        " the ground truth that explains it.",
         formula="",
     ),
 )

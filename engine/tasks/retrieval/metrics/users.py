@@ -84,7 +84,7 @@ METRICS = (
         "Accuracy",
         "accuracy",
         definition="share of pairs of a relevant and another document retrieved, up to k, in which"
-        " the relevant one stands first; undefined without a relevant one",
+        " the relevant one comes first; undefined without a relevant one",
         formula=r"\frac{\sum_{i < j \le k} \text{rel}_i\, (1 - \text{rel}_j)}{R_k\, (k - R_k)}",
         source="ir-measures 0.4.3",
         params=CUT,
