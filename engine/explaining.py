@@ -39,14 +39,14 @@ def number_told(
     labels: Any,
     storage_options: dict[str, str] | None,
 ) -> str:
-    """Tell one number's story; arguments as :func:`evalengine.explain`, options made.
+    """Explain one number; arguments as :func:`evalengine.explain`, options made.
 
     Args:
         number: a metric with conditions on columns of the metrics frame, slices and labels, as
             gates have them: ``AP[label=car, iou=0.5]``.
 
     Raises:
-        OptionError: what is written is no number.
+        OptionError: what is written is not a number.
         ResultError: the run has no such number, or several.
     """
     name, conditions = _parsed(number)
@@ -100,7 +100,7 @@ def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Optio
     try:
         return msgspec.structs.replace(asked, iou_thresholds=(float(at),))
     except ValueError:
-        raise OptionError(f"{option('number', name)}: iou={at} is no number.") from None
+        raise OptionError(f"{option('number', name)}: iou={at} is not a number.") from None
 
 
 def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str, Any]:

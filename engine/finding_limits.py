@@ -80,7 +80,7 @@ def find_limits(
     if FRAME not in card.frames:
         refuse(planner.make_plan(card.options, card.task))
         raise ResultError(
-            f"the run keeps no limits, and not the rows that would tell them: score it with"
+            f"the run keeps no limits, and not the rows to compute them from: score it with"
             f" {option('limits', True)}, or give the tables."
         )
     return FoundLimits(card.frame(FRAME))

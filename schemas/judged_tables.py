@@ -34,7 +34,7 @@ STEP = Column(
 REFERENCE_INDEX = Column(
     "reference_index",
     "whole",
-    "Which of several ground truths it was held against, from 0; 0 if absent.",
+    "Which of several ground truths it was compared with, from 0; 0 if absent.",
     (),
     nullable=True,
     low=0.0,

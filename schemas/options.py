@@ -308,7 +308,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Discount of a rank in nDCG: 'log2(rank+1)', or 'log2(rank)' from rank 2 on."),
     ] = None
     ideal: Annotated[
-        str | None, _meta("What nDCG is held against: all judged documents, or the retrieved.")
+        str | None, _meta("What nDCG is compared with: all judged documents, or the retrieved.")
     ] = None
     persistence: Annotated[float | None, _meta("Chance of looking on, in RBP; 0.9.", "0.8")] = None
     ignore_identical_ids: Annotated[
@@ -419,7 +419,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     limits: Annotated[
         bool | None,
-        _meta("Also tell how far numbers could move by what is left open, in frame limits; false."),
+        _meta(
+            "Also compute how far numbers could move by what is left open, in frame limits; false."
+        ),
     ] = None
     intervals: Annotated[
         float | None,

@@ -63,7 +63,7 @@ UPPER = Column("upper", "number", "Upper end of the prediction interval.", _UPPE
 LOWERS = Column(
     "lo",
     "number",
-    "Lower end of an interval of a level; the level stands in the name: lo0.8, lo-80, lower_80.",
+    "Lower end of an interval of a level; the level is in the name: lo0.8, lo-80, lower_80.",
     numbered=rf"{_BEFORE}(?:lo|lower)[-_. ]?({_SHARE}|{_PERCENT})",
     named=True,
     below="hi",

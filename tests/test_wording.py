@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -128,3 +130,30 @@ def test_names_in_conditions(name: str, written: str) -> None:
     assert pl.SQLContext(t=table).execute(
         f"SELECT * FROM t WHERE {sql_name(name)} IS NOT NULL", eager=True
     ).height == 2  # fmt: skip
+
+
+ROOT = Path(__file__).parents[1]
+UNIDIOMATIC = re.compile(
+    r"(?<!here )\b(is|are) no (number|string|table|file|label|whole|folder|JSON|share|score)s?\b"
+    r"|\bstands? (in|twice|once|beside|alone|more|at)\b"
+    r"|\b(meets?|told|tells?|dealt|slabs?|held against)\b"
+)
+
+
+def test_messages_are_in_plain_english() -> None:
+    """`x is not a table`, not `x is not a table`; ids match, they do not meet. Docstrings are"
+    " free."""
+    found = []
+    for path in (path for name in ("engine", "schemas") for path in (ROOT / name).rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        free = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            f"{path}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+            and id(node) not in free
+            and UNIDIOMATIC.search(node.value)
+        ]
+    assert found == []

@@ -206,7 +206,7 @@ def _both_named(
         said = (
             f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
             " match, which may be chance. If the numbers are places in a list, every one of the"
-            f" {kind.what} is held against another: give both sides the same ids."
+            f" {kind.what} is compared with another: give both sides the same ids."
         )
         told = (*sides[0].warnings, ("ids_matched_by_number", said, common))
         return msgspec.structs.replace(sides[0], warnings=told), sides[1]

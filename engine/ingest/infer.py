@@ -11,7 +11,7 @@ from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
-from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.errors import InputError, OptionError, TruthsMissingError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
@@ -278,7 +278,7 @@ def _finder(
 ) -> Finder:
     """A table's columns, with what the user said of them.
 
-    Numbers with fractions are no labels: they are found by contracts that measure them alone.
+    Numbers with fractions are not labels: they are found by contracts that measure them alone.
     """
     schema = inputs.schemas[role]
     said = {
@@ -397,6 +397,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     """No task fits: a second table is missing, or they are swapped; else what each needs."""
     if way := _swapped(inputs, roles, options):
         return way
+    left: list[_Fit] = []
     if roles == [TABLE]:
         moved = Inputs({PREDICTIONS: inputs.sources[TABLE]}, {PREDICTIONS: inputs.schemas[TABLE]})
         fits = [_fit(task, [PREDICTIONS], moved, options, {}) for task in tables.task_names()]
@@ -407,23 +408,30 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
     if not any(inputs.schemas[role] for role in roles):
         what = "the table has" if roles == [TABLE] else "both tables have"
         return (
-            f"task: the columns tell none, for {what} neither columns nor rows. Check what was"
+            f"task: it cannot be inferred from the columns: {what} neither columns nor rows."
+            f" Check what was"
             f" read, or say which of {listing(tables.task_names())} it is: write {option('task')}."
         )
     there = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )
     ways = []
-    for task in tables.task_names():
+    for task in [left[0].task] if len(left) == 1 else tables.task_names():
         table = tables.contracts(task).get(roles[0])
         if table is not None:
             columns = {column.name: column for column in table.columns}
             names = [name for name in table.signs if name in columns]
             also = [alias for name in names for alias in columns[name].aliases][:4]
             ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")
+    if len(left) == 1:
+        raise TruthsMissingError(
+            f"task: the table has the columns of {left[0].task} predictions alone: give the ground"
+            f" truths as a second table. Columns there: {there}. With both sides in one table"
+            f" {ways[0]}. Name the columns with {option('columns')}."
+        )
     second = " A table of predictions alone needs the ground truths as a second one."
     return (
-        f"task: the columns tell none. Columns there: {there}. {'; '.join(ways)}."
+        f"task: it cannot be inferred from the columns. Columns there: {there}. {'; '.join(ways)}."
         f"{second if roles == [TABLE] else ''} Name the columns with"
         f" {option('columns')}, or write {option('task')}."
     )

@@ -213,7 +213,7 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
     """Ids that both sides have for one image, and the images that are looked into.
 
     Returns:
-        A warning where two files are held against each other that nobody named.
+        A warning where two files are compared with each other that nobody named.
     """
     warned: list[tuple[str, str, int | None]] = []
     names = [side.table["datum_id"].to_list() for side in sides]
@@ -273,7 +273,7 @@ def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
     truth, found = (side.table["raster"][0] for side in sides)
     said = (
         f"each side holds one label map, and their names differ: {found!r} of the predictions is"
-        f" held against {truth!r} of the ground truths as if both were of one image. If they are,"
+        f" compared with {truth!r} of the ground truths as if both were of one image. If they are,"
         " name the files instead of their folders."
     )
     return "one_file_each", said, 1

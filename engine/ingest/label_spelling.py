@@ -109,7 +109,7 @@ def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Se
         Note(
             "labels_one_off",
             f"classes of the predictions are numbered {low} to {high}, those of the ground truths"
-            f" {first} to {last}: if one side counts from another number, no class is held against"
+            f" {first} to {last}: if one side counts from another number, no class is compared with"
             f" itself. {option('label_format', [f'{step:+d}'])} moves those of the predictions.",
             warning=True,
         )

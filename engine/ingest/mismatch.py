@@ -464,7 +464,7 @@ def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
             "ids_one_off",
             f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
             f" {last}, without a gap: if one side counts from another number, every"
-            f" {speech.one} is held against its neighbour. {option('id_format', [f'{step:+d}'])}"
+            f" {speech.one} is compared with its neighbour. {option('id_format', [f'{step:+d}'])}"
             " moves those of the predictions.",
             warning=True,
         )

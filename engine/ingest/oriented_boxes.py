@@ -71,7 +71,7 @@ def columns_of(
         if needed and angle_format is not None and names:
             find.problems.append(
                 Problem(find.side, ANGLE.name,
-                        f"column {angles[0]!r} stands beside {', '.join(map(repr, names))}: what a"
+                        f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
                         " box is turned about is only known of its centre. Give cx, cy, w, h and"
                         f" the angle, or leave {option('angle_format')} out.")
             )  # fmt: skip

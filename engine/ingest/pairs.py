@@ -92,7 +92,7 @@ def _uneven(check: Check) -> None:
     check.add(
         "predicted", n,
         f"{check.named(_SIDES)}: {count_of(n, 'row')} with lists of unequal length,"
-        f" {check.rows(wrong, _SIDES)}. Each place of one list is held against the same place of"
+        f" {check.rows(wrong, _SIDES)}. Each place of one list is compared with the same place of"
         " the other; cut or fill them to equal length.",
     )  # fmt: skip
 

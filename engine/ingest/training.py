@@ -131,7 +131,8 @@ def _read(contract: Table, options: Options, told: Naming) -> _Steps:
         twice = rows.filter(pl.struct(by).is_duplicated()).select(by).row(0)
         raise InputError(
             f"training ({source.description}): {count_of(n, 'row')} of one series at one time,"
-            f" first {listing(twice)}. Each time stands once in a series; was a file read twice?"
+            f" first {listing(twice)}. Each time may appear once in a series; was a file read"
+            f" twice?"
         )
     rows = rows.sort(by, maintain_order=True)
     season = options.seasonality or 1

@@ -37,7 +37,7 @@ CELLS = 20
 _DISTRIBUTIONS = 4
 _USUAL_K = 10
 _UNMATCHED = "(no truth)", "(missed)"
-_SAYS = {1: "better", -1: "worse", 0: "cannot tell"}
+_SAYS = {1: "better", -1: "worse", 0: "not significant"}
 
 
 def labels(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:

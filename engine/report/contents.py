@@ -181,7 +181,7 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
         raise _Gone(
             f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is not a single"
             f" file"
-            " that could be held against what was scored; hand the tables over."
+            " that could be compared with what was scored; hand the tables over."
         )
     path = Path(facts.get("path", facts["source"]))
     if not path.is_file():

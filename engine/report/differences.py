@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..statistics.comparison import Comparison
     from ..statistics.margins import Margins
 
-BETTER, WORSE, UNSURE, SAME = "better", "worse", "cannot tell", "same"
+BETTER, WORSE, UNSURE, SAME = "better", "worse", "not significant", "same"
 _NAMES = ("metric", *KEYS)
 _SURE = {1: BETTER, -1: WORSE}
 
@@ -27,7 +27,7 @@ class Difference(msgspec.Struct, frozen=True):
         value: what it changed by; None where either is undefined.
         lower: of the interval of the change; None without one.
         upper: of the same.
-        reading: ``better``, ``worse``, ``cannot tell`` or ``same``; empty where nothing was drawn,
+        reading: ``better``, ``worse``, ``not significant`` or ``same``; empty without draws,
             or no direction is better.
     """
 

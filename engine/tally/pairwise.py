@@ -34,7 +34,7 @@ def areas_between(view: ScoredView) -> Array:
     if n > _MOST:
         raise OptionError(
             f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
-            f" {_MOST:,} labels can be held against one another."
+            f" {_MOST:,} labels can be compared with one another."
         )
     won, listed = (found.ravel() for found in _won_between(view))
     own, other = _sides(view.n_groups, n)

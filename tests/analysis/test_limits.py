@@ -185,7 +185,7 @@ def test_cap():
 
 
 def test_where_nothing_is_left_open():
-    with pytest.raises(ee.ResultError, match="limits are told in detection and retrieval"):
+    with pytest.raises(ee.ResultError, match="limits are computed for detection and retrieval"):
         ee.find_limits("examples/text/answers.parquet")
     assert ee.find_limits(*boxes([0.3, 0.2], [True, True])).frame.is_empty()
     with pytest.raises(ee.ResultError, match="is classification: equal scores share a threshold"):
@@ -228,7 +228,7 @@ def test_refused(tmp_path):
     for run in (card, tmp_path / "run"):
         with pytest.raises(ee.ResultError, match="score it with limits=True, or give the tables"):
             ee.find_limits(run)
-    with pytest.raises(ee.ResultError, match="limits are told in detection and retrieval"):
+    with pytest.raises(ee.ResultError, match="limits are computed for detection and retrieval"):
         ee.score("examples/text/answers.parquet", limits=True)
 
 

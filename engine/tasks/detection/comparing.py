@@ -32,8 +32,8 @@ _BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change
 _BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
 _PROBIOU = Note(
     "no_iou",
-    "probiou is not an IoU, and most pairs of boxes have more of it: numbers on it cannot be held"
-    " against those on IoU, such as DOTA's.",
+    "probiou is not an IoU, and for most pairs of boxes it is larger: numbers with it cannot be"
+    " compared with those of IoU, such as DOTA's.",
     None,
 )
 _BY_REGION = (

@@ -90,7 +90,7 @@ METRICS = (
     metric(
         "Winkler",
         "mean of upper - lower + 2 / (1 - level) times how far the target is outside; the level"
-        " stands in the columns' names, or is interval_level",
+        " is in the columns' names, or is interval_level",
         "Winkler 1972, A decision-theoretic approach to interval estimation",
         _each("winkler", _winkler),
         aliases=("winkler_score", "IntervalScore", "interval_score"),
