@@ -77,8 +77,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     id_format: Annotated[
         tuple[str, ...] | None,
         _meta(
-            "How datum ids of all tables are written alike before they are matched: text, case,"
-            " blanks,"
+            "How datum ids of all tables are rewritten before they are matched: text, case, blanks,"
             " unicode, zeros, extension, file, stem, number; a step added to the predictions'"
             " (+1); a regular expression whose first group is the id.",
             "stem",
@@ -419,9 +418,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     limits: Annotated[
         bool | None,
-        _meta(
-            "Also compute how far numbers could move by what is left open, in frame limits; false."
-        ),
+        _meta("Also find how far numbers could move by what is left open, in frame limits; false."),
     ] = None
     intervals: Annotated[
         float | None,
