@@ -14,8 +14,41 @@ import polars as pl
 HERE = Path(__file__).resolve().parent.parent
 
 
+def forecasts() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Six series of eight weeks, and forecasts of the next two as Nixtla's tools name columns."""
+    rng = np.random.default_rng(5)
+    weeks, ahead = 8, 14
+    rows, history = [], []
+    for i in range(6):
+        level = rng.lognormal(3, 0.8)
+        days = np.arange(weeks * 7 + ahead)
+        season = 1 + 0.3 * np.sin(2 * np.pi * days / 7 + i)
+        value = (level * season * rng.lognormal(0, 0.15, days.size)).round(2)
+        then = days[-ahead:]
+        spread = 0.15 * level * (1 + 0.05 * np.arange(ahead))
+        found = level * season[-ahead:] + rng.normal(size=ahead) * spread / 3
+        series = pl.DataFrame({"ds": days, "y": value}).with_columns(
+            unique_id=pl.lit(f"item {i}"),
+            ds=pl.lit("2026-01-05").str.to_date() + pl.duration(days=pl.col("ds")),
+        )
+        history.append(series.head(-ahead).select("unique_id", "ds", "y"))
+        rows.append(
+            series.tail(ahead).select(
+                "unique_id",
+                "ds",
+                pl.Series("h", then - then[0] + 1),
+                "y",
+                pl.Series("yhat", found.round(2)),
+                pl.Series("yhat-lo-80", (found - 1.28 * spread).round(2)),
+                pl.Series("yhat-hi-80", (found + 1.28 * spread).round(2)),
+            )
+        )
+    return pl.concat(history), pl.concat(rows)
+
+
 def main(folder: Path) -> None:
-    """Write ``sales.parquet``: a row a shop and day, of two horizons, with intervals."""
+    """Write ``sales.parquet``: a row a shop and day, of two horizons, with intervals; forecasts
+    of other series with what they were trained on."""
     rng = np.random.default_rng(11)
     shops, days = 12, 20
     usual = rng.lognormal(4, 0.5, shops).repeat(days)
@@ -37,6 +70,9 @@ def main(folder: Path) -> None:
     )
     folder.mkdir(parents=True, exist_ok=True)
     table.write_parquet(folder / "sales.parquet")
+    history, rows = forecasts()
+    history.write_parquet(folder / "history.parquet")
+    rows.write_parquet(folder / "forecasts.parquet")
 
 
 if __name__ == "__main__":

@@ -148,3 +148,22 @@ def test_ids_that_columns_make_together() -> None:
     dates = rows.rename({"id": "date", "step": "ds"})
     with pytest.raises(InputError, match="'date' and 'ds' could each be 'time'"):
         ee.score(dates.drop("target"), dates.drop("prediction"))
+
+
+def test_series_are_drawn_as_a_whole() -> None:
+    """Of series of one length the mean over series is that over rows, in every draw."""
+    rng = np.random.default_rng(2)
+    rows = pl.DataFrame(
+        {
+            "series": np.repeat(np.arange(9), 4),
+            "prediction": rng.normal(size=36),
+            "target": rng.normal(size=36),
+            "scale": 1.0,
+        }
+    )
+    for table in (rows, rows.with_columns(weight=0.25)):
+        found = ee.score(
+            table, metrics=["MASE", "SeriesMASE"], cluster="series", intervals=95, draws=50
+        )
+        one, two = found.metrics.select("value", "lower", "upper").rows()
+        assert one == pytest.approx(two, rel=1e-12)

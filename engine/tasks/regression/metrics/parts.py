@@ -222,6 +222,20 @@ def weighted_sum(values: Array, weight: Array | None) -> float:
     return float(ExactSums(1).add(values if weight is None else values * weight).rounded()[0])
 
 
+def times_drawn(rows: Paired, weight: Array | None) -> Array:
+    """How often each row is drawn, float64 [n]: its weight without its own.
+
+    What rows are first brought together by, series or groups, counts as often as its rows do.
+
+    Args:
+        rows: of a cell.
+        weight: float64 [n], above 0, as views give it; None for all alike.
+    """
+    if weight is None:
+        return np.ones(rows.target.size)
+    return weight if rows.weight is None else np.asarray(weight / rows.weight)
+
+
 def weighted_quantile(
     values: Array, weight: Array | None, level: float, *, spent: bool = False
 ) -> float:

@@ -12,7 +12,17 @@ from ....kernels.ranked_pairs import agreement
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
-from .parts import CONSTANT, FLAT, NUMBERS, ONE_ROW, cells, geometric, metric, weighted_sum
+from .parts import (
+    CONSTANT,
+    FLAT,
+    NUMBERS,
+    ONE_ROW,
+    cells,
+    geometric,
+    metric,
+    times_drawn,
+    weighted_sum,
+)
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -105,13 +115,21 @@ def _within_groups(rows: Paired, weight: Array | None) -> float:
     group = rows.beside["group_id"]
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order])) + 1
+    times = times_drawn(rows, weight)
     found = [
-        spearman(rows.target[some], rows.prediction[some], None if weight is None else weight[some])
+        (
+            spearman(
+                rows.target[some], rows.prediction[some], None if weight is None else weight[some]
+            ),
+            weighted_sum(times[some], None) / some.size,
+        )
         for some in np.split(order, edges)
         if some.size > 1
     ]
-    known = np.array([value for value in found if not math.isnan(value)])
-    return weighted_sum(known, None) / known.size if known.size else math.nan
+    known = np.array([one for one in found if not math.isnan(one[0])]).reshape(-1, 2)
+    if not known.size:
+        return math.nan
+    return weighted_sum(known[:, 0], known[:, 1]) / weighted_sum(known[:, 1], None)
 
 
 def _by_group(view: PairedView, settings: Settings) -> list[Cells]:

@@ -12,7 +12,7 @@ from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
 from ..columns import SERIES
-from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, weighted_sum
+from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, times_drawn, weighted_sum
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -38,15 +38,18 @@ def _by_series(loss: Loss, *, root: bool = False) -> Any:
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
         def mean(rows: Paired, weight: Array | None) -> float:
-            names, code = np.unique(rows.beside[SERIES], return_inverse=True)
             values = loss(rows, settings)
             if np.isnan(values).any():
                 return math.nan
-            weight = np.ones(values.size) if weight is None else weight
-            total, size = (ExactSums(names.size).add(one, code).rounded() for one in
-                           (values * weight, weight))  # fmt: skip
-            each = total / size
-            return weighted_sum(np.sqrt(each) if root else each, None) / names.size
+            names, code = np.unique(rows.beside[SERIES], return_inverse=True)
+            times = times_drawn(rows, weight)
+            own = np.ones(values.size) if weight is None else weight
+            total, size, drawn, many = (
+                ExactSums(names.size).add(one, code).rounded()
+                for one in (values * own, own, times, np.ones(values.size))
+            )
+            each, often = total / size, drawn / many
+            return weighted_sum(np.sqrt(each) if root else each, often) / weighted_sum(often, None)
 
         return cells(view, view.by_cell(mean), NO_SCALE)
 
