@@ -17,7 +17,7 @@ from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
-from .measured import fractional, refuse_commas
+from .measured import fractional, known_alone, refuse_commas
 from .numbered import numbered_columns
 from .opening import Inputs
 from .problems import listing
@@ -158,18 +158,17 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             columns = {column.name: column for column in contracts[role].columns}
             find = _finder(contracts[role], inputs, role, options, {})
             answers = [columns[one] for one in contracts[role].any_of]
-            own = [
-                name
-                for one in contracts[role].measured
-                for name in _names_of(find, columns[one], answers)
-            ]
+            groups = [_names_of(find, columns[one], answers) for one in contracts[role].measured]
+            own = [name for group in groups for name in group]
             if not own or not all(name in inputs.schemas[role] for name in own):
                 break
             values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
-            if not all(one.dtype == pl.String or fractional(one) for one in values):
-                break
+            plain = known_alone(task, role, own) and all(one.dtype.is_numeric() for one in values)
             if texts := [one for one in values if one.dtype == pl.String]:
-                refuse_commas(texts, task)
+                if all(one.dtype == pl.String or fractional(one) for one in values):
+                    refuse_commas(texts, task)
+                break
+            if not plain and not all(any(fractional(values[x]) for x in group) for group in groups):
                 break
             found[role] = frozenset(own)
         if found and len(found) == len(roles):

@@ -53,15 +53,21 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
     return [Note("task_inferred", said)]
 
 
-def _knows(task: str, name: str) -> bool:
-    """Whether a task that has one table of both sides knows a name for a column it cannot lack."""
-    table = contracts(task).get(TABLE)
-    needed = [
-        one
-        for one in (table.columns if table is not None and table.wide else ())
-        if table is not None and (one in table.required or one.name in table.any_of)
-    ]
+def _knows(task: str, name: str, role: str = TABLE) -> bool:
+    """Whether a task knows a name for a column of labels that it cannot lack."""
+    table = contracts(task).get(role)
+    if table is None or (role == TABLE and not table.wide):
+        return False
+    needed = (one for one in table.columns if one in table.required or one.name in table.any_of)
     return any(name in (one.name, *one.aliases) for one in needed)
+
+
+def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
+    """Whether a table's own names are words of one task alone, whatever their values are."""
+    others = [one for one in task_names() if one != task]
+    return not any(
+        _knows(one, name.casefold(), at) for one in others for name in names for at in (role, TABLE)
+    )
 
 
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"

@@ -30,6 +30,17 @@ def test_whole_numbers_are_classes() -> None:
     assert ee.score([1, 2, 4], [1, 2, 3], task="regression").value("MAE") == pytest.approx(1 / 3)
 
 
+def test_whole_numbers_under_names_of_forecasts_are_regression() -> None:
+    rows = pl.DataFrame({"unique_id": ["a", "b", "c"], "yhat": [0.5, 1.0, 1.0], "y": [2, 1, 0]})
+    assert ee.score(rows).task == "regression"
+    ids = pl.Series("datum_id", range(3))
+    two = rows.select(ids, "yhat"), rows.select(ids, "y")
+    assert ee.score(*two).task == "regression"
+    scores = pl.DataFrame({"y_pred": [0.5, 1.0, 1.0], "y_true": [1, 1, 0]})
+    with pytest.raises(ee.InputError, match="write task='regression'"):
+        ee.score(scores)
+
+
 def test_plain_values() -> None:
     assert ee.score(FOUND, TRUE).value("MAE") == 0.375
     assert ee.score(np.array(FOUND), np.array(TRUE)).task == "regression"
