@@ -33,7 +33,7 @@ class Formats(Commands):
 
 @click.group(cls=Formats)
 def convert() -> None:
-    """Turn other formats into tables, or into COCO JSON.
+    """Turn other formats into tables, COCO JSON or text of tracks.
 
     \b
     Example:
@@ -42,8 +42,8 @@ def convert() -> None:
 
 
 _TO = click.option(
-    "--to", type=click.Choice(["tables", "coco"]), default="tables", show_default=True,
-    help="Parquet tables, or COCO JSON.",
+    "--to", type=click.Choice(["tables", "coco", "mot", "kitti-tracking"]), default="tables",
+    show_default=True, help="Parquet tables, COCO JSON, or text of tracks, a file a sequence.",
 )  # fmt: skip
 _OUT = click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
 

@@ -1,4 +1,4 @@
-"""``evalengine convert``: annotations of any format to tables or COCO JSON, all or nothing."""
+"""``evalengine convert``: annotations of any format to tables, COCO JSON or text of tracks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from evalengine.schemas.wording import option
 
 from .annotations.coco_writing import Writer, coco_files
 from .annotations.registry import get, look_at
+from .annotations.track_writing import FORMS, track_files
 from .contracts import contract
 from .finding import Finder
 from .names import recognise
@@ -33,7 +34,7 @@ from .sources.tables import open_source
 from .sources.writing import write_files
 
 TABLES, COCO = "tables", "coco"
-TARGETS = (TABLES, COCO)
+TARGETS = (TABLES, COCO, *FORMS)
 
 Tell = Callable[[str, bool], None]
 """Takes a sentence, and whether it is a warning."""
@@ -50,17 +51,19 @@ def convert(
     options: Options | Mapping[str, Any] | None = None,
     tell: Tell | None = None,
 ) -> dict[str, int]:
-    """Write annotations and detections of any format that is read as tables, or as COCO JSON.
+    """Write annotations and detections of any format that is read as tables, COCO JSON or tracks.
 
     As tables these are ``groundtruths.parquet``, ``predictions.parquet``, ``datums.parquet`` (the
-    images) and ``labels.parquet``; as COCO ``groundtruths.json`` and ``predictions.json``. Files
+    images) and ``labels.parquet``; as COCO ``groundtruths.json`` and ``predictions.json``; as
+    MOTChallenge's and KITTI's text a file a sequence in ``groundtruths`` and ``predictions``. Files
     are written under other names first; they take theirs once all are whole.
 
     Args:
-        ground_truths: path, folder or table; with scores in it, it is taken for predictions.
+        ground_truths: path, folder or table; alone, with scores in it, or with a column
+            ``track_id`` where it is of tracks, it is taken for predictions.
         predictions: the same.
         out: folder, made if it is not there.
-        to: ``tables`` or ``coco``.
+        to: ``tables``, ``coco``, ``mot`` or ``kitti-tracking``.
         format: of the ground truths; told by content unless given.
         datums: table of datum_id, width and height, where formats need sizes and lack them.
         options: ``columns``, ``box_format`` and ``angle_format`` are used here, for tables.
@@ -83,11 +86,17 @@ def convert(
     if to not in TARGETS:
         raise OptionError(unknown("target", to, TARGETS))
     known = make_options(options)
-    known = msgspec.structs.replace(known, task="detection")
     truths = ground_truths if format is None else _of_format(format, ground_truths)
     given = (truths, None) if predictions is None else (predictions, truths)
     inputs = open_inputs(*given, datums=datums, options=known, wanted=_EVERYTHING)
     _told(inputs, tell)
+    tracked = to in FORMS or any(one.format == "tracks" for one in inputs.sources.values())
+    if tracked and to == COCO:
+        raise InputError(
+            "COCO's JSON is written of images, not of tracks: write"
+            f" {option('to', TABLES)} or {option('to', 'mot')}."
+        )
+    known = msgspec.structs.replace(known, task="tracking" if tracked else "detection")
     for source in inputs.sources.values():
         if source.shares:
             raise InputError(
@@ -99,8 +108,13 @@ def convert(
         frames = {role: _frame(inputs, role, known) for role in inputs.sources}
     if TABLE in frames:
         alone = frames.pop(TABLE)
-        frames[PREDICTIONS if "score" in alone.columns else GROUND_TRUTHS] = alone
-    files = _tables(frames) if to == TABLES else _coco(frames)
+        sign = "track_id" if tracked else "score"
+        frames[PREDICTIONS if sign in alone.columns else GROUND_TRUTHS] = alone
+    if to in FORMS:
+        sides = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
+        files = track_files(to, *sides, lambda said: _tell(tell, said))
+    else:
+        files = _tables(frames) if to == TABLES else _coco(frames)
     write_files({name: write for name, (write, _) in files.items()}, Path(out))
     return {name: rows for name, (_, rows) in files.items()}
 
@@ -163,13 +177,17 @@ def _told(inputs: Inputs, tell: Tell | None) -> None:
         if source is None:
             continue
         for _, message, _ in source.warnings:
-            if tell is None:
-                warnings.warn(message, stacklevel=3)
-            else:
-                tell(message, True)
+            _tell(tell, message)
         if tell is not None:
             for _, message, _ in source.notes:
                 tell(message, False)
+
+
+def _tell(tell: Tell | None, warning: str) -> None:
+    if tell is None:
+        warnings.warn(warning, stacklevel=4)
+    else:
+        tell(warning, True)
 
 
 def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
@@ -180,9 +198,11 @@ def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
     schema = inputs.schemas[role]
     if role == TABLE:
-        scored = Finder(schema, role, {}).candidates((SCORE.name, *SCORE.aliases))
-        role = PREDICTIONS if scored else GROUND_TRUTHS
-    table = contract("detection", role, options, schema)
+        signs = ("track_id",) if options.task == "tracking" else (SCORE.name, *SCORE.aliases)
+        found = Finder(schema, role, {}).candidates(signs)
+        role = PREDICTIONS if found else GROUND_TRUTHS
+    assert options.task is not None
+    table = contract(options.task, role, options, schema)
     naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})
     read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}

@@ -32,7 +32,7 @@ _MOT_FIELDS = range(7, 11)
 _SEEN = 9  # fields, of which the last says how much of an object is seen
 _WHOLE = (0, 1)
 _KITTI_FIELDS = (17, 18)
-_REGION = "DontCare"
+REGION = "DontCare"
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -217,7 +217,7 @@ def _kitti_rows(file: str) -> pl.DataFrame:
             )  # fmt: skip
         frame, own = whole_in(file, line, fields[:2])
         numbers = numbers_in(file, line, fields[3:])
-        region = fields[2] == _REGION
+        region = fields[2] == REGION
         regions += region
         rows.append(
             {

@@ -41,6 +41,8 @@ def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            for name in writers:
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
             files = {name: stack.enter_context(whole_file(out / name)) for name in writers}
             for name, write in writers.items():
                 write(files[name])

@@ -1,0 +1,86 @@
+"""Tracks written as MOTChallenge's and KITTI's text have the numbers that they had as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+
+METRICS = ["HOTA", "MOTA", "IDF1", "TP", "FP", "FN", "FPPerFrame"]
+
+
+def sides(labels: tuple[str, str], **marks: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two objects of two sequences in three frames; tracks have names, and miss one box."""
+    rows = [
+        (sequence, frame, own, label, 30.0 * own + frame / 3, 5.0)
+        for sequence in ("a", "b") for frame in (1, 2, 3) for own, label in enumerate(labels)
+    ]  # fmt: skip
+    names = ("sequence", "frame", "object_id", "label_value", "xmin", "ymin")
+    truth = pl.DataFrame(rows, names, orient="row").with_columns(
+        xmax=pl.col("xmin") + 20.1, ymax=pl.col("ymin") + 30
+    )
+    found = truth.select(
+        pl.exclude("object_id"), track_id="t" + pl.col("object_id").cast(pl.String)
+    )
+    return found[1:].with_columns(score=0.5), truth.with_columns(**marks)
+
+
+def values(card: ee.Scorecard, label: str) -> list[float]:
+    return [card.value(name, average=None, label_value=label) for name in METRICS]
+
+
+@pytest.mark.parametrize(
+    ("form", "labels", "marks"),
+    [
+        ("mot", ("pedestrian", "distractor"), {"considered": pl.col("frame") != 3}),
+        ("kitti-tracking", ("Pedestrian", "Van"), {"occluded": pl.col("frame")}),
+    ],
+)
+def test_numbers_stay(
+    tmp_path: Path, form: str, labels: tuple[str, str], marks: dict[str, Any]
+) -> None:
+    found, truth = sides(labels, **marks)
+    lengths = pl.DataFrame({"sequence": ["a", "b"], "frames": [3, 3]})
+    dialect = form.removesuffix("-tracking")
+    expected = ee.score(found, truth, datums=lengths, dialect=dialect, metrics=METRICS)
+    files = ee.convert(truth, found, datums=lengths, out=tmp_path, to=form)
+    assert files["predictions/a.txt"] == 5
+    written = [str(tmp_path / name) for name in ("predictions", "groundtruths")]
+    card = ee.score(*written, dialect=dialect, metrics=METRICS)
+    assert values(card, labels[0]) == pytest.approx(values(expected, labels[0]), rel=1e-12)
+
+
+def test_tables_of_text(tmp_path: Path) -> None:
+    """And back; a folder alone holds ground truths."""
+    found, truth = sides(("pedestrian", "car"))
+    ee.convert(truth, found, out=tmp_path / "text", to="mot")
+    text = tmp_path / "text"
+    ee.convert(text / "groundtruths", text / "predictions", out=tmp_path / "tables")
+    alone = ee.convert(text / "groundtruths", out=tmp_path / "alone")
+    assert alone == {"groundtruths.parquet": 12, "datums.parquet": 2}
+    tables = [tmp_path / "tables" / f"{name}.parquet" for name in ("predictions", "groundtruths")]
+    assert ee.score(*tables).value("HOTA") == ee.score(found, truth).value("HOTA")
+
+
+def test_what_a_format_cannot_say(tmp_path: Path) -> None:
+    found, truth = sides(("pedestrian", "car"), ignored=pl.col("frame") == 2)
+    with pytest.warns(UserWarning, match="4 rows marked in 'ignored' left out"):
+        files = ee.convert(truth, found, out=tmp_path, to="mot")
+    assert files["groundtruths/a/gt/gt.txt"] == 4
+    for change, said in (
+        ({"label_value": pl.lit("cow")}, "no class for the labels 'cow'"),
+        ({"frame": pl.col("frame") - 1}, "4 rows of frames below 1"),
+        ({"sequence": pl.lit("a/b")}, "names of files here, and 'a/b'"),
+    ):
+        with pytest.raises(ee.InputError, match=said):
+            ee.convert(truth.drop("ignored").with_columns(**change), out=tmp_path, to="mot")
+    blank = truth.drop("ignored").with_columns(label_value=pl.lit("Van der"))
+    with pytest.raises(ee.InputError, match="labels with blanks.* 'Van der'"):
+        ee.convert(blank, out=tmp_path, to="kitti-tracking")
+    ee.convert(truth.drop("ignored"), out=tmp_path / "text", to="mot")
+    with pytest.raises(ee.InputError, match="written of images, not of tracks"):
+        ee.convert(tmp_path / "text" / "groundtruths", out=tmp_path, to="coco")
