@@ -111,8 +111,8 @@ def convert(
         sign = "track_id" if tracked else "score"
         frames[PREDICTIONS if sign in alone.columns else GROUND_TRUTHS] = alone
     if to in FORMS:
-        sides = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
-        files = track_files(to, *sides, lambda said: _tell(tell, said))
+        truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
+        files = track_files(to, truth, found, told, lambda said: _tell(tell, said))
     else:
         files = _tables(frames) if to == TABLES else _coco(frames)
     write_files({name: write for name, (write, _) in files.items()}, Path(out))

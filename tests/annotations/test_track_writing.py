@@ -79,7 +79,7 @@ def test_what_a_format_cannot_say(tmp_path: Path) -> None:
         with pytest.raises(ee.InputError, match=said):
             ee.convert(truth.drop("ignored").with_columns(**change), out=tmp_path, to="mot")
     blank = truth.drop("ignored").with_columns(label_value=pl.lit("Van der"))
-    with pytest.raises(ee.InputError, match="labels with blanks.* 'Van der'"):
+    with pytest.raises(ee.InputError, match=r"labels with blanks.* 'Van der'"):
         ee.convert(blank, out=tmp_path, to="kitti-tracking")
     ee.convert(truth.drop("ignored"), out=tmp_path / "text", to="mot")
     with pytest.raises(ee.InputError, match="written of images, not of tracks"):
