@@ -135,6 +135,34 @@ def test_lists(tmp_path: Path) -> None:
     assert values(card) == [1, 1, 1, 12, 0, 0, 0]
 
 
+def test_lists_of_shapes(tmp_path: Path) -> None:
+    """YouTube-VIS's own: a mask a frame, null where the object is not seen."""
+
+    def mask(x: int) -> dict[str, Any]:
+        return {"size": [10, 30], "counts": [10 * x, 40, 260 - 10 * x]}
+
+    shapes = {1: [mask(0), None, mask(4)], 2: [None, mask(8), mask(12)]}
+    listed: Rows = [
+        {"id": own, "video_id": 1, "category_id": 1, "iscrowd": 0, "segmentations": own_shapes}
+        for own, own_shapes in shapes.items()
+    ]
+    found: Rows = [
+        {"video_id": 1, "category_id": 1, "score": 0.9, "segmentations": [mask(2), None, mask(4)]},
+        {"video_id": 1, "category_id": 1, "score": 0.8, "segmentations": [None, mask(8), None]},
+    ]
+    file = {"videos": [{"id": 1, "length": 3, "height": 10, "width": 30}],
+            "categories": [{"id": 1, "name": "cat"}], "annotations": listed}  # fmt: skip
+    card = ee.score(
+        written(tmp_path / "found.json", found),
+        written(tmp_path / "truth.json", file),
+        metrics=["TP", "FP", "FN", "FPPerFrame", "HOTATP"],
+        match_threshold=1 / 3,
+    )
+    assert [card.value(name) for name in ("TP", "FP", "FN")] == [3, 0, 1]
+    # 2 pairs at all 19 thresholds, one at those up to 2 columns of 6
+    assert card.value("HOTATP") == pytest.approx((2 * 19 + 6) / 19)
+
+
 def test_polygons_and_masks(tmp_path: Path) -> None:
     """Polygons are drawn on the images, whose size these tell; masks say their own."""
     file = truth()
