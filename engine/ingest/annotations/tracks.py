@@ -126,20 +126,28 @@ def _mot_numbers(file: str) -> Array:
     text = text_of(file).strip()
     if not text:
         return np.empty((0, _MOT_FIELDS[0]))
-    if "\n\n" in text or ",\n" in text or text.endswith(","):  # blank lines, commas at their ends
+    numbers = _sound_numbers(text)
+    if numbers is None:  # blank lines, commas at their ends
         lines = (line.strip().rstrip(",") for line in text.splitlines())
-        text = "\n".join(line for line in lines if line)
+        numbers = _sound_numbers("\n".join(line for line in lines if line))
+    if numbers is None:
+        raise _wrong_line(file)
+    return numbers
+
+
+def _sound_numbers(text: str) -> Array | None:
+    """The numbers of lines, if these are as many on each and what the format has there."""
     width = text.split("\n", 1)[0].count(",") + 1
+    if width not in _MOT_FIELDS:
+        return None
     schema = {f"column_{i}": pl.Float64 for i in range(1, width + 1)}
     try:
         numbers = pl.read_csv(text.encode(), has_header=False, schema=schema).to_numpy()
     except pl.exceptions.PolarsError:
-        raise _wrong_line(file) from None
+        return None
     whole = numbers[:, [*_WHOLE, *range(7, min(width, 8))] if width < _MOT_FIELDS[-1] else _WHOLE]
     sound = np.isfinite(numbers).all() and (whole == np.floor(whole)).all()
-    if not sound or width not in _MOT_FIELDS or (numbers[:, 4:6] < 0).any():
-        raise _wrong_line(file)
-    return numbers
+    return numbers if sound and (numbers[:, 4:6] >= 0).all() else None
 
 
 def _mot_rows(tables: list[Array], names: list[str]) -> pl.DataFrame:

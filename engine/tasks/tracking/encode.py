@@ -62,7 +62,9 @@ class Side(msgspec.Struct, frozen=True):
     score: pl.Series | None
 
     def some(self, rows: Array) -> Side:
-        """Some of the rows."""
+        """Some of the rows, in ascending order."""
+        if rows.size == self.datum.size:
+            return self
         names = (
             "datum",
             "label",
