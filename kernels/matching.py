@@ -191,7 +191,7 @@ def _reached(iou: float, thresholds: Array) -> int:
 
 
 @inner
-def _sort_tied(order: Array, first: int, last: int, own: Array, base: int, room: Array) -> None:
+def sort_tied(order: Array, first: int, last: int, own: Array, base: int, room: Array) -> None:
     """Merge sort of order[first:last] by descending own[order - base]; equal ones keep their place.
 
     NumPy's stable argsort would do the same, but takes four times as long to compile.
@@ -289,7 +289,7 @@ def match(
             while c < p1 and p_score[order[c]] == p_score[order[i]]:
                 c += 1
             if c - i > 1:
-                _sort_tied(order, i, c, own, p0, room)
+                sort_tied(order, i, c, own, p0, room)
             i = c
         for i in range(p0, p1):
             p = order[i]

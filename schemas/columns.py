@@ -72,6 +72,13 @@ ANNOTATION_ID = Column(
     ("ann_id", "gt_id"),
     unique=True,
 )
+OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", ("occlusion",))
+TRUNCATED = Column(
+    "truncated",
+    "number",
+    "Share of the object beyond the image, 0 to 1 (KITTI); in tracking a level, 0 to 2.",
+    ("truncation",),
+)
 WIDTH = Column(
     "width", "number", "Image width, pixels.", ("image_width", "img_width"), nullable=True
 )

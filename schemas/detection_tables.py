@@ -16,7 +16,9 @@ from .columns import (
     ISCROWD,
     LABEL_KEY,
     LABEL_VALUE,
+    OCCLUDED,
     SCORE,
+    TRUNCATED,
     WEIGHT,
     XMAX,
     XMIN,
@@ -25,6 +27,7 @@ from .columns import (
 )
 from .contract import GROUND_TRUTHS, PREDICTIONS, Table
 from .geometry_columns import (
+    ALPHA,
     ANGLE,
     BOX3D,
     HEAD_SIZE,
@@ -46,7 +49,8 @@ _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
     for column in (POLYGON, OBB, BOX3D, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
 )
-_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES, *OF_SOLIDS[:-1])
+_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES, *OF_SOLIDS[:-1], ALPHA)
+_SEEN = tuple(msgspec.structs.replace(one, nullable=True) for one in (OCCLUDED, TRUNCATED))
 
 _UNREAD = (
     (WEIGHT, "detection has no sample weights"),
@@ -71,7 +75,10 @@ DETECTION_GROUND_TRUTHS = Table(
     "detection",
     GROUND_TRUTHS,
     (DATUM_ID, LABEL_VALUE, *_BOX),
-    (*_COMMON, OF_SOLIDS[-1], NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, AREA, ANNOTATION_ID),
+    (
+        *(*_COMMON, OF_SOLIDS[-1], NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, *_SEEN, AREA),
+        ANNOTATION_ID,
+    ),
     signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
     formats=("coco", "annotations", "images", "nuscenes"),
     shape="boxes",

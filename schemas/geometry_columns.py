@@ -65,7 +65,22 @@ NUM_POINTS = Column(
     ("num_pts",),
     low=-1.0,
 )
-OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, NUM_POINTS)
+HEIGHT_2D = Column(
+    "height_2d",
+    "number",
+    "How high a 3-D box is in its image, pixels (KITTI); taken from boxes in pixels, if absent.",
+    (),
+    nullable=True,
+    low=0.0,
+)
+ALPHA = Column(
+    "alpha",
+    "number",
+    "Angle at which an object is seen, radians; -10 where it is unknown (KITTI).",
+    ("observation_angle",),
+    nullable=True,
+)
+OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, HEIGHT_2D, NUM_POINTS)
 """What is read beside 3-D boxes alone."""
 MASK = Column(
     "mask",

@@ -93,12 +93,20 @@ PARTIAL_LABELS = Column(
     ("not_exhaustive_category_ids", "not_exhaustive_labels"),
     way_out=_LISTS,
 )
+REGIONS = Column(
+    "regions",
+    "vector",
+    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which nobody told objects"
+    " apart: predictions there count for nothing (KITTI's DontCare).",
+    ("dontcare",),
+    nullable=True,
+)
 
 DATUM_TABLE = Table(
     "all",
     DATUMS,
     (DATUM_ROW,),
-    (DATASET, FILE_NAME, WIDTH, HEIGHT, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS),
+    (DATASET, FILE_NAME, WIDTH, HEIGHT, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS, REGIONS),
 )
 LABEL_TABLE = Table(
     "all",

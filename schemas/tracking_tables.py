@@ -9,7 +9,9 @@ from .columns import (
     DATASET,
     DATUM_ID,
     LABEL_VALUE,
+    OCCLUDED,
     SCORE,
+    TRUNCATED,
     WEIGHT,
     XMAX,
     XMIN,
@@ -68,8 +70,6 @@ REGION = Column(
     " nothing if more than half of it lies within.",
     ("iscrowd", "is_crowd", "crowd"),
 )
-OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", ("occlusion",))
-TRUNCATED = Column("truncated", "number", "Level of truncation, 0 to 2 (KITTI).", ("truncation",))
 FRAMES = Column(
     "frames",
     "whole",

@@ -38,6 +38,7 @@ REGISTRY: dict[str, Export] = {
         needs=frozenset({"iou_thresholds"}),
     ),
     "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
+    "kitti": Export("kitti:to_kitti", ("detection",), ("kitti", "kitti-r11")),
     "lvis": Export(
         "lvis:from_frames",
         ("detection",),

@@ -14,11 +14,14 @@ import polars as pl
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas import tables
+from evalengine.schemas.columns import OCCLUDED, TRUNCATED
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, Table
 from evalengine.schemas.geometry_columns import (
+    ALPHA,
     ANGLE,
     BOX3D,
     HEAD_SIZE,
+    HEIGHT_2D,
     KEYPOINTS,
     NUM_KEYPOINTS,
     OF_SOLIDS,
@@ -55,6 +58,9 @@ _OWN = (
 )
 """Geometry that nothing else becomes: its column, what is read with it, what ``iou_type`` calls it,
 and what messages do."""
+
+_OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
+"""Columns that many tables have with values of their own, such as flags: unread there."""
 
 
 def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
@@ -99,6 +105,8 @@ def leave_unread(
         for role in (PREDICTIONS, GROUND_TRUTHS)
         if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
     }
+    for naming in sides.values():
+        _forget(naming, _OFTEN_OTHERS)
     if _of_their_own(sides, options):
         return
     if says_boxes(options):
@@ -151,6 +159,9 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                 _drop(naming, own)
     for naming in sides.values() if asked else ():
         gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
+        if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
+            seen = (naming.exprs["ymax"] - naming.exprs["ymin"]).abs()
+            naming.exprs.setdefault(HEIGHT_2D.name, seen.alias(HEIGHT_2D.name))
         _drop(naming, gone)
         if options.iou_type != POINTS:
             _forget(naming, {ANGLE.name, *gone})

@@ -359,13 +359,19 @@ _SETTLED = ("area", "max_detections", "parameters")
 def _entry_columns(
     rows: pl.DataFrame, entry: Entry, by: str
 ) -> list[tuple[str, str, pl.DataFrame]]:
-    """The columns that one entry makes, one per IoU threshold."""
+    """The columns that one entry makes, one per part and IoU threshold.
+
+    Where each row has a threshold of its own, all of them stand in one column.
+    """
     found = chosen(rows, entry)
+    split = ["area"] if entry.area == PARTS else []
+    if found.select(by, *split).is_duplicated().any():
+        split.append("iou_threshold")
     columns = []
-    for iou in found["iou_threshold"].unique(maintain_order=True).to_list():
-        part = found.filter(pl.col("iou_threshold").eq_missing(pl.lit(iou, pl.Float64)))
-        part = part.unique(by, keep="first", maintain_order=True)
-        columns.append((titled(entry, part.row(0, named=True)), entry.metric, part))
+    for part in found.partition_by(split, maintain_order=True) if split else [found]:
+        if part.height:
+            part = part.unique(by, keep="first", maintain_order=True)
+            columns.append((titled(entry, part.row(0, named=True)), entry.metric, part))
     return columns
 
 

@@ -129,6 +129,18 @@ _CENTRES = Layout(
     ),
 )
 
+_DIFFICULTIES = Layout(
+    headline=(
+        Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),
+        Entry("AOS", "AOS {area}", area=PARTS),
+    ),
+    label_columns=(
+        Entry("AP", "AP {area}", area=PARTS),
+        Entry("AOS", "AOS {area}", area=PARTS),
+    ),
+    slice_columns=(Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),),
+)
+
 _COCO_KEYPOINTS = msgspec.structs.replace(
     _COCO_BOXES,
     headline=(
@@ -178,6 +190,8 @@ LAYOUTS: dict[tuple[str, str | None], Layout] = {
     ("detection", "coco-keypoints"): _COCO_KEYPOINTS,
     ("detection", "crowdpose"): _COCO_KEYPOINTS,
     ("detection", "nuscenes"): _CENTRES,
+    ("detection", "kitti"): _DIFFICULTIES,
+    ("detection", "kitti-r11"): _DIFFICULTIES,
     ("classification", None): _CLASSES,
     ("segmentation", None): _PIXELS,
     ("tracking", None): _TRACKS,
@@ -196,7 +210,7 @@ def layout_of(task: str, dialect: str) -> Layout:
 _PLACES = {
     "{iou:g}": r"(?P<iou_threshold>\d*\.?\d+)",
     "{percent:g}": r"(?P<percent>\d+)",
-    "{area}": r"(?P<area>small|medium|large)",
+    "{area}": r"(?P<area>small|medium|large|easy|moderate|hard)",
     "{cap}": r"(?P<max_detections>\d+)",
 }
 

@@ -369,6 +369,11 @@ class Scorecard:
         """lvis-api's names, stats and arrays; see ``evalengine.exports.lvis``."""
         return self._export("lvis")
 
+    def to_kitti(self) -> dict[str, float]:
+        """KITTI's AP and AOS in percent, under OpenPCDet's names."""
+        exported: dict[str, float] = self._export("kitti")
+        return exported
+
     def to_trec(self) -> str:
         """What ``trec_eval -q`` prints: lines of measure, query or ``all``, and value."""
         exported: str = self._export("trec")

@@ -123,12 +123,17 @@ class RankedDraws:
             self._down(part, bounds, part.tally.skipped, self._view.caps, counted)
         return _under_each_cap(counted)
 
+    @property
+    def similarity(self) -> Array:
+        """Of angles: of one draw after the other."""
+        raise OneByOne
+
     @cached_property
     def precision(self) -> Array:
         """Mean of interpolated precision, [draw * group, label, area, threshold, 1]."""
         view, how = self._view, self._view.interpolation
         levels = how.averaged
-        if how.linear is not None:
+        if how.linear is not None or how.positions is not None:
             raise OneByOne
         even = np.linspace(0.0, 1.0, levels.size)
         if not np.allclose(levels, even, rtol=0.0, atol=1e-9):

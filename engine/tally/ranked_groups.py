@@ -87,6 +87,10 @@ def _sampled(view: AnyView, cap: int) -> tuple[Array, ...]:
     return view.sampled_with_scores(cap)
 
 
+def _similarity(view: AnyView) -> tuple[Array, ...]:
+    return (view.similarity,)
+
+
 def _true_positives(view: AnyView, lowest_score: float) -> tuple[Array, ...]:
     return (view.true_positives(lowest_score),)
 
@@ -101,6 +105,7 @@ _WHOLE = ("crossed", "tallies", "over")
 ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
     "counted": _counted,
     "sampled": _sampled,
+    "similarity": _similarity,
     "true positives": _true_positives,
     "counts": _counts,
 }
@@ -297,6 +302,10 @@ class GroupedView(RankedView):
     @property
     def precision(self) -> Array:
         return self._first_pass[3]
+
+    @property
+    def similarity(self) -> Array:
+        return self._each("similarity")[0]
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
         first, second, third = self._each("sampled", cap)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,50 +14,16 @@ from ..kernels.threshold_counts import count_by_threshold
 from .box_bins import Binned, binned
 from .counts import Counts
 from .datums import Labels
+from .interpolation import Beside, Interpolation
 from .linear_precision import averaged, on_lines
 from .points import Points
 from .ranked import Ranked
 from .ranked_points import CountedRows, counted_rows, point_blocks, pooled_rows, sought
+from .recall_positions import at_positions
 
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 """Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
-
-
-class Interpolation(NamedTuple):
-    """How average precision is made of interpolated precision.
-
-    Attributes:
-        levels: float64 [r], ascending recall levels of the curve, next to 0, 1 / (r - 1), ..., 1.
-        every_point: whether average precision is the area under the curve, whose recall rises at
-            each true positive; otherwise the mean at the levels.
-        integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
-        epsilon: see there.
-        linear: of precision on lines, see :mod:`.linear_precision`; None where it is interpolated.
-    """
-
-    levels: Array
-    every_point: bool = False
-    integer_grid: bool = False
-    epsilon: float = 0.0
-    linear: float | None = None
-
-    @property
-    def averaged(self) -> Array:
-        """Levels that average precision is the mean at, [0] where it is the area."""
-        return self.levels[:0] if self.every_point else self.levels
-
-
-class Beside(NamedTuple):
-    """Another ranked tally of the same datums and labels, and how its view is made.
-
-    Attributes:
-        ranked: the tally.
-        interpolation: see :class:`RankedView`.
-    """
-
-    ranked: Ranked
-    interpolation: Interpolation
 
 
 LeaveOut = Callable[[Ranked], Array]
@@ -380,6 +346,9 @@ class RankedView(View):
     def _precision(self) -> Array:
         if self.interpolation.linear is not None:
             return averaged(self._on_lines[0], self.levels, self.interpolation.linear)
+        if self.interpolation.positions is not None:
+            picked: Array = self._at_positions[0][..., self.interpolation.positions]
+            return picked
         sampled: Array = self._sampled[0]
         if self.interpolation.every_point:
             sampled = sampled / np.maximum(self.positives, 1)[..., None, None]
@@ -393,9 +362,23 @@ class RankedView(View):
         """
         if self.interpolation.linear is not None:
             return (*self._on_lines, self._sampled[2])
+        if self.interpolation.positions is not None:
+            return (*self._at_positions[:2], self._sampled[2])
         caps = np.array([cap])
         one, two, three = self._run(leave_out=_skipped, caps=caps, precision=True, scores=True)
         return one, two, three
+
+    @cached_property
+    def _at_positions(self) -> tuple[Array, Array, Array | None]:
+        return at_positions(self, self._shape)
+
+    @property
+    def similarity(self) -> Array:
+        """Similarity of angles where :attr:`precision` is; NaN where no angles are known."""
+        precision, _, similarity = self._at_positions
+        of = np.full(precision.shape, np.nan) if similarity is None else similarity
+        picked: Array = of[..., self.interpolation.positions or ()]
+        return picked
 
     @cached_property
     def _on_lines(self) -> tuple[Array, Array]:

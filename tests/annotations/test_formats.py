@@ -437,9 +437,11 @@ def test_kitti(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert source.frame.collect().to_dicts() == [
         {"datum_id": "000001", "label_value": "Car", "xmin": 599.0, "ymin": 156.0, "xmax": 629.0,
-         "ymax": 189.0, "truncated": 0.5, "occluded": 1,
+         "ymax": 189.0, "truncated": 0.5, "alpha": -1.57, "occluded": 1,
          "box3d": [0.47, 1.49, 69.44, 12.34, 2.63, 2.85, -1.56]}
     ]  # fmt: skip
+    assert source.datums is not None
+    assert source.datums["regions"].to_list() == [[1.0, 2.0, 3.0, 4.0]]
     assert "1 regions 'DontCare' are left out" in noted(source, "regions_left_out")
     put(tmp_path, "000002.txt", f"{line} 0.75\n")
     with pytest.raises(ee.ReadError, match="1 of 2 lines have no score"):

@@ -66,5 +66,35 @@ def centres(seed: int) -> parts.Case:
     return parts.Case(tuple(sides), options, tables=case.tables)
 
 
+def seen(seed: int) -> parts.Case:
+    """Boxes in pixels or in space under KITTI's rules, and regions in the table of datums."""
+    case = parts.detection(seed) if seed % 3 else solid(2 * (seed // 2))
+    rng = np.random.default_rng(seed)
+    names = dict(zip(("a", "b", "c", "x", "y", "zz"), ("Car", "Van", "Truck") * 2, strict=True))
+    sides = []
+    for side in case.sides:
+        n = side.height
+        side = side.drop("area", "iscrowd", strict=False).with_columns(
+            pl.col("label_value").replace(names),
+            pl.col("xmin", "ymin", "xmax", "ymax") * 15 if seed % 3 else pl.lit(30.0),
+            occluded=pl.Series(rng.integers(0, 4, n).astype(float)),
+            truncated=pl.Series(rng.choice([0.0, 0.2, 0.6], n)),
+            alpha=pl.Series(rng.uniform(-3, 3, n)),
+        )
+        tall = pl.Series(rng.choice([20.0, 30.0, 50.0], n))
+        sides.append(side if seed % 3 else side.drop("literal").with_columns(height_2d=tall))
+    options = {**case.options, "dialect": "kitti-r11" if seed % 2 else "kitti", "metrics": _SEEN}
+    for name in ("area_ranges", "max_detections", "iou_thresholds"):
+        options.pop(name, None)
+    options |= {"iou_thresholds": [0.3, 0.5]} if seed % 4 else {}
+    datums = case.tables["datums"]
+    lists = [[0.0, 0.0, 40.0, 30.0] if rng.random() < 0.5 else [] for _ in range(datums.height)]
+    regions = pl.Series("regions", lists, dtype=pl.List(pl.Float64))
+    tables = {"datums": datums.select("datum_id", "weather").with_columns(regions)}
+    return parts.Case(tuple(sides), options, tables=tables)
+
+
+_SEEN = ["AP", "mAP", "mAPAveragedOverIOUs", "AOS", "Counts", "Outcomes", "ConfusionMatrix", "mAR",
+         "InterpolatedPrecisionRecallCurve", "PrecisionRecallCurve"]  # fmt: skip
 _CENTRES = ["mAP", "AP", "mAPAveragedOverIOUs", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS", "Counts",
             "Outcomes", "TIDECounts", "Errors", "InterpolatedPrecisionRecallCurve"]  # fmt: skip

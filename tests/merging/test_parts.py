@@ -16,6 +16,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "oriented": ("detection", oriented_parts.oriented),
     "solid": ("detection", oriented_parts.solid),
     "centres": ("detection", oriented_parts.centres),
+    "seen": ("detection", oriented_parts.seen),
     "classification": ("classification", parts.classification),
     "binary": ("classification", parts.binary),
     "sets": ("classification", label_sets.sets),
@@ -30,8 +31,9 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
 }
 """Name -> task and what draws its tables."""
 
-_ALIKE = {"keypoints", "oriented", "sets", "segmentation", "lists", "judged"}
-"""Cases whose kind of tally another case has, too: they run with what takes long."""
+_ALIKE = {"keypoints", "oriented", "seen", "sets", "segmentation", "lists", "judged"}
+"""Cases whose kind of tally another case has, too, or a test of their own (seen): they run with
+what takes long."""
 
 every_case = pytest.mark.parametrize(
     "name",

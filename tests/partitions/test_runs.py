@@ -53,7 +53,8 @@ def test_a_metric_alone_is_that_of_all_buckets(
 ) -> None:
     """Whatever its tally holds beside ranked rows; other metrics and slices keep more."""
     in_buckets(monkeypatch, WIDE)
-    for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5), ("centres", 4)):
+    for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5), ("centres", 4),
+                       ("seen", 4)):  # fmt: skip
         case = CASES[name][1](seed)
         alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
         carried: Any = ()

@@ -14,8 +14,9 @@ from ...executors import Threads
 from ...exports.coco import arrays_of
 from ...schemas.errors import OptionError
 from ...schemas.options import Options
+from ...tally.interpolation import Interpolation
 from ...tally.ranked import Ranked
-from ...tally.ranked_view import Interpolation, RankedView
+from ...tally.ranked_view import RankedView
 from ...tasks.detection.matching import Matched
 from ...tasks.detection.near import overlap
 from ...tasks.detection.settings import Settings, resolve

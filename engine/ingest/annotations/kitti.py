@@ -15,6 +15,7 @@ from .text_lines import is_number, lines_of, numbers_in, shown
 
 _COUNTS = (15, 16)  # fields of ground truths, and of detections
 _REGION = "DontCare"
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 def _detect(look: Look) -> bool:
@@ -30,15 +31,16 @@ def _read(look: Look) -> Annotations:
     files = look.of(".txt")
     ids = image_ids(look, files, below="label_2")
     rows: list[dict[str, Any]] = []
-    regions = 0
+    regions: dict[str, list[float]] = {datum: [] for datum in ids}
     for file, datum in zip(files, ids, strict=True):
         for line, fields in lines_of(file):
+            one = _object(file, line, fields)
             if fields[0] == _REGION:
-                regions += 1
+                regions[datum] += [one[name] for name in _CORNERS]
             else:
-                rows.append({"datum_id": datum, **_object(file, line, fields)})
+                rows.append({"datum_id": datum, **one})
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(("xmin", "ymin", "xmax", "ymax", "truncated"), pl.Float64)
+    schema |= dict.fromkeys((*_CORNERS, "truncated", "alpha"), pl.Float64)
     frame = pl.DataFrame(rows, schema=schema | {"occluded": pl.Int64, "box3d": pl.List(pl.Float64)})
     bare = frame["score"].null_count()
     if 0 < bare < frame.height:
@@ -46,14 +48,18 @@ def _read(look: Look) -> Annotations:
             look.given, None, f"{bare:,} of {frame.height:,} lines have no score",
             "Write it on every line, or on none.",
         )  # fmt: skip
+    many = sum(map(len, regions.values())) // len(_CORNERS)
     said = (
-        f"{regions:,} regions {_REGION!r} are left out: detections in them count as false"
-        " positives here, where KITTI's own kit ignores them."
+        f"{many:,} regions {_REGION!r} are left out: detections in them count as false"
+        " positives here, where dialect kitti ignores them."
     )
+    datums = {"datum_id": ids, "regions": [*regions.values()]} if many else {"datum_id": ids}
     return Annotations(
         rows=frame.drop("score") if bare else frame,
-        datums=pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String}),
-        notes=(("regions_left_out", said, regions),) if regions else (),
+        datums=pl.DataFrame(
+            datums, schema_overrides={"datum_id": pl.String, "regions": pl.List(pl.Float64)}
+        ),
+        notes=(("regions_left_out", said, many),) if many else (),
     )
 
 
@@ -67,8 +73,9 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     return {
         "label_value": fields[0],
         "score": numbers[14] if len(numbers) > 14 else None,
-        **dict(zip(("xmin", "ymin", "xmax", "ymax"), numbers[3:7], strict=True)),
+        **dict(zip(_CORNERS, numbers[3:7], strict=True)),
         "truncated": numbers[0],
+        "alpha": numbers[2],
         "occluded": int(numbers[1]),
         # KITTI writes height, width, length, then the middle of the bottom, and rotation_y
         "box3d": [*numbers[10:13], numbers[9], numbers[8], numbers[7], numbers[13]],

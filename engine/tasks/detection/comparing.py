@@ -80,7 +80,7 @@ def compared(
         return as_solids(tables[0], settings), as_solids(tables[1], settings)
     shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
     if settings.geometry in (None, "box") and not shaped:
-        return _of_pixels(frames) if settings.rules.whole_pixels else None
+        return _of_corners(frames, settings)
     target = choose(frames, settings)
     sides = [
         Objects(
@@ -178,10 +178,9 @@ def _boxes(
             boxes, areas = boxes_of(objects, areas=wanted)
             setattr(frames, side, _with_boxes(objects.frame, boxes))
         regions.append(areas)
-    if settings.rules.whole_pixels:
-        return _of_pixels(frames)
-    if all(areas is None for areas in regions):
-        return None
+    made = _of_corners(frames, settings)
+    if made is not None or all(areas is None for areas in regions):
+        return made
     for objects, areas in zip(sides, regions, strict=True):
         n = 0 if areas is None else int((~np.isnan(areas)).sum())
         if n:
@@ -199,15 +198,20 @@ def _boxes(
     return ours, theirs
 
 
-def _of_pixels(frames: Frames) -> tuple[Shapes, Shapes]:
-    """Both sides' boxes as shapes whose last pixels lie in them."""
+def _of_corners(frames: Frames, settings: Settings) -> tuple[Shapes, Shapes] | None:
+    """Boxes as shapes, where their last pixels lie in them or pairs across labels matter.
+
+    None where matching computes their IoU on the way.
+    """
+    pixel = float(settings.rules.whole_pixels)
+    if not pixel and settings.rules.matching != "anew":
+        return None
     made = []
     for side in _SIDES:
         corners = _corners(getattr(frames, side))
-        extent = corners[:, 2:] - corners[:, :2] + 1.0
-        around = np.concatenate([corners[:, :2], corners[:, 2:] + 1.0], axis=1)
-        layer = BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=1.0)
-        made.append(Shapes((layer,), around))
+        extent = corners[:, 2:] - corners[:, :2] + pixel
+        around = np.concatenate([corners[:, :2], corners[:, 2:] + pixel], axis=1)
+        made.append(Shapes((BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=pixel),), around))
     return made[0], made[1]
 
 

@@ -23,6 +23,7 @@ from ...tally.datums import Datums, Labels
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
+from .difficulties import Graded, graded
 from .layers import Shapes
 from .listed import Listed, beyond_cap, listed
 from .repeats import doubled
@@ -89,6 +90,7 @@ class Batch(msgspec.Struct, frozen=True):
         heights: rows of both tables, where they are numbered from their first; None where they are
             numbered as in the whole input.
         listed: labels that datums are said to have or to lack, where the dialect asks for them.
+        graded: how rows are seen, where the dialect has difficulties.
     """
 
     datums: Datums
@@ -101,6 +103,7 @@ class Batch(msgspec.Struct, frozen=True):
     area: Array | None
     heights: tuple[int, int] | None = None
     listed: Listed | None = None
+    graded: Graded | None = None
 
 
 def _floats(frame: pl.DataFrame, name: str) -> Array:
@@ -283,6 +286,9 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     (datums, (p_datum, g_datum)), (labels, (p_label, g_label)) = threads.each(calls)
     del calls, values, keys  # columns that nothing needs any more
     codes = (p_datum, g_datum), (p_label, g_label)
+    seen, neighbour = None, np.zeros(0, bool)
+    if settings.rules.difficulties:
+        seen, g_label, neighbour = graded(frames, datums, labels, codes, settings.rules)
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = taken(frames.predictions, "score")
@@ -297,6 +303,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         ignore = np.zeros(g_datum.size, bool)
     if shapes[1] is not None and shapes[1].set_aside is not None:
         ignore = ignore | shapes[1].set_aside
+    if seen is not None:
+        ignore = ignore | neighbour
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
     warnings = (
@@ -316,4 +324,5 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
         heights=heights,
         listed=listed(frames, datums, labels, settings.rules),
+        graded=seen,
     )

@@ -32,16 +32,16 @@ from ...kernels.pairs import rows_by_datum
 from ...schemas.errors import OptionError
 from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
+from ...tally.interpolation import Beside, Interpolation
 from ...tally.merging import merge_ranked
 from ...tally.ranked import Ranked, Variants
-from ...tally.ranked_view import Beside, Interpolation
 from ..workers import Workers
-from .dialects import DetectionRules
 from .encode import Batch
 from .error_rows import IDS, error_rows, in_order
 from .matching import Matched
 from .near import Near
 from .overlaps import Pairs, find_pairs, regular_ground_truths
+from .rules import DetectionRules
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]

@@ -11,6 +11,7 @@ _MATCHING = {
     "nearest": "per threshold, by descending score, the nearest ground truth still free (nuScenes)",
     "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
     "best": "each prediction has its best ground truth or none (Pascal VOC)",
+    "anew": "at each score anew, each ground truth the prediction that it overlaps most (KITTI)",
     "pool": "pairs leave the pool whatever the threshold (Valor's document)",
 }
 _GEOMETRY = {

@@ -10,9 +10,9 @@ from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...kernels.federated import judged
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from .dialects import DetectionRules
 from .encode import Batch
 from .matching import LaidOut, annotated_areas
+from .rules import DetectionRules
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +34,8 @@ def taking_part(
     ours, theirs = sides
     kept = np.ones(ours.row.size, np.bool_)
     lenient = np.zeros(0, np.bool_)
+    if batch.graded is not None:
+        return (ours, theirs.where(~theirs.laid(batch.graded.left))), lenient, (0, 0)
     if GROUND_TRUTHS in rules.needs_area:
         theirs = theirs.where(_is_area(annotated_areas(batch, theirs)))
     if PREDICTIONS in rules.needs_area:

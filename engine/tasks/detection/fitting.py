@@ -18,7 +18,8 @@ from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ..image_sizes import SIZE_NAMES
-from .found_errors import OF_FOUND, READS
+from .difficulties import angles_unknown
+from .found_errors import ANGLES, OF_FOUND, READS
 from .geometry import POINTS, SOLID
 from .places import PLACES
 from .point_marks import NEEDS, PCKH
@@ -66,6 +67,15 @@ def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
         why = f"they are of dialect nuscenes: write {option('iou_type', DISTANCE)} with it"
         yield "without_errors", frozenset({OF_FOUND}), why
     sides = frames.predictions, frames.ground_truths
+    why = "" if settings.rules.positions else "it is of dialect kitti"
+    if settings.geometry == SOLID:
+        why = f"it is of boxes in pixels: write {option('iou_type', 'bbox')}"
+    why = why or angles_unknown(frames.predictions)
+    if why:
+        yield "without_angles", frozenset({ANGLES}), why
+    if settings.rules.positions:
+        why = f"dialect kitti matches anew at every score: write {option('dialect', 'standard')}"
+        yield "without_errors", frozenset({"errors", "shown errors", "label errors"}), why
     for need, names in READS.items():
         if any(name not in side.columns for side in sides for name in names):
             why = f"both sides need {' and '.join(f'a column {name}' for name in names)}"

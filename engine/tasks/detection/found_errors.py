@@ -2,7 +2,9 @@
 
 OF_FOUND = "true positives"
 """Need of true positives at ``pr_curve_iou_threshold`` with their errors."""
-READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",)}
+ANGLES = "angles"
+"""Need of the angles at which objects are seen."""
+READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alpha",)}
 """Needs of columns that both sides must have."""
 FOUND = "found"
 """Name of their tally among those beside a view's."""

@@ -13,7 +13,7 @@ from ...kernels.order import group_by_label
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
-from .dialects import DetectionRules
+from .rules import DetectionRules
 
 Array = np.ndarray[Any, Any]
 

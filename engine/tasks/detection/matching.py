@@ -148,11 +148,12 @@ def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> A
     for a in range(word.n_areas):
         _, low, high = variants.areas[word.first_area + a]
         inside = ~set_aside & (area >= low) & (area <= high)
-        bits |= np.where(inside, _area_bits(word, a), np.uint64(0))
+        bits |= np.where(inside, area_bits(word, a), np.uint64(0))
     return bits
 
 
-def _area_bits(word: Word, area: int) -> np.uint64:
+def area_bits(word: Word, area: int) -> np.uint64:
+    """Variants of a word in one of its area ranges."""
     return np.uint64(((1 << word.n_thresholds) - 1) << (area * word.n_thresholds))
 
 
@@ -256,7 +257,7 @@ def match(
             frozen(ceiling[block], np.float64),
             frozen(_prefix(word), np.uint64),
             frozen([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]], np.float64),
-            frozen([_area_bits(word, a) for a in range(word.n_areas)], np.uint64),
+            frozen([area_bits(word, a) for a in range(word.n_areas)], np.uint64),
             n + 1 if cap is None else cap,
         )
         out = Outcomes(

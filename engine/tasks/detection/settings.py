@@ -17,9 +17,9 @@ from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.box_bins import BoxBins
-from .dialects import DetectionDefaults, DetectionRules
 from .distances import FARTHEST, metres, similarity
 from .point_marks import SHARES
+from .rules import DetectionDefaults, DetectionRules
 from .sigmas import Sigmas, read_sigmas
 
 Array = np.ndarray[Any, Any]
@@ -86,6 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         n_bins: equal bins of scores from 0 to 1, of calibration.
         box_bins: bins of calibration by position and size.
         thresholds: scores from which predictions of labels count.
+        label_ious: label -> the one threshold its AP is at, of others the lowest; empty where it
+            is at all of them.
     """
 
     rules: DetectionRules
@@ -114,6 +116,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     n_bins: int = 15
     box_bins: BoxBins = BoxBins(5, 5, 8)
     thresholds: LabelThresholds = ()
+    label_ious: dict[str, float] = {}
 
     @property
     def by_distance(self) -> bool:
@@ -205,6 +208,10 @@ def _to_return(
 def _reached(iou: float, rules: DetectionRules) -> float:
     """The least IoU that hits at a threshold."""
     return math.nextafter(iou, math.inf) if rules.above else iou
+
+
+def _label_ious(defaults: DetectionDefaults, rules: DetectionRules) -> dict[str, float]:
+    return {label: _reached(iou, rules) for label, iou in defaults.label_ious.items()}
 
 
 def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
@@ -343,8 +350,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             raise OptionError(f"area_ranges: {name!r} runs from {low} to {high}; low comes first.")
         if low < 0:
             raise OptionError(f"area_ranges: {name!r} starts at {low}; an area is 0 or more.")
-    if dialect.rules.linear is not None and ranges:
+    if (dialect.rules.linear is not None or dialect.rules.difficulties) and ranges:
         raise OptionError(f"area_ranges: dialect {dialect.name} has none.")
+    if dialect.rules.positions and caps:
+        raise OptionError(f"max_detections: dialect {dialect.name} has none.")
+    if dialect.rules.difficulties:
+        ranges = {one.name: (-math.inf, math.inf) for one in dialect.rules.difficulties}
     if dialect.rules.cap_of_datum and len(set(caps)) > 1:
         raise OptionError(
             f"max_detections {sorted(set(caps))}: dialect {dialect.name} has one cap, on all"
@@ -374,6 +385,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         n_bins=bins,
         box_bins=_box_bins(options),
         thresholds=options.thresholds or (),
+        label_ious={} if options.iou_thresholds else _label_ious(defaults, dialect.rules),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults, far=far),
         score_thresholds=scores,

@@ -23,6 +23,7 @@ from ..label_limits import limits_of, notes_of
 from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
 from ..workers import Workers
+from .anew import in_regions, match_anew
 from .detailed import detailed_examples
 from .encode import Batch, Side, encode_batch
 from .error_rows import in_order
@@ -30,7 +31,7 @@ from .errors import Errors, in_the_input, merge_errors, merge_rows
 from .errors import find as find_errors
 from .examples import Examples, merge_examples
 from .federated import left_out, taking_part
-from .found_errors import OF_FOUND
+from .found_errors import ANGLES, OF_FOUND
 from .label_errors import find_label_errors
 from .matching import BY_BOXES, LOOKING_AT_ALL, LaidOut, Matched, lay_out_sides, match
 from .near import Near, find_near
@@ -331,8 +332,18 @@ def met(
     sides, below = _reaching(batch, sides, settings)
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*spots, *grid.thresholds, _lowest(settings, needs)))
-    near = _near(batch, sides, settings, lowest, threads, bool(spots))
+    anew = settings.rules.matching == "anew"
+    near = _near(batch, sides, settings, lowest, threads, bool(spots) or anew)
     lap("near")
+    if anew:
+        assert near is not None
+        share = in_regions(batch, sides[0], lowest, threads)
+        rules, turned = settings.rules, ANGLES in needs
+        matched = match_anew(
+            batch, sides, rules, grid, near, share, threads, took=took, turned=turned
+        )
+        lap("match")
+        return msgspec.structs.replace(matched, left=left, below=below), near
     matched = match(
         batch,
         sides,

@@ -10,9 +10,10 @@ import polars as pl
 
 from ...schemas.results import empty_frame
 from ...tally.draws import Draws
+from ...tally.interpolation import Beside, Interpolation
 from ...tally.ranked_draws import RankedDraws
 from ...tally.ranked_groups import GroupedView, RankedGroups
-from ...tally.ranked_view import Beside, Interpolation, RankedView
+from ...tally.ranked_view import RankedView
 from ..workers import Workers
 from .confusion import confusion_frame
 from .errors import beside, errors_frame
@@ -54,6 +55,7 @@ def view(
         rules.integer_grid,
         rules.epsilon,
         rules.linear,
+        rules.positions,
     )
     kind: Any = GroupedView if isinstance(ranked, RankedGroups) else RankedView
     made: RankedView = kind(

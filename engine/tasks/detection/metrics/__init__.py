@@ -10,6 +10,7 @@ MODULES = (
     "calibration",
     "box_calibration",
     "true_positives",
+    "orientation",
 )
 """Those that hold ``METRICS``, in their order."""
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+import polars as pl
 
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
@@ -190,7 +192,7 @@ def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, S
     }
 
 
-def _cells(
+def cells_of(
     view: RankedView,
     settings: Settings,
     axes: tuple[str, ...],
@@ -214,12 +216,30 @@ def _cells(
     return [cells]
 
 
+def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
+    """Place among iou_thresholds of each label's own, int64 [label]; None where it has none."""
+    if not settings.label_ious:
+        return None
+    names = view.labels.frame["label_value"].cast(pl.String).to_list()
+    known = {name: settings.iou_thresholds.index(iou) for name, iou in settings.label_ious.items()}
+    return np.array([known.get(name, 0) for name in names], np.int64)
+
+
 def _ap(view: RankedView, settings: Settings) -> list[Cells]:
-    ious = settings.iou_thresholds_to_return
+    own = own_thresholds(view, settings)
+    ious = settings.iou_thresholds_to_return if own is None else settings.iou_thresholds
     value = label_precision(view, settings, ious)
     axes = ("group", "label", "area", "iou_threshold")
     support = view.positives[..., None]
-    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
+    cells = cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
+    return cells if own is None else [at_own(cells[0], own, len(ious))]
+
+
+def at_own(cells: Cells, own: Array, n_ious: int) -> Cells:
+    """Cells by group, label, area and threshold with those of each label's own threshold alone."""
+    assert cells.keep is not None
+    keep = cells.keep & (own[:, None, None] == np.arange(n_ious))
+    return msgspec.structs.replace(cells, keep=keep)
 
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
@@ -227,7 +247,7 @@ def _map(view: RankedView, settings: Settings) -> list[Cells]:
     value = mean_precision(view, settings, [(iou,) for iou in ious])
     axes = ("group", "key", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[..., None]
-    return _cells(view, settings, axes, value, support, ious, max_detections=settings.cap)
+    return cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
 
 
 def _over_ious(settings: Settings) -> dict[str, Any]:
@@ -238,9 +258,30 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
     }
 
 
+def own_precision(view: RankedView, settings: Settings, own: Array, precision: Array) -> Array:
+    """Means over levels of each label's precision at its own threshold, [group, label, area]."""
+    at = _at_ious(view, settings.iou_thresholds)
+    each = np.array(at)[own][None, :, None, None, None]
+    cells = np.take_along_axis(precision, each, axis=3)[:, :, :, 0]
+    return np.where(view.positives > 0, row_means(cells), _fill(settings))
+
+
+def mean_of_labels(view: RankedView, settings: Settings, values: Array) -> Array:
+    """Means over labels of what each has, [group, label, area] to key."""
+    keys = key_members(view)
+    out = np.full((view.n_groups, len(keys), values.shape[-1]), np.nan)
+    for k, a in np.ndindex(*out.shape[1:]):
+        for groups, labels in _members(view, settings, a, keys[k]):
+            out[groups, k, a] = row_means(values[groups[:, None], labels, a])
+    return out
+
+
 def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds
-    if settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
+    own = own_thresholds(view, settings)
+    if own is not None:
+        value = own_precision(view, settings, own, view.precision)
+    elif settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
         some = np.nonzero(view.positives > 0)
         value = np.full(view.positives.shape, _fill(settings))
         cells = _precision_of(view, some, ious)
@@ -248,14 +289,19 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     else:
         value = row_means(label_precision(view, settings, ious))
     axes = ("group", "label", "area")
-    return _cells(view, settings, axes, value, view.positives, **_over_ious(settings))
+    return cells_of(view, settings, axes, value, view.positives, **_over_ious(settings))
 
 
 def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
-    value = mean_precision(view, settings, [settings.iou_thresholds])[..., 0]
+    own = own_thresholds(view, settings)
+    if own is None:
+        value = mean_precision(view, settings, [settings.iou_thresholds])[..., 0]
+    else:
+        each = own_precision(view, settings, own, view.precision)
+        value = mean_of_labels(view, settings, each)
     axes = ("group", "key", "area")
     support = sum_by_key(view, view.positives)
-    return _cells(view, settings, axes, value, support, **_over_ious(settings))
+    return cells_of(view, settings, axes, value, support, **_over_ious(settings))
 
 
 def of_frequency(view: RankedView, settings: Settings, frequency: str) -> tuple[Array, Array]:
@@ -276,7 +322,7 @@ def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[
     value, support = of_frequency(view, settings, frequency)
     reason = f"{NO_LABEL[:8]} of frequency {frequency!r} with ground truth that counts"
     axes = ("group", "key", "area")
-    return _cells(view, settings, axes, value, support, reason=reason, **_over_ious(settings))
+    return cells_of(view, settings, axes, value, support, reason=reason, **_over_ious(settings))
 
 
 def _recall_parameters(settings: Settings) -> str:
@@ -291,7 +337,7 @@ def _ar(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "label", "max_detections", "area")
     support = view.positives[:, :, None, :]
     told = _recall_parameters(settings)
-    return _cells(view, settings, axes, value, support, parameters=told)
+    return cells_of(view, settings, axes, value, support, parameters=told)
 
 
 def _mar(view: RankedView, settings: Settings) -> list[Cells]:
@@ -299,7 +345,7 @@ def _mar(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "key", "max_detections", "area")
     support = sum_by_key(view, view.positives)[:, :, None, :]
     told = _recall_parameters(settings)
-    return _cells(view, settings, axes, value, support, parameters=told)
+    return cells_of(view, settings, axes, value, support, parameters=told)
 
 
 def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
@@ -311,7 +357,7 @@ def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
     axes = ("group", "key", "max_detections", "area", "iou_threshold")
     support = sum_by_key(view, view.positives)[:, :, None, :, None]
     told = parameters(recall_score_threshold=settings.recall_score_threshold)
-    return _cells(view, settings, axes, value, support, ious, parameters=told)
+    return cells_of(view, settings, axes, value, support, ious, parameters=told)
 
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:

@@ -1,0 +1,64 @@
+"""Average orientation similarity: KITTI's AP of boxes that must see objects at the right angle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....metrics.registry import Metric
+from ....tally.cells import Cells
+from ....tally.ranked_view import RankedView
+from ..found_errors import ANGLES
+from .averages import (
+    at_own,
+    cells_of,
+    mean_of_labels,
+    own_precision,
+    own_thresholds,
+    row_means,
+    sum_by_key,
+)
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+def _aos(view: RankedView, settings: Settings) -> list[Cells]:
+    """Of labels at each IoU threshold, and the mean over labels, each at its own."""
+    own, ious = own_thresholds(view, settings), settings.iou_thresholds
+    at = [view.tally.variants.threshold_index(iou) for iou in ious]
+    similarity = view.similarity
+    each = row_means(similarity[:, :, :, at])
+    each[view.positives == 0] = np.nan
+    support = view.positives[..., None]
+    axes = ("group", "label", "area", "iou_threshold")
+    (cells,) = cells_of(view, settings, axes, each, support, ious)
+    if own is None:
+        of_labels = row_means(each)
+    else:
+        cells = at_own(cells, own, len(ious))
+        of_labels = own_precision(view, settings, own, similarity)
+    mean = mean_of_labels(view, settings, of_labels)
+    several = cells_of(view, settings, ("group", "key", "area"), mean,
+                       sum_by_key(view, view.positives))  # fmt: skip
+    return [cells, *several]
+
+
+METRICS = (
+    Metric(
+        name="AOS",
+        task="detection",
+        frame="metrics",
+        needs=("iou_thresholds", ANGLES),
+        reads=("alpha",),
+        params=("iou_thresholds",),
+        aliases=("mAOS",),
+        definition="AP with the sum of (1 + cos(alpha - alpha')) / 2 over true positives in the"
+        " place of their number. Per label, and the mean over labels.",
+        source="KITTI evaluate_object.cpp; Geiger, Lenz, Urtasun, CVPR 2012",
+        compute=_aos,
+    ),
+)

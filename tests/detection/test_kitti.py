@@ -1,0 +1,195 @@
+"""Dialects kitti and kitti-r11 against KITTI's rules written out, and what they ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from detection.kitti_tables import CORNERS, drawn_tables
+from merging import parts
+from merging.oriented_parts import seen
+from oracles import kitti
+from oracles.boxes_3d import iou_3d, iou_bev
+from partitions.cases import in_buckets, same_as_in_memory
+
+import evalengine as ee
+from evalengine.executors.threads import Threads
+from evalengine.ingest.frames import load_frames
+from evalengine.plan import planner
+from evalengine.schemas.option_values import make_options
+
+SETS = int(os.environ.get("EVALENGINE_KITTI", "8"))
+ALIKE: dict[str, kitti.Alike] = {
+    "bbox": kitti.iou_2d,
+    "bev": lambda one, two: iou_bev(one["box3d"], two["box3d"]),
+    "3d": lambda one, two: iou_3d(one["box3d"], two["box3d"]),
+}
+IOUS = {"Car": 0.7, "Pedestrian": 0.5, "Cyclist": 0.5}
+HOW: dict[str, Any] = {"dialect": "kitti", "task": "detection", "angle_format": "radians-z-up"}
+
+
+def images(sides: tuple[pl.DataFrame, pl.DataFrame]) -> list[tuple[list[Any], list[Any]]]:
+    ids = sorted({*sides[0]["datum_id"], *sides[1]["datum_id"]})
+    return [tuple(side.filter(datum_id=one).to_dicts() for side in sides) for one in ids]  # type: ignore[misc]
+
+
+def usable(sides: tuple[pl.DataFrame, pl.DataFrame]) -> bool:
+    return bool({*sides[0]["datum_id"]} & {*sides[1]["datum_id"]})
+
+
+def told(card: ee.Scorecard, **where: Any) -> list[float | None]:
+    return card.metrics.filter(**where)["value"].to_list()
+
+
+@pytest.mark.parametrize("iou_type", ALIKE)
+def test_the_rules(iou_type: str) -> None:
+    """AP of 40 and 11 positions, AOS and their means, of every label and difficulty."""
+    compared = 0
+    for seed in range(SETS):
+        sides = drawn_tables(seed)
+        if not usable(sides):
+            continue
+        given = images(sides)
+        cards = {
+            positions: ee.score(*sides, **{**HOW, "dialect": name}, iou_type=iou_type)
+            for name, positions in (("kitti", range(1, 41)), ("kitti-r11", range(0, 41, 4)))
+        }
+        for difficulty in kitti.HEIGHT:
+            means: dict[Any, list[float]] = {}
+            for label, least in IOUS.items():
+                precision, angle, sought = kitti.evaluate(
+                    given, label, difficulty, least, ALIKE[iou_type]
+                )
+                for positions, card in cards.items():
+                    for metric, values in (("AP", precision), ("AOS", angle)):
+                        if metric == "AOS" and iou_type != "bbox":
+                            continue
+                        mean = sum(values[at] for at in positions) / len(positions)
+                        found = told(card, metric=metric, label_value=label, area=difficulty)
+                        if sought:
+                            assert found == [pytest.approx(mean, abs=1e-12)], (seed, label, metric)
+                            means.setdefault((positions, metric), []).append(mean)
+                            compared += mean > 0
+                        else:
+                            assert found in ([], [None])
+            for (positions, metric), each in means.items():
+                name = "mAPAveragedOverIOUs" if metric == "AP" else metric
+                rows = cards[positions].metrics.filter(
+                    pl.col("label_value").is_null(), metric=name, area=difficulty
+                )
+                assert rows["value"].to_list() == [pytest.approx(sum(each) / len(each), abs=1e-12)]
+    assert compared > 4 * SETS
+
+
+def best(seeds: range = range(12)) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Tables on which most is found."""
+    sides = [drawn_tables(seed) for seed in seeds]
+    return max(
+        (pair for pair in sides if usable(pair) and pair[0]["datum_id"].n_unique() > 2),
+        key=lambda pair: ee.score(*pair, metrics=["mAPAveragedOverIOUs"], **HOW).metrics["value"][
+            0
+        ],
+    )
+
+
+def test_parts_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = seen(5)
+    parts.check(case, "detection", 5, 3)
+    in_buckets(monkeypatch)
+    same_as_in_memory(case, "detection", tmp_path)
+
+
+def test_weights_are_copies() -> None:
+    """An image that a draw takes twice counts as two of that image do; a slice is a run of it."""
+    ours, theirs = best()
+    ids = sorted({*ours["datum_id"], *theirs["datum_id"]})
+    weights = np.arange(len(ids))[::-1] % 3
+    copies = []
+    for side in (ours, theirs):
+        many = side["datum_id"].replace_strict(ids, weights, return_dtype=pl.Int64)
+        again = side.with_columns(copy=pl.int_ranges(0, many)).explode("copy").drop_nulls("copy")
+        copies.append(again.with_columns(pl.concat_str("datum_id", "copy")).drop("copy"))
+    plan = planner.make_plan(make_options(**{**HOW, "task": None}), "detection")
+    frames = load_frames(ours, theirs, options=plan.options, task="detection")
+    tallies = planner.run(plan, frames, Threads(1))
+    view = plan.does.one_draw(plan.does.view(tallies, plan.settings), weights)
+    expected = ee.score(copies[0], copies[1], **HOW).metrics
+    compared = 0
+    for one in plan.metrics:
+        assert one.compute is not None
+        made = [cells.columns["value"].ravel() for cells in one.compute(view, plan.settings)]
+        rows = expected.filter(pl.col("value") > 0, metric=one.name)["value"].to_list()
+        there = np.concatenate(made)
+        assert all(np.nanmin(np.abs(there - value)) < 1e-12 for value in rows)
+        compared += len(rows)
+    assert compared > 8
+    first = ids[0]
+    sides = [side.with_columns(video=pl.col("datum_id")) for side in (ours, theirs)]
+    card = ee.score(*sides, by=["video"], **HOW)
+    alone = ee.score(*(side.filter(datum_id=first) for side in sides), **HOW).metrics
+    rows = card.metrics.filter(slice_value=first)
+    assert rows["value"].to_list() == alone["value"].to_list()
+
+
+def test_twenty_of_twenty_are_half() -> None:
+    """Fewer true positives than positions leave the others at 0, as in KITTI's own kit."""
+    box = {"xmin": 0.0, "ymin": 0.0, "xmax": 60.0, "ymax": 50.0, "occluded": 0, "truncated": 0.0}
+    truth = pl.DataFrame([{"datum_id": n, "label_value": "Car", **box} for n in range(20)])
+    found = truth.with_columns(score=pl.Series(np.arange(20) / 20))
+    card = ee.score(found, truth, **HOW, metrics=["AP"], intervals=0.9, draws=20)
+    assert set(card.metrics["value"]) == {19 / 40}
+    assert (card.metrics["lower"] < 19 / 40).all()  # draws have more or fewer than 20
+    assert (card.metrics["upper"] > 19 / 40).all()
+    made = card.to_kitti()
+    assert made == dict.fromkeys([f"Car_image/{one}_R40" for one in kitti.HEIGHT][:3], 47.5)
+    ((name, value), *_) = (
+        ee.score(found, truth, **{**HOW, "dialect": "kitti-r11"}).to_kitti().items()
+    )
+    assert (name, value) == ("Car_image/easy", pytest.approx(100 * 5 / 11))
+    loose = ee.score(found, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
+    assert loose.metrics["iou_threshold"].unique().to_list() == [0.25, 0.5]
+    with pytest.raises(ee.ResultError, match="several: leave iou_thresholds out"):
+        loose.to_kitti()
+
+
+def test_regions_of_datums_are_those_of_rows() -> None:
+    """In KITTI's files, as rows named DontCare, or as a column of the table of datums."""
+    ours, theirs = best()
+    is_region = pl.col("label_value") == "DontCare"
+    lists = theirs.filter(is_region).group_by("datum_id").agg(
+        regions=pl.concat_list(CORNERS).explode()
+    )  # fmt: skip
+    ids = pl.DataFrame({"datum_id": sorted({*ours["datum_id"], *theirs["datum_id"]})})
+    datums = ids.join(lists, on="datum_id", how="left")
+    rows = ee.score(ours, theirs, **HOW).metrics
+    assert ee.score(ours, theirs.filter(~is_region), datums=datums, **HOW).metrics.equals(rows)
+    without = ee.score(ours, theirs.filter(~is_region), **HOW).metrics
+    assert not without.equals(rows)
+    bad = datums.with_columns(regions=pl.Series([[1.0, 2.0]] * datums.height))
+    with pytest.raises(ee.InputError, match=r"'regions': .* whose list is not four finite numbers"):
+        ee.score(ours, theirs, datums=bad, **HOW)
+
+
+def test_what_is_missing_is_told() -> None:
+    ours, theirs = best()
+    with pytest.raises(ee.InputError, match="ground truths: no column 'occluded' of numbers"):
+        ee.score(ours, theirs.drop("occluded"), **HOW)
+    blank = theirs.with_columns(truncated=pl.Series([None] * theirs.height, dtype=pl.Float64))
+    with pytest.raises(ee.InputError, match=r"'truncated': .* without a value"):
+        ee.score(ours, blank, **HOW)
+    with pytest.raises(ee.InputError, match="predictions: no column 'height_2d'"):
+        ee.score(ours.drop(CORNERS), theirs, iou_type="3d", **HOW)
+    with pytest.raises(ee.OptionError, match="area_ranges: dialect kitti has none"):
+        ee.score(ours, theirs, area_ranges={"all": (0, 1)}, **HOW)
+    blind = ours.with_columns(alpha=-10.0)
+    card = ee.score(blind, theirs, metrics=["AP", "AOS", "TIDE"], **HOW)
+    assert any("AOS left out" in note and "unknown alpha (-10)" in note for note in card.notes)
+    assert any("TIDE left out: dialect kitti matches anew" in note for note in card.notes)
+    flags = theirs.with_columns(occluded=pl.col("occluded") > 0)  # unread elsewhere
+    how = {**HOW, "dialect": "coco"}
+    plain = ee.score(ours, theirs, **how, metrics=["mAP"]).metrics
+    assert ee.score(ours, flags, **how, metrics=["mAP"]).metrics.equals(plain)

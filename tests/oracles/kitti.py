@@ -1,0 +1,144 @@
+"""KITTI's object benchmark, slowly: one function a rule of its development kit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+HEIGHT = {"easy": 40, "moderate": 25, "hard": 25, "all": -1}
+OCCLUDED = {"easy": 0, "moderate": 1, "hard": 2, "all": math.inf}
+TRUNCATED = {"easy": 0.15, "moderate": 0.3, "hard": 0.5, "all": math.inf}
+NEIGHBOUR = {"Car": "Van", "Pedestrian": "Person_sitting"}
+POSITIONS = 41
+
+Row = dict[str, Any]
+Alike = Callable[[Row, Row], float]
+
+
+class Image(NamedTuple):
+    """Rows of one image, in the order of its files; ``kind``: 1 ignored, 0 counts, by row."""
+
+    found: list[Row]
+    truth: list[Row]
+    found_kind: list[int]
+    truth_kind: list[int]
+    regions: list[Row]
+
+
+def iou_2d(one: Row, two: Row, share: bool = False) -> float:
+    """Shared area over that of both, or over that of the first."""
+    width = min(one["xmax"], two["xmax"]) - max(one["xmin"], two["xmin"])
+    height = min(one["ymax"], two["ymax"]) - max(one["ymin"], two["ymin"])
+    if width <= 0 or height <= 0:
+        return 0.0
+    area, other = ((box["xmax"] - box["xmin"]) * (box["ymax"] - box["ymin"]) for box in (one, two))
+    shared = width * height
+    return float(shared / area if share else shared / (area + other - shared))
+
+
+def image(found: Sequence[Row], truth: Sequence[Row], label: str, difficulty: str) -> Image:
+    """What takes part: ground truths of the label and its neighbour; its detections, small ones."""
+    truths, truth_kind = [], []
+    for row in truth:
+        hard = (
+            row["occluded"] > OCCLUDED[difficulty]
+            or row["truncated"] > TRUNCATED[difficulty]
+            or row["ymax"] - row["ymin"] <= HEIGHT[difficulty]
+        )
+        if row["label_value"] in (label, NEIGHBOUR.get(label)):
+            truths.append(row)
+            truth_kind.append(int(hard or row["label_value"] != label))
+    founds, found_kind = [], []
+    for row in found:
+        small = row["ymax"] - row["ymin"] < HEIGHT[difficulty]
+        if small or row["label_value"] == label:
+            founds.append(row)
+            found_kind.append(int(small))
+    regions = [row for row in truth if row["label_value"] == "DontCare"]
+    return Image(founds, truths, found_kind, truth_kind, regions)
+
+
+def hits(one: Image, alike: Alike, least: float) -> list[float]:
+    """Scores of true positives where each ground truth takes the best score."""
+    used = [False] * len(one.found)
+    scores = []
+    for truth, kind in zip(one.truth, one.truth_kind, strict=True):
+        best = None
+        for j, row in enumerate(one.found):
+            better = best is None or row["score"] > one.found[best]["score"]
+            if not used[j] and better and alike(row, truth) > least:
+                best = j
+        if best is not None:
+            used[best] = True
+            if kind == 0 and one.found_kind[best] == 0:
+                scores.append(one.found[best]["score"])
+    return scores
+
+
+def counts(one: Image, alike: Alike, least: float, lowest: float, regions: bool) -> list[float]:
+    """True and false positives from a score on, and how alike angles of the former are."""
+    free = [row["score"] >= lowest for row in one.found]
+    used = [False] * len(one.found)
+    true, similarity = 0, 0.0
+    for truth, kind in zip(one.truth, one.truth_kind, strict=True):
+        best, most, spare = None, 0.0, False
+        for j, row in enumerate(one.found):
+            overlap = alike(row, truth)
+            if used[j] or not free[j] or overlap <= least:
+                continue
+            if one.found_kind[j] == 0 and (overlap > most or spare):
+                best, most, spare = j, overlap, False
+            elif one.found_kind[j] == 1 and best is None:
+                best, spare = j, True
+        if best is None:
+            continue
+        used[best] = True
+        if kind == 0 and one.found_kind[best] == 0:
+            true += 1
+            turn = truth.get("alpha", 0.0) - one.found[best].get("alpha", 0.0)
+            similarity += (1 + math.cos(turn)) / 2
+    wrong = 0
+    for j, row in enumerate(one.found):
+        if one.found_kind[j] == 0 and free[j] and not used[j]:
+            there = regions and any(iou_2d(row, box, share=True) > least for box in one.regions)
+            wrong += not there
+    return [true, wrong, similarity]
+
+
+def score_positions(scores: list[float], sought: int) -> list[float]:
+    """The scores that stand for recall positions."""
+    scores = sorted(scores, reverse=True)
+    chosen, recall = [], 0.0
+    for i, score in enumerate(scores):
+        last = i == len(scores) - 1
+        left, right = (i + 1) / sought, (i + 1 if last else i + 2) / sought
+        if right - recall < recall - left and not last:
+            continue
+        chosen.append(score)
+        recall += 1 / (POSITIONS - 1)
+    return chosen
+
+
+def evaluate(
+    images: Sequence[tuple[list[Row], list[Row]]],
+    label: str,
+    difficulty: str,
+    least: float,
+    alike: Alike = iou_2d,
+) -> tuple[list[float], list[float], int]:
+    """Precision and orientation similarity at 41 positions, and how much there is to find."""
+    every = [image(found, truth, label, difficulty) for found, truth in images]
+    sought = sum(one.truth_kind[i] == 0 for one in every for i in range(len(one.truth)))
+    scores = [score for one in every for score in hits(one, alike, least)]
+    made: list[list[float]] = [[0.0] * POSITIONS for _ in range(2)]
+    for at, lowest in enumerate(score_positions(scores, sought)):
+        each = [counts(one, alike, least, lowest, alike is iou_2d) for one in every]
+        true, wrong, similarity = (sum(column) for column in zip(*each, strict=True))
+        if true + wrong:
+            made[0][at] = true / (true + wrong)
+            made[1][at] = similarity / (true + wrong)
+    for values in made:
+        for at in range(POSITIONS - 2, -1, -1):
+            values[at] = max(values[at], values[at + 1])
+    return made[0], made[1], sought
