@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
-import polars as pl
 
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
+from .members import (
+    at_ious,
+    fill,
+    key_members,
+    members,
+    present,
+    present_keys,
+    row_means,
+    sum_by_key,
+)
+from .own_thresholds import at_own, mean_of_labels, own_precision, own_thresholds
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -28,76 +37,10 @@ _COCO = "pycocotools COCOeval.accumulate and summarize"
 _VALOR = "Valor metrics document, Average Precision / Average Recall"
 
 
-def present(view: RankedView) -> Array:
-    """Labels with a prediction or a ground truth, bool [group, label]."""
-    here: Array = (view.n_predictions + view.n_ground_truths) > 0
-    return here
-
-
-def present_keys(view: RankedView) -> Array:
-    """Label keys with a label present, bool [group, key]."""
-    here: Array = sum_by_key(view, present(view)) > 0
-    return here
-
-
-def sum_by_key(view: RankedView, array: Array) -> Array:
-    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
-    keys = key_members(view)
-    out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
-    for k, members in enumerate(keys):
-        out[:, k] = np.nansum(array[:, members], axis=1)
-    return out
-
-
-def key_members(view: RankedView) -> list[Array]:
-    """Label codes of each key."""
-    labels = view.labels
-    return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
-
-
-def _at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
-    return [view.tally.variants.threshold_index(iou) for iou in ious]
-
-
-def _fill(settings: Settings) -> float:
-    """What an unannotated label scores: 0, or NaN where it is undefined."""
-    return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
-
-
-def _members(
-    view: RankedView, settings: Settings, area: int, key: Array
-) -> Iterator[tuple[Array, Array]]:
-    """Labels of a key that enter its means: groups that have equally many, and theirs.
-
-    Yields:
-        int64 [g], groups; int64 [g, labels], at least one each.
-    """
-    if settings.rules.every_label:
-        inside = np.ones((view.n_groups, key.size), bool)
-    elif settings.rules.unannotated_labels_are_zero:
-        inside = present(view)[:, key]
-    else:
-        inside = view.positives[:, key, area] > 0
-    many = inside.sum(axis=1)
-    for n in np.unique(many[many > 0]):
-        groups = np.flatnonzero(many == n)
-        yield groups, key[np.nonzero(inside[groups])[1].reshape(groups.size, n)]
-
-
-def row_means(values: Array) -> Array:
-    """Means over the last axis, each of its own row alone.
-
-    NumPy adds up arrays that do not lie in a row in an order that depends on the other axes: a
-    label's mean would hang, in its last bit, on which other labels, slices or areas stand beside.
-    """
-    means: Array = np.ascontiguousarray(values).mean(axis=-1)
-    return means
-
-
 def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """AP per label, [group, label, area, iou]; NaN without ground truth."""
     some = np.nonzero(view.positives > 0)
-    ap = np.full((*view.positives.shape, len(ious)), _fill(settings))
+    ap = np.full((*view.positives.shape, len(ious)), fill(settings))
     ap[some] = row_means(_precision_of(view, some, ious))
     return ap
 
@@ -114,7 +57,7 @@ def _precision_of(view: RankedView, some: tuple[Array, ...], ious: tuple[float, 
         [row, iou, level].
     """
     group, label, area = (axis[:, None] for axis in some)
-    precision: Array = view.precision[group, label, area, _at_ious(view, ious)]
+    precision: Array = view.precision[group, label, area, at_ious(view, ious)]
     return precision
 
 
@@ -135,13 +78,13 @@ def mean_precision(
     Returns:
         [group, key, area, set].
     """
-    each = [_at_ious(view, ious) for ious in several]
+    each = [at_ious(view, ious) for ious in several]
     keys = key_members(view)
     if chosen is not None:
         keys = [key[chosen[key]] for key in keys]
     out = np.full((view.n_groups, len(keys), len(settings.areas), len(each)), np.nan)
     for k, a in np.ndindex(*out.shape[1:3]):
-        for groups, labels in _members(view, settings, a, keys[k]):
+        for groups, labels in members(view, settings, a, keys[k]):
             for i, at in enumerate(each):
                 # group, label, threshold, level
                 cubes = view.precision[groups[:, None, None], labels[..., None], a, at]
@@ -156,10 +99,10 @@ def mean_precision(
 
 def recalls(view: RankedView, settings: Settings, ious: tuple[float, ...]) -> Array:
     """Recall at IoU thresholds, [group, label, cap, area, iou]; NaN undefined."""
-    at = _at_ious(view, ious)
+    at = at_ious(view, ious)
     true = view.true_positives(settings.recall_score_threshold)[..., at]
     positives = view.positives[:, :, None, :, None]
-    recall = np.full(true.shape, _fill(settings))
+    recall = np.full(true.shape, fill(settings))
     np.divide(true, positives, out=recall, where=positives > 0)
     return recall
 
@@ -171,7 +114,7 @@ def mean_recall(view: RankedView, settings: Settings, ious: tuple[float, ...]) -
     shape = (view.n_groups, len(keys), recall.shape[2], len(settings.areas))
     out = np.full(shape, np.nan)
     for k, a in np.ndindex(len(keys), len(settings.areas)):
-        for groups, labels in _members(view, settings, a, keys[k]):
+        for groups, labels in members(view, settings, a, keys[k]):
             for m in range(recall.shape[2]):
                 cubes = recall[groups[:, None], labels, m, a]  # group, label, threshold
                 if settings.rules.mean_over_cells:
@@ -216,15 +159,6 @@ def cells_of(
     return [cells]
 
 
-def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
-    """Place among iou_thresholds of each label's own, int64 [label]; None where it has none."""
-    if not settings.label_ious:
-        return None
-    names = view.labels.frame["label_value"].cast(pl.String).to_list()
-    known = {name: settings.iou_thresholds.index(iou) for name, iou in settings.label_ious.items()}
-    return np.array([known.get(name, 0) for name in names], np.int64)
-
-
 def _ap(view: RankedView, settings: Settings) -> list[Cells]:
     own = own_thresholds(view, settings)
     ious = settings.iou_thresholds_to_return if own is None else settings.iou_thresholds
@@ -233,13 +167,6 @@ def _ap(view: RankedView, settings: Settings) -> list[Cells]:
     support = view.positives[..., None]
     cells = cells_of(view, settings, axes, value, support, ious, max_detections=settings.cap)
     return cells if own is None else [at_own(cells[0], own, len(ious))]
-
-
-def at_own(cells: Cells, own: Array, n_ious: int) -> Cells:
-    """Cells by group, label, area and threshold with those of each label's own threshold alone."""
-    assert cells.keep is not None
-    keep = cells.keep & (own[:, None, None] == np.arange(n_ious))
-    return msgspec.structs.replace(cells, keep=keep)
 
 
 def _map(view: RankedView, settings: Settings) -> list[Cells]:
@@ -258,24 +185,6 @@ def _over_ious(settings: Settings) -> dict[str, Any]:
     }
 
 
-def own_precision(view: RankedView, settings: Settings, own: Array, precision: Array) -> Array:
-    """Means over levels of each label's precision at its own threshold, [group, label, area]."""
-    at = _at_ious(view, settings.iou_thresholds)
-    each = np.array(at)[own][None, :, None, None, None]
-    cells = np.take_along_axis(precision, each, axis=3)[:, :, :, 0]
-    return np.where(view.positives > 0, row_means(cells), _fill(settings))
-
-
-def mean_of_labels(view: RankedView, settings: Settings, values: Array) -> Array:
-    """Means over labels of what each has, [group, label, area] to key."""
-    keys = key_members(view)
-    out = np.full((view.n_groups, len(keys), values.shape[-1]), np.nan)
-    for k, a in np.ndindex(*out.shape[1:]):
-        for groups, labels in _members(view, settings, a, keys[k]):
-            out[groups, k, a] = row_means(values[groups[:, None], labels, a])
-    return out
-
-
 def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
     ious = settings.iou_thresholds
     own = own_thresholds(view, settings)
@@ -283,7 +192,7 @@ def _ap_averaged(view: RankedView, settings: Settings) -> list[Cells]:
         value = own_precision(view, settings, own, view.precision)
     elif settings.rules.mean_over_cells:  # one mean over thresholds and levels, as of COCO's arrays
         some = np.nonzero(view.positives > 0)
-        value = np.full(view.positives.shape, _fill(settings))
+        value = np.full(view.positives.shape, fill(settings))
         cells = _precision_of(view, some, ious)
         value[some] = row_means(cells.reshape(len(cells), len(ious) * cells.shape[-1]))
     else:
@@ -362,7 +271,7 @@ def _mar_at_iou(view: RankedView, settings: Settings) -> list[Cells]:
 
 def _interpolated(view: RankedView, settings: Settings) -> list[Cells]:
     cap = np.iinfo(np.int32).max if settings.cap is None else settings.cap
-    at = _at_ious(view, settings.iou_thresholds)
+    at = at_ious(view, settings.iou_thresholds)
     precision, scores, _ = view.sampled_with_scores(cap)
     precision, scores = precision[:, :, :, at], scores[:, :, :, at]
     zero = settings.rules.unannotated_labels_are_zero

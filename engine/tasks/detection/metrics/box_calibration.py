@@ -13,8 +13,8 @@ from ....metrics.registry import Metric
 from ....tally.box_bins import Binned, BoxBins
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .averages import present, present_keys
 from .calibration import BEYOND, KUEPPERS, NO_ROW, columns_of
+from .members import present, present_keys
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -11,7 +11,7 @@ from ....metrics.calibration import Bins, bins_of, told_by
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .averages import present, present_keys
+from .members import present, present_keys
 from .thresholds import curve_of
 
 if TYPE_CHECKING:

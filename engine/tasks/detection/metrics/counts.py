@@ -11,7 +11,8 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
-from .averages import NO_TRUTH, axis_values, present, present_keys, sum_by_key
+from .averages import NO_TRUTH, axis_values
+from .members import present, present_keys, sum_by_key
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -11,16 +11,8 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from .averages import (
-    INTERPOLATED,
-    NO_LABEL,
-    NO_TRUTH,
-    key_members,
-    present,
-    present_keys,
-    row_means,
-    sum_by_key,
-)
+from .averages import INTERPOLATED, NO_LABEL, NO_TRUTH
+from .members import key_members, present, present_keys, row_means, sum_by_key
 
 if TYPE_CHECKING:
     from ..settings import Settings

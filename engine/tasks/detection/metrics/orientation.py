@@ -10,15 +10,9 @@ from ....metrics.registry import Metric
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
 from ..found_errors import ANGLES
-from .averages import (
-    at_own,
-    cells_of,
-    mean_of_labels,
-    own_precision,
-    own_thresholds,
-    row_means,
-    sum_by_key,
-)
+from .averages import cells_of
+from .members import row_means, sum_by_key
+from .own_thresholds import at_own, mean_of_labels, own_precision, own_thresholds
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -58,6 +52,9 @@ METRICS = (
         aliases=("mAOS",),
         definition="AP with the sum of (1 + cos(alpha - alpha')) / 2 over true positives in the"
         " place of their number. Per label, and the mean over labels.",
+        formula=r"\frac{1}{40} \sum_{k = 1}^{40} \max_{j \ge k}"
+        r" \frac{\sum_{i = 1}^{\text{tp}_j} (1 + \cos(\phi_i - \hat{\phi}_i)) / 2}"
+        r"{\text{tp}_j + \text{fp}_j}",
         source="KITTI evaluate_object.cpp; Geiger, Lenz, Urtasun, CVPR 2012",
         compute=_aos,
     ),

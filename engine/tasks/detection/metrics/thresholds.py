@@ -13,7 +13,8 @@ from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.asked import in_name
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
-from .averages import NO_TRUTH, present, sum_by_key
+from .averages import NO_TRUTH
+from .members import present, sum_by_key
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -12,7 +12,8 @@ from ....tally.cells import Cells
 from ....tally.linear_precision import by_group
 from ....tally.ranked_view import RankedView
 from ..found_errors import ERRORS, FOUND, OF_FOUND
-from .averages import key_members, mean_precision, present, present_keys, sum_by_key
+from .averages import mean_precision
+from .members import key_members, present, present_keys, sum_by_key
 
 if TYPE_CHECKING:
     from ..settings import Settings

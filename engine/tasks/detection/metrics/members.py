@@ -1,0 +1,81 @@
+"""Which labels enter what, and means over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....tally.ranked_view import RankedView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+Array = np.ndarray[Any, Any]
+
+
+def present(view: RankedView) -> Array:
+    """Labels with a prediction or a ground truth, bool [group, label]."""
+    here: Array = (view.n_predictions + view.n_ground_truths) > 0
+    return here
+
+
+def present_keys(view: RankedView) -> Array:
+    """Label keys with a label present, bool [group, key]."""
+    here: Array = sum_by_key(view, present(view)) > 0
+    return here
+
+
+def sum_by_key(view: RankedView, array: Array) -> Array:
+    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    keys = key_members(view)
+    out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
+    for k, members in enumerate(keys):
+        out[:, k] = np.nansum(array[:, members], axis=1)
+    return out
+
+
+def key_members(view: RankedView) -> list[Array]:
+    """Label codes of each key."""
+    labels = view.labels
+    return [np.flatnonzero(labels.key == k) for k in range(len(labels.key_names))]
+
+
+def at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
+    return [view.tally.variants.threshold_index(iou) for iou in ious]
+
+
+def fill(settings: Settings) -> float:
+    """What an unannotated label scores: 0, or NaN where it is undefined."""
+    return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
+
+
+def members(
+    view: RankedView, settings: Settings, area: int, key: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Labels of a key that enter its means: groups that have equally many, and theirs.
+
+    Yields:
+        int64 [g], groups; int64 [g, labels], at least one each.
+    """
+    if settings.rules.every_label:
+        inside = np.ones((view.n_groups, key.size), bool)
+    elif settings.rules.unannotated_labels_are_zero:
+        inside = present(view)[:, key]
+    else:
+        inside = view.positives[:, key, area] > 0
+    many = inside.sum(axis=1)
+    for n in np.unique(many[many > 0]):
+        groups = np.flatnonzero(many == n)
+        yield groups, key[np.nonzero(inside[groups])[1].reshape(groups.size, n)]
+
+
+def row_means(values: Array) -> Array:
+    """Means over the last axis, each of its own row alone.
+
+    NumPy adds up arrays that do not lie in a row in an order that depends on the other axes: a
+    label's mean would hang, in its last bit, on which other labels, slices or areas stand beside.
+    """
+    means: Array = np.ascontiguousarray(values).mean(axis=-1)
+    return means
