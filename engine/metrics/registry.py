@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -81,18 +81,23 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     compute: Callable[[Any, Any], list[Any]] | None = None
 
 
-def all_metrics(task: str) -> dict[str, Metric]:
+def all_metrics(task: str) -> Mapping[str, Metric]:
     """Every metric of a task by name."""
     if task not in NAMES:
         raise OptionError(unknown("task", task, NAMES))
-    found: dict[str, Metric] = {}
-    for module in _modules(task):
-        found.update({metric.name: metric for metric in module.METRICS})
-    return found
+    return _known(task)
+
+
+@cache
+def _known(task: str) -> Mapping[str, Metric]:
+    return MappingProxyType(
+        {metric.name: metric for module in _modules(task) for metric in module.METRICS}
+    )
 
 
 @cache
 def _modules(task: str) -> tuple[ModuleType, ...]:
+    """Where a task declares its metrics; every name that is asked for is looked up there."""
     home = importlib.import_module(f"..tasks.{task}.metrics", __package__)
     return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
 
