@@ -30,6 +30,21 @@ LEFT_OUT = {
 _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
 
 
+def of_each_kind(name: str, case: Case) -> Case:
+    """The case with one metric of those that one module computes from the same needs.
+
+    For what intervals do with a number, whatever it is; that its draws are right is seen of all.
+    """
+    kinds: dict[Any, str] = {}
+    for one in case.options.get("metrics", ()):
+        told = metrics.get(CASES[name][0], one)
+        module = getattr(getattr(told.compute, "func", told.compute), "__module__", None)
+        kind = (told.frame, told.needs, module, told.interval, told.pairs, told.counts)
+        kinds.setdefault(kind, one)
+    few = {"metrics": [*kinds.values()]} if kinds else {}
+    return replace(case, options={**case.options, **few})
+
+
 def drawn(name: str, seed: int) -> Case:
     """Tables of a task, and metrics that fill the frame ``metrics`` and that the tables carry.
 

@@ -28,6 +28,8 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 HEAD = re.compile(r"(.*) \| head -(\d+)")
+INTO = re.compile(r"(.*) > ([\w.]+)")
+QUOTED = re.compile(r"'[^']*'")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -78,13 +80,19 @@ def answer(capsys):
         return done.stdout + done.stderr
 
     def call(command: str, shell: bool) -> str:
-        own, first = command, None
+        own, first, file = command, None, None
         if found := HEAD.fullmatch(command):
             own, first = found[1], int(found[2])
-        if shell or not own.startswith("evalengine ") or set(own) & set("|<>&;$`*"):
+        elif found := INTO.fullmatch(command):
+            own, file = found[1], Path(found[2])
+        plain = QUOTED.sub("", own)
+        if shell or not own.startswith("evalengine ") or set(plain) & set("|<>&;$`*"):
             return by_shell(command)
         main(shlex.split(own)[1:])
         out, err = capsys.readouterr()
+        if file is not None:
+            file.write_text(out, "utf-8")
+            return err
         return "".join(out.splitlines(keepends=True)[:first]) + err
 
     return call

@@ -12,7 +12,7 @@ from merging.test_parts import CASES, every_case
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
 
-few = settings(max_examples=3)
+few = settings(max_examples=2)
 seeds = given(seed=st.integers(0, 2**32 - 1))
 
 

@@ -46,19 +46,10 @@ def test_help_of_generated_options_brings_no_dataframes() -> None:
     assert not modules & (set(HEAVY) - {"msgspec"})
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["check", *TABLES],
-        ["explain", *TABLES],
-        ["explain", "--task", "detection"],
-        ["metrics"],
-        ["schemas"],
-    ],
-    ids=lambda arguments: f"{arguments[0]}-{len(arguments) - 1}",
-)
-def test_what_computes_nothing_imports_no_compiler(arguments: list[str]) -> None:
-    modules = loaded(f"from evalengine.cli import main; assert main({arguments!r}) == 0")
+def test_what_computes_nothing_imports_no_compiler() -> None:
+    asked = [["check", *TABLES], ["explain", *TABLES], ["explain", "--task", "detection"],
+             ["metrics"], ["schemas"]]  # fmt: skip
+    modules = loaded(f"from evalengine.cli import main; assert not any(map(main, {asked!r}))")
     assert "evalengine" in modules
     assert not modules & {"numba", "llvmlite"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from partitions.cases import in_buckets, in_units
 
 import evalengine as ee
 from evalengine.ingest.sources.tables import open_source
@@ -49,13 +50,16 @@ def test_partitions_as_polars_writes_them(tmp_path: Path) -> None:
     assert own.frame.collect()["year"].to_list() == [2023] * 4
 
 
-def test_in_bounded_memory_and_in_processes(tmp_path: Path) -> None:
+def test_in_bounded_memory_and_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
     folder = written(tmp_path / "run")
     want = ee.score(folder, TRUTHS, by="city", metrics=["Accuracy"])
     for more in ({"memory_limit": "2GiB"}, {"executor": "processes"}):
         named: dict[str, Any] = dict(more)
         card = ee.score(folder, TRUTHS, by="city", metrics=["Accuracy"], **named)
+        assert card.run["buckets"] > 1
         assert card.metrics.equals(want.metrics)
+        in_units(monkeypatch, 2)
 
 
 def test_files_further_down(tmp_path: Path) -> None:

@@ -20,10 +20,7 @@ GUESSES = TRUTHS.with_columns(score=pl.lit(0.5))
 CODE = "import sys; from evalengine.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
-@pytest.mark.parametrize(
-    ("path", "form"),
-    [("-", "parquet"), ("-", "json"), ("/dev/stdin", "csv"), ("/dev/stdin", "ndjson")],
-)
+@pytest.mark.parametrize(("path", "form"), [("-", "parquet"), ("/dev/stdin", "ndjson")])
 def test_standard_input(path: str, form: str, tmp_path: Path) -> None:
     TRUTHS.write_parquet(tmp_path / "truths.parquet")
     file = tmp_path / f"guesses.{form}"

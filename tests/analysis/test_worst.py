@@ -183,9 +183,8 @@ def _ids(tables: Tables) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("name", list(CASES))
-def test_worst_are_those_of_datums_scored_alone(name: str, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "name"), [*enumerate(CASES)])
+def test_worst_are_those_of_datums_scored_alone(seed: int, name: str) -> None:
     make, options, alone, higher, best = CASES[name]
     tables = make(seed)
     card = ee.score(*tables, **options)

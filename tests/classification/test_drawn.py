@@ -72,7 +72,7 @@ def test_a_block_of_draws_is_its_draws(shape: str, monkeypatch: pytest.MonkeyPat
         wanted = [name for name in wanted if not name.startswith(single)]
     if shape in ("binary", "ties", "weighted"):
         wanted = [name for name in wanted if name not in ("TopKAccuracy", "mROCAUCOneVsOne")]
-    asked = {"task": "classification", "intervals": 0.9, "draws": 40, "seed": 5, **options}
+    asked = {"task": "classification", "intervals": 0.9, "draws": 20, "seed": 5, **options}
     together = ee.score(one, other, metrics=wanted, **asked).metrics
     refused = replace(get("classification"), drawn=lambda view, draws: Refusing())
     monkeypatch.setattr("evalengine.plan.plan.tasks.get", lambda name: refused)

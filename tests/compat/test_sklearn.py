@@ -100,7 +100,7 @@ def test_hard_predictions(seed: int) -> None:
         both("confusion_matrix", truth, predicted, **weight, labels=labels, normalize=normalize)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_ratios(seed: int) -> None:
     rng, truth, predicted, names, weight = drawn(seed + 1000)
     some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
@@ -119,7 +119,7 @@ def test_ratios(seed: int) -> None:
                 both("jaccard_score", truth, predicted, **options)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_report(seed: int) -> None:
     rng, truth, predicted, names, weight = drawn(seed + 2000)
     if weight["sample_weight"] is not None:  # halves: sums print alike

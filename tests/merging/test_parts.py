@@ -31,9 +31,14 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
 }
 """Name -> task and what draws its tables."""
 
-_ALIKE = {"keypoints", "oriented", "seen", "sets", "segmentation", "lists", "judged"}
+_ALIKE = {
+    "keypoints", "oriented", "solid", "seen", "sets", "segmentation", "lists", "judged",
+}  # fmt: skip
 """Cases whose kind of tally another case has, too, or a test of their own (seen): they run with
 what takes long."""
+
+KINDS = [one for one in CASES if one not in _ALIKE]
+"""A case of each kind of tally."""
 
 every_case = pytest.mark.parametrize(
     "name",

@@ -20,8 +20,8 @@ from sizes import tune
 import evalengine as ee
 from evalengine.outofcore import frame_files, memory_plan
 
-BY_DATUM = ("retrieval", "lists", "text", "segmentation", "panoptic", "tracking", "judged",
-            "regression")  # fmt: skip
+BY_DATUM = ("lists", "panoptic", "tracking", "regression")
+"""Cases whose frames of single datums are unlike; those of all are made in ``test_runs``."""
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,6 @@ from evalengine.executors import Threads
 from evalengine.executors.named import pool_of
 
 
-def test_processes_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch)
-    task, draw = CASES["detection"]
-    same_as_in_memory(draw(3), task, tmp_path, executor="processes", threads=2)
-
-
 def test_errors_of_processes_are_those_of_the_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

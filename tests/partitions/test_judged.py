@@ -22,7 +22,7 @@ from evalengine.outofcore import memory_plan
 from evalengine.tasks.judged.measures import MEASURES
 
 many = settings(
-    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "12")),
+    max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "6")),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from drawn_tables import of_each_kind
 from merging.parts import Case
-from merging.test_parts import CASES, every_case
+from merging.test_parts import CASES
 from partitions.cases import (
     WIDE,
     await_that,
@@ -39,13 +40,14 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tuning import Tuning
 
 
-@every_case
+@pytest.mark.parametrize("name", ["detection", "binary", "lists", "tracking", "judged"])
 def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch)
+    """Two tables, one table of scores, of lists, of frames, of verdicts."""
+    in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 13)
     tune(shuffle_rows=5)
     task, draw = CASES[name]
-    case = draw(5)
+    case = of_each_kind(name, draw(5))
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
     units = [call for name, call in pool.called if name == "shuffle_range"]
     assert len(units) > len(case.sides)
@@ -275,15 +277,16 @@ def test_footers_that_only_polars_reads_are_a_hint_alone(
     same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
 
 
-@pytest.mark.parametrize("name", ["detection", "lists", "judged"])
+@pytest.mark.parametrize("name", ["detection", "lists"])
 def test_a_unit_has_its_own_files(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the first of all, which tells the columns; none opens what stands before its rows."""
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     pool = in_units(monkeypatch, 5)
     task, draw = CASES[name]
-    same_as_in_memory(draw(4), task, tmp_path, files=12, executor="processes")
+    case = of_each_kind(name, draw(4))
+    same_as_in_memory(case, task, tmp_path, files=12, executor="processes")
     calls = [call for name, call in pool.called if name == "shuffle_range"]
     assert len(calls) > 2
     for _, (_, first, rows), pickled in calls:
@@ -375,7 +378,7 @@ def test_a_table_is_read_by_queries_of_some_rows(
     monkeypatch.setattr(shuffle_stage, "_part", reading)
     task, draw = CASES[name]
     how: dict[str, Any] = {"executor": "processes"} if units else {}
-    same_as_in_memory(draw(4), task, tmp_path, files=3, **how)
+    same_as_in_memory(of_each_kind(name, draw(4)), task, tmp_path, files=3, **how)
     assert len(read) > 3
     where = {"predictions": "score > 0.4"}
     case = Case(boxes(), {"where": where}) if name == "detection" else draw(6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from drawn_tables import (
     drawn,
     each_table,
     identity,
+    of_each_kind,
     reordered,
     repeated,
     scored,
@@ -24,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging import parts
 from merging.parts import Case
-from merging.test_parts import CASES, every_case
+from merging.test_parts import CASES, KINDS, every_case
 from polars.testing import assert_frame_equal
 
 from evalengine.executors import Threads
@@ -47,6 +49,14 @@ BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice d
 )  # fmt: skip
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
+
+
+BY_ALL = ("binary", "retrieval")
+"""Cases with numbers that every method has something to say of; of others one method each."""
+
+
+def few_of(name: str, seed: int) -> Case:
+    return of_each_kind(name, drawn(name, seed))
 
 
 def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
@@ -120,7 +130,7 @@ def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
 @few
 @seeds
 def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
-    case = drawn(name, seed)
+    case = few_of(name, seed)
     plain = scored(name, case, **ASKED, threads=1)
     again = scored(name, reordered(case, seed), **ASKED, threads=2)
     same(case, again, plain)
@@ -128,7 +138,7 @@ def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
 
 @every_case
 def test_other_seeds_draw_others(name: str) -> None:
-    case = drawn(name, 4)
+    case = few_of(name, 4)
     first, second = (scored(name, case, **ASKED, seed=seed) for seed in (0, 1))
     assert_frame_equal(first.select(identity(first)), second.select(identity(first)))
     assert (first["se"] != second["se"]).any()
@@ -137,7 +147,7 @@ def test_other_seeds_draw_others(name: str) -> None:
 @every_case
 def test_a_cluster_of_each_datum_is_none(name: str) -> None:
     """Ids are texts, as names of clusters are: their weights are the same."""
-    case = drawn(name, 5)
+    case = few_of(name, 5)
     case = each_table(
         case, lambda table: table.with_columns(pl.format("d{}", case.datum).alias(case.datum))
     )
@@ -154,7 +164,7 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     """Every datum twice, drawn together: intervals are those of the datums themselves."""
     if name == "centres":
         pytest.skip("nuScenes' curves have a point a row, and lines between points")
-    case = drawn(name, seed)
+    case = few_of(name, seed)
     twice = repeated(case, dict.fromkeys(case.ids, 2))
     asked = {**ASKED, "cluster": CLUSTER}
     once = scored(name, clustered(case, str), **asked)
@@ -170,10 +180,12 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     assert_frame_equal(*frames, abs_tol=1e-9)
 
 
-@every_case
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [*product(BY_ALL, METHODS), *zip((one for one in KINDS if one not in BY_ALL), cycle(METHODS))],
+)
 def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) -> None:
-    rows = scored(name, drawn(name, 6), intervals=0.8, draws=20, method=method)
+    rows = scored(name, few_of(name, 6), intervals=0.8, draws=20, method=method)
     made = rows["lower"].is_not_null()
     assert (rows["upper"].is_not_null() == made).all()
     assert rows.filter(~made)["reason"].is_not_null().all()
@@ -195,7 +207,7 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
 def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> None:
     """Tallies of parts, as nights keep them, merged in any order."""
     task = CASES[name][0]
-    case = drawn(name, seed)
+    case = few_of(name, seed)
     case = replace(case, options={**case.options, **ASKED})
     frames = parts.frames_of(case, task)
     plan = planner.fitted(parts.plan_of(case, task), frames)

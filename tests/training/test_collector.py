@@ -17,7 +17,7 @@ from evalengine.batches import Batches
 
 from .forms import FORMS, Run, Tensor
 
-CASES = int(os.environ.get("COLLECTOR_CASES", 12))
+CASES = int(os.environ.get("COLLECTOR_CASES", 6))
 
 
 def cut(run: Run, first: int, last: int) -> tuple[Any, ...]:
