@@ -28,7 +28,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 HEAD = re.compile(r"(.*) \| head -(\d+)")
-INTO = re.compile(r"(.*) > ([\w.]+)")
+INTO = re.compile(r"(.*?) (2?)> ([\w.]+)( 2>&1)?")
 QUOTED = re.compile(r"'[^']*'")
 
 
@@ -80,19 +80,20 @@ def answer(capsys):
         return done.stdout + done.stderr
 
     def call(command: str, shell: bool) -> str:
-        own, first, file = command, None, None
+        own, first, into = command, None, INTO.fullmatch(command)
         if found := HEAD.fullmatch(command):
             own, first = found[1], int(found[2])
-        elif found := INTO.fullmatch(command):
-            own, file = found[1], Path(found[2])
+        elif into:
+            own = into[1]
         plain = QUOTED.sub("", own)
         if shell or not own.startswith("evalengine ") or set(plain) & set("|<>&;$`*"):
             return by_shell(command)
         main(shlex.split(own)[1:])
         out, err = capsys.readouterr()
-        if file is not None:
-            file.write_text(out, "utf-8")
-            return err
+        if into:
+            file, rest = (err, out) if into[2] else (out, err)
+            Path(into[3]).write_text(file + (rest if into[4] else ""), "utf-8")
+            return "" if into[4] else rest
         return "".join(out.splitlines(keepends=True)[:first]) + err
 
     return call

@@ -93,7 +93,7 @@ def test_the_users_own_queries_count(query: str) -> None:
     assert [line.startswith(REFUSED) for line in said] == [True]
 
 
-@pytest.mark.parametrize("imported", ["evalengine", "evalengine, polars", "evalengine.api"])
+@pytest.mark.parametrize("imported", ["evalengine, polars", "evalengine.api"])
 def test_a_fork_before_use_scores(imported: str) -> None:
     """And is a process like any other: its own children are refused once it has read."""
     code = f"""
