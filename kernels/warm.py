@@ -12,7 +12,7 @@ import numpy as np
 from .datum_hash import by_bucket, hash_integers, hash_texts
 from .draw_weights import draw_weights, swap_bits
 from .drawn_ranking import Drawing, drawn_precisions, drawn_wins
-from .drawn_sums import drawn_counts, drawn_sums
+from .drawn_sums import count_tiny, drawn_counts, drawn_sums, largest_of_cells
 from .few_scores import count_few
 from .hash_codes import hash_codes
 from .isotonic import pooled_blocks
@@ -40,6 +40,8 @@ def inputs() -> None:
     weights, sums = draw_weights(hashes, 0, 0, 4), np.zeros((1, 1, 4))
     drawn_sums(None, np.zeros(4), np.zeros((4, 1)), weights, sums)
     drawn_counts(None, np.zeros(4), None, weights, sums)
+    largest_of_cells(np.zeros(4), np.zeros(4), np.zeros(1), np.zeros(1))
+    count_tiny(np.zeros(4), np.zeros(4), np.zeros(1), np.zeros(1))
     item, ones = value[:2], np.ones(2)
     level = Level(item[:, None], item, item + 1, ones, ones, ones)
     grown = join(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))

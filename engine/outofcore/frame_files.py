@@ -74,7 +74,7 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
     in_parts = plan.does.in_parts
     assert in_parts is not None
     assert in_parts.shown is not None
-    rows = len(tallies.datums) * in_parts.shown(tallies, plan.cuts_of_needs)
+    rows = in_parts.shown(tallies, plan.cuts_of_needs)
     parts = _single_datums(tallies, plan)
     if 2 * rows * tuning().datum_bytes <= limit - BASE:
         return pl.concat(parts).clone
@@ -95,17 +95,18 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
 
 
 def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
-    """The frame in parts, first one without rows."""
+    """The frame in parts, of no datums one without rows."""
+    assert plan.does.in_parts is not None
+    assert plan.does.in_parts.of_few is not None
     columns = [one for made in tallies.stats.columns.values() for one in made]
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
     schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
-    if several:
-        schema = {**schema, "parameters": pl.String()}
-    yield pl.DataFrame(schema=schema)
-    assert plan.does.in_parts is not None
-    assert plan.does.in_parts.of_few is not None
+    if not len(tallies.datums):
+        yield pl.DataFrame(schema={**schema, "parameters": pl.String()} if several else schema)
     for few, cuts in plan.does.in_parts.of_few(tallies, plan.cuts_of_needs):
         part = plan.does.own_frames(SINGLE, few, plan.settings, _no_views, cuts=cuts)
+        if several or "parameters" in part.columns:
+            schema = {**schema, "parameters": pl.String()}
         yield part.with_columns(
             pl.lit(None, dtype=dtype).alias(name)
             for name, dtype in schema.items()

@@ -309,7 +309,7 @@ def _votes(
     rows: pl.DataFrame, first: Single, second: Single, directions: Mapping[str, str]
 ) -> list[pl.Series]:
     """How many datums the second run does better, alike, and worse, of every number; of those that
-    have it in both runs, and null where none has."""
+    have it in both runs, and null where none has or neither direction is better."""
     wins: list[int | None] = []
     ties: list[int | None] = []
     losses: list[int | None] = []
@@ -317,11 +317,13 @@ def _votes(
     for identity in rows.select(IDENTITY).iter_rows():
         a, b = first.get(identity), second.get(identity)
         both = 0 if a is None or b is None else int((~np.isnan(a) & ~np.isnan(b)).sum())
-        if a is None or b is None or not both or identity[where] is not None:
+        direction = directions.get(identity[0], "higher")
+        unsaid = identity[where] is not None or direction == "neither"
+        if a is None or b is None or not both or unsaid:
             for column in (wins, ties, losses):
                 column.append(None)
             continue
-        better, worse = _moved(a, b, directions.get(identity[0], "higher"))
+        better, worse = _moved(a, b, direction)
         wins.append(int(better.sum()))
         losses.append(int(worse.sum()))
         ties.append(int(both - better.sum() - worse.sum()))

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
+from ..kernels.drawn_sums import (
+    drawn_counts,
+    drawn_sums,
+    largest_of_cells,
+    on_grid,
+    step_of_grid,
+)
 from .counted_rows import CountsView, Rows
 from .draws import Draws, OneByOne, by_draw
 from .stats_draws import StatsDraws
@@ -42,16 +48,18 @@ class CountDraws(CountsView):
     def exact_total(self, of: Rows, n_codes: int) -> tuple[Array, Array]:
         shape = self._groups * n_codes, 1, len(self._draws)
         sums, many = np.zeros(shape), np.zeros(shape)
-        largest, n = 0.0, 0
-        for counts, _, _ in self.counts.blocks(self.group):
-            value = of(counts)[2]
-            largest = max(largest, float(np.abs(value[~np.isnan(value)]).max(initial=0.0)))
-            n += value.size
+        n, largest = np.zeros(shape[0]), np.zeros(shape[0])
+        for counts, group, _ in self.counts.blocks(self.group):
+            datum, code, value = of(counts)
+            cell = _cells(datum, group, code, n_codes)
+            largest_of_cells(cell, np.where(np.isnan(value), 0.0, value), n, largest)
+        if not np.isfinite(largest).all():
+            raise OneByOne
         step = step_of_grid(largest, n)
         for counts, group, weights in self._drawn_blocks():
             datum, code, value = of(counts)
-            values = on_grid(value, step)[:, None]
             cell = _cells(datum, group, code, n_codes)
+            values = on_grid(value, step[cell])[:, None]
             drawn_sums(datum, cell, values, weights, sums)
             drawn_counts(datum, cell, values, weights, many)
         return by_draw(sums, self._groups)[..., 0], by_draw(many, self._groups)[..., 0]

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
+from ..kernels.drawn_sums import (
+    drawn_counts,
+    drawn_sums,
+    largest_of_cells,
+    on_grid,
+    step_of_grid,
+)
 from .draws import Draws, OneByOne, by_draw
 from .stats import Column, Stats, StatsView, codes_of, same
 
@@ -74,7 +80,8 @@ class StatsDraws:
         many = None if complete else self._zeros(width)
         for stats, cell, weights in self._blocks():
             values = of(self._view.same_column(stats, column).values).reshape(-1, width)
-            drawn_sums(None, cell, on_grid(values, step), weights, sums)
+            values = on_grid(values, step if len(step) == 1 else step[cell])
+            drawn_sums(None, cell, values, weights, sums)
             if many is not None:
                 drawn_counts(None, cell, values, weights, many)
         known = (
@@ -85,15 +92,23 @@ class StatsDraws:
             known.reshape(self.n_groups, *shape),
         )
 
-    def _grid(self, column: Column, of: Callable[[Array], Array]) -> tuple[float, bool]:
-        """Step of the grid that values of all blocks are rounded to; whether none is undefined."""
-        largest, n, complete = 0.0, 0, True
-        for stats, _, _ in self.stats.blocks(self._view.group):
-            values = of(self._view.same_column(stats, column).values)[stats.counted]
-            known = np.abs(values[~np.isnan(values)])
-            complete = complete and known.size == values.size
-            largest = max(largest, float(known.max(initial=0.0)))
-            n += values.shape[0]
-        if not np.isfinite(largest):
+    def _grid(self, column: Column, of: Callable[[Array], Array]) -> tuple[Array, bool]:
+        """Step of the grid that the values of each group are rounded to; whether none is undefined.
+
+        Returns:
+            float64 [groups, width], small groups beside large ones by themselves.
+        """
+        n_groups = self._view.n_groups
+        width = math.prod(of(column.values[:0]).shape[1:])
+        n, largest, complete = np.zeros((width, n_groups)), np.zeros((width, n_groups)), True
+        for stats, group, _ in self.stats.blocks(self._view.group):
+            cell = np.where(stats.counted, 0 if group is None else group, -1)
+            values = of(self._view.same_column(stats, column).values).reshape(-1, width)
+            known = ~np.isnan(values)
+            complete = complete and bool(known[stats.counted].all())
+            for j in range(width):
+                some = np.where(known[:, j], values[:, j], 0.0)
+                largest_of_cells(cell, some, n[j], largest[j])
+        if not np.isfinite(largest).all():
             raise OneByOne
-        return float(step_of_grid(largest, n)), complete
+        return step_of_grid(largest, n).T, complete

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -81,6 +82,45 @@ def variants(stats: StatsParts, cuts: Cuts) -> Iterator[tuple[str, int, int, int
                         yield need, i, p, k
 
 
+class Few(msgspec.Struct, frozen=True):
+    """A few datums of all parts, in the order in which they are shown.
+
+    Attributes:
+        datums: the datums.
+        rows: parts that have some, and which rows of theirs these are.
+        codes: int64, the new codes of each part's.
+    """
+
+    datums: Datums
+    rows: list[tuple[Part, slice]]
+    codes: list[Array]
+
+
+def few_datums(parts: Parts) -> list[Callable[[], Few]]:
+    """All datums of some parts, a few at a time, made when they are asked for.
+
+    Args:
+        parts: the files.
+    """
+    ranges = _ranges(list(parts.shown()), max(1, parts.place.rows // 4))
+
+    def of(rows: tuple[slice, ...]) -> Few:
+        some, ids, keys = [], [], []
+        for part, shown, few in zip(parts, parts.shown(), rows, strict=True):
+            if few.start < few.stop:
+                some.append((part, few))
+                ids.append(shown.id[few])
+                keys.append(_key(shown)[few])
+        both = pl.DataFrame([pl.concat(keys), pl.concat(ids).alias("id")])
+        order = both.select(pl.arg_sort_by("key", "id")).to_series().to_numpy()
+        code = np.empty(order.size, np.int64)
+        code[order] = np.arange(order.size)
+        codes = np.split(code, np.cumsum([few.stop - few.start for _, few in some])[:-1])
+        return Few(Datums(pl.concat(ids)[order], pl.DataFrame()), some, codes)
+
+    return [partial(of, rows) for rows in ranges]
+
+
 def single_datums(stats: StatsParts, cuts: Cuts) -> Iterator[tuple[Datums, Stats, Cuts]]:
     """A few datums with one metric of theirs, and how its need and cut-off are asked for.
 
@@ -90,23 +130,12 @@ def single_datums(stats: StatsParts, cuts: Cuts) -> Iterator[tuple[Datums, Stats
         stats: of the run.
         cuts: need -> the cut-offs to show.
     """
-    ranges = _ranges(list(stats.parts.shown()), max(1, stats.parts.place.rows // 4))
+    every = few_datums(stats.parts)
     for need, i, p, k in variants(stats, cuts):
-        for rows in ranges:
-            some, ids, keys = [], [], []
-            for part, shown, few in zip(stats.parts, stats.parts.shown(), rows, strict=True):
-                if few.start < few.stop:
-                    some.append(_one_metric(stats.rows(part), need, (i, p, k), few))
-                    ids.append(shown.id[few])
-                    keys.append(_key(shown)[few])
-            both = pl.DataFrame([pl.concat(keys), pl.concat(ids).alias("id")])
-            order = both.select(pl.arg_sort_by("key", "id")).to_series().to_numpy()
-            code = np.empty(order.size, np.int64)
-            code[order] = np.arange(order.size)
-            codes = np.split(code, np.cumsum([one.counted.size for one in some])[:-1])
-            datums = Datums(pl.concat(ids)[order], pl.DataFrame())
+        for few in (make() for make in every):
+            some = [_one_metric(stats.rows(part), need, (i, p, k), rows) for part, rows in few.rows]
             at = stats.columns[need][i].k[k]
-            yield datums, merge_stats(some, codes), {need: {at}}
+            yield few.datums, merge_stats(some, few.codes), {need: {at}}
 
 
 def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: slice) -> Stats:

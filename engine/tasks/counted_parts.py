@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,21 +12,37 @@ import polars as pl
 from ..tally import stored
 from ..tally.counted_rows import CountParts
 from ..tally.datums import Datums
+from ..tally.merging_stats import merge_stats
 from ..tally.parts import ROWS, SHOWN, Part, Place, parts_of, things_of_part
 from ..tally.stats import Stats
-from ..tally.stats_parts import Cuts, ShownDatums, StatsParts, chosen_stats, single_datums
+from ..tally.stats_parts import (
+    Cuts,
+    ShownDatums,
+    StatsParts,
+    chosen_stats,
+    few_datums,
+    single_datums,
+)
 from .stats_parts import shown
 from .task import InParts, Merge
 
 Array = np.ndarray[Any, Any]
 
 
-def counts_in_parts(field: str, merge: Merge) -> InParts:
+def counts_in_parts(
+    field: str,
+    merge: Merge,
+    few_counts: Callable[[list[tuple[Any, slice]], list[Array]], Any] | None = None,
+    rows_of_frame: Callable[[Any], int] | None = None,
+) -> InParts:
     """How a tally is made and seen whose parts stay in files, of tallies with counts.
 
     Args:
         field: of the tally, that has the counts: a struct with ``bare()``, itself without rows.
         merge: of tallies; they have ``datums``, ``labels``, ``stats`` and ``present`` beside.
+        few_counts: the counts of a few datums, from those of parts, which of their datums, and the
+            new codes of these; None where the frame of single datums is made of ``stats`` alone.
+        rows_of_frame: how many rows that frame then has.
     """
 
     def bare_of(tallies: Any) -> Any:
@@ -66,7 +82,24 @@ def counts_in_parts(field: str, merge: Merge) -> InParts:
         for datums, stats, chosen in single_datums(tallies.stats, every):
             yield msgspec.structs.replace(tallies, datums=datums, stats=stats), chosen
 
-    return InParts(things, of_parts, shown=_shown, of_few=of_few)
+    def of_few_counts(tallies: Any, cuts: Cuts) -> Iterator[tuple[Any, Cuts]]:
+        assert few_counts is not None
+        for few in (make() for make in few_datums(tallies.stats.parts)):
+            some = [chosen_stats(part.rows.stats, rows) for part, rows in few.rows]
+            stats = merge_stats(some, few.codes)
+            counts = few_counts(
+                [(getattr(part.rows, field), rows) for part, rows in few.rows], few.codes
+            )
+            own = {"datums": few.datums, "stats": stats, "present": stats.status[1], field: counts}
+            yield msgspec.structs.replace(tallies, **own), cuts
+
+    def shown_counts(tallies: Any, cuts: Cuts) -> int:
+        assert rows_of_frame is not None
+        return rows_of_frame(tallies)
+
+    if few_counts is None:
+        return InParts(things, of_parts, shown=_shown, of_few=of_few)
+    return InParts(things, of_parts, shown=shown_counts, of_few=of_few_counts)
 
 
 def _relabelled(file: str, whole: Any, merge: Merge, settings: Any) -> str:
@@ -89,5 +122,5 @@ def _stats_of(part: Part) -> Stats:
 
 
 def _shown(tallies: Any, cuts: Cuts) -> int:
-    """Rows of a datum in the frame of single datums, where nothing has cut-offs."""
+    """Rows of the frame of single datums, where nothing has cut-offs."""
     return shown(tallies, {need: {None} for need in tallies.stats.columns})

@@ -72,13 +72,13 @@ def _stats_of(part: Part) -> Stats:
 
 
 def shown(tallies: Any, cuts: Cuts) -> int:
-    """Rows of a datum in the frame of single datums.
+    """Rows of the frame of single datums.
 
     Args:
         tallies: of a run.
         cuts: need -> the cut-offs to show.
     """
-    return sum(1 for _ in variants(tallies.stats, cuts))
+    return len(tallies.datums) * sum(1 for _ in variants(tallies.stats, cuts))
 
 
 def tallies_of_few(tallies: StatsTallies, cuts: Cuts) -> Iterator[tuple[StatsTallies, Cuts]]:

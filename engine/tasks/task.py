@@ -181,7 +181,7 @@ class InParts(msgspec.Struct, frozen=True):
         of_parts: the tally whose parts the files are.
         bytes_on_disk: of a unit and of a scored row, for metrics, settings, needs, first rows by
             role and the number of slices; None where :attr:`Task.scratch_row` tells.
-        shown: how many rows a datum makes in the frame of single datums.
+        shown: how many rows the frame of single datums has.
         of_few: the tally of a few datums after the other, in the order of that frame, with the
             cut-offs to show; None where that frame is made of the whole tally.
         judged: of a tally that single datums are judged from, and of metrics: the same in memory,

@@ -149,3 +149,23 @@ def test_worst_datums() -> None:
     worst = ee.find_errors(rows)
     assert worst.datums["datum_id"][0] == 3
     assert "predicted 5 where 4 is true" in str(worst.datums.row(0))
+
+
+def test_single_datums_of_several_targets() -> None:
+    """A row of each pair that both sides have, and one of a datum without any."""
+    found = pl.DataFrame(
+        {"datum_id": [1, 1, 2, 4], "label_key": ["a", "b", "b", "a"], "prediction": [1.5, 2, 3, 4]}
+    )
+    true = pl.DataFrame(
+        {"datum_id": [1, 2, 2, 3], "label_key": ["a", "a", "b", "c"], "target": [1.0, 2, 5, 1.5]}
+    )
+    frame = ee.score(found, true, task="regression", metrics=["MAE"]).frame("per_datum")
+    rows = frame.select("datum_id", "value", "status", "parameters").rows()
+    assert rows == [
+        (1, 0.5, "scored", '{"label_key": "a"}'),
+        (2, 2.0, "scored", '{"label_key": "b"}'),
+        (3, None, "no_prediction", None),
+        (4, None, "no_target", None),
+    ]
+    worst = ee.find_errors(found, true, task="regression").datums
+    assert worst["datum_id"].to_list()[:2] == [2, 1]

@@ -139,45 +139,58 @@ def _from_sides(frames: Frames) -> Batch:
     labels, key_codes = _keys(keys, [side.height for side in sides])
     ids = [taken(side, "datum_id") for side in sides]
     datums, codes = encode_datums(ids, frames, dataset, [GROUND_TRUTHS, PREDICTIONS])
-    width = len(labels)
-    places = [
-        code.astype(np.int64) * width + key for code, key in zip(codes, key_codes, strict=True)
-    ]
-    true = np.full(len(datums) * width, -1, np.int64)
-    true[places[0]] = np.arange(places[0].size)
-    found = np.full(true.size, -1, np.int64)
-    found[places[1]] = np.arange(places[1].size)
+    pairs, places = _pairs(len(labels), codes, key_codes)
+    true, found = (np.full(pairs.size, -1, np.int64) for _ in sides)
+    for side, place in zip((true, found), places, strict=True):
+        side[place] = np.arange(place.size)
     both = np.flatnonzero((true >= 0) & (found >= 0))
     rows = true[both], found[both]
     weight = _numbers(truths, "weight") if "weight" in truths.columns else None
     paired = Paired(
-        (both // width).astype(np.int32),
-        (both % width).astype(np.int32),
+        (pairs[both] // len(labels)).astype(np.int32),
+        (pairs[both] % len(labels)).astype(np.int32),
         _numbers(truths, "target")[rows[0]],
         _predicted(predictions)[rows[1]],
         None if weight is None else weight[rows[0]],
         {name: values[rows[side]] for name, (side, values) in _beside(*sides).items()},
     )
-    known, answered = (
-        (place >= 0).reshape(len(datums), width).any(axis=1) for place in (true, found)
-    )
+    known, answered = (np.zeros(len(datums), np.bool_) for _ in sides)
+    known[codes[0]], answered[codes[1]] = True, True
     status = np.where(known, STATUS.index("no_prediction"), STATUS.index("no_target"))
     status = np.where(known | answered, status, STATUS.index("no_values")).astype(np.int8)
     status[paired.datum] = STATUS.index("scored")
-    _tell_lone(frames, datums, labels, (true, found), width)
+    if len(labels) > 1:  # else whole datums lack, of which checks have told
+        lone = pairs[(true >= 0) != (found >= 0)] // len(labels)
+        _tell_lone(frames, datums, lone[(known & answered)[lone]])
     return Batch(datums, labels, paired, status)
 
 
-def _tell_lone(
-    frames: Frames, datums: Datums, labels: Labels, places: tuple[Array, Array], width: int
-) -> None:
-    """Rows of a datum that both sides have whose label key one side alone has."""
+def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, list[Array]]:
+    """The pairs of datum and label key of both sides, ascending, and which of them each row has.
+
+    Args:
+        width: number of label keys; a pair is datum * width + key.
+        datums: codes of each side's rows.
+        keys: likewise.
+    """
     if width == 1:
-        return  # whole datums, of which checks have told
-    has = [(place >= 0).reshape(-1, width).any(axis=1).repeat(width) for place in places]
-    lone = np.flatnonzero(has[0] & has[1] & ((places[0] >= 0) != (places[1] >= 0)))
+        n = max((int(codes.max(initial=-1)) for codes in datums), default=-1) + 1
+        return np.arange(n), datums
+    every = [code.astype(np.int64) * width + key for code, key in zip(datums, keys, strict=True)]
+    found, places = encode([pl.Series("pair", pairs) for pairs in every])
+    return found.to_numpy(), places
+
+
+def _tell_lone(frames: Frames, datums: Datums, lone: Array) -> None:
+    """Say which label keys of datums that both sides have one side alone has.
+
+    Args:
+        frames: whose notes it goes to.
+        datums: all datums.
+        lone: the datum of each such label key.
+    """
     if not lone.size:
         return
-    ids = datums.id.gather(np.unique(lone // width)[:_SHOWN]).to_list()
+    ids = datums.id.gather(np.unique(lone)[:_SHOWN]).to_list()
     words = ("target", "targets", "that one side alone has, of datums")
     frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))

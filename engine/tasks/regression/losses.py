@@ -30,7 +30,7 @@ def losses(
             f" 'prediction'. If another one is it, write {way}."
         )
     (column,) = tallies.stats.columns[ERROR]
-    value = np.fmax.reduce(column.values[:, :, 0], axis=1)
+    value = column.values[:, 0, 0]
     paired, names = tallies.paired, tallies.labels.key_names
 
     def why(codes: Array) -> list[str]:

@@ -4,12 +4,12 @@ from ...tally.paired_draws import PairedDraws
 from ...tally.paired_values import PairedView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
-from ..counted_views import cells_per_group, frames_of, view_of
-from ..crossings import crossing_frame
+from ..counted_views import cells_per_group, view_of
 from ..task import PageFrame, Task, Unanswered
 from .explaining import explain
 from .fitting import fit
 from .losses import contents, losses
+from .pairs import few_pairs, own_frames, rows_of_frame
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
 from .tallies import counted, examine, merge, tally
@@ -23,7 +23,7 @@ TASK = Task(
     merge=merge,
     view=view_of(PairedView, "paired"),
     cells_per_group=cells_per_group,
-    own_frames=frames_of(crossing_frame),
+    own_frames=own_frames,
     explain=explain,
     samples=samples,
     losses=losses,
@@ -32,7 +32,7 @@ TASK = Task(
     drawn=PairedDraws,
     warm_large=warm_large,
     examine=examine,
-    in_parts=counts_in_parts("paired", merge),
+    in_parts=counts_in_parts("paired", merge, few_pairs, rows_of_frame),
     unanswered=Unanswered(counted),
     page=(PageFrame(name="actual_by_prediction", metrics=("ActualByPrediction",)),),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -63,29 +62,27 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     begun = time.perf_counter()
     batch = encode_batch(frames)
     matched = time.perf_counter()
-    stats = stats_of(batch.status, batch.labels, batch.paired)
+    stats = stats_of(batch.status, batch.paired)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
 
 
-def stats_of(present: Array, labels: Labels, paired: Paired) -> Stats:
-    """The error of every datum, one parameter a label key.
+def stats_of(present: Array, paired: Paired) -> Stats:
+    """The error of every datum, of several targets the largest.
 
     Args:
         present: int8 [n_datums], standing of each datum.
-        labels: of the run.
-        paired: rows that both sides have.
+        paired: rows that both sides have, by datum.
     """
-    keys = labels.key_names
-    parameters: tuple[str | None, ...] = (None,) * len(keys)
-    if len(keys) > 1:
-        parameters = tuple(json.dumps({"label_key": name}, ensure_ascii=False) for name in keys)
-    if paired.datum.size == present.size * len(keys):  # rows go by datum and key
-        values = np.abs(paired.error).reshape(present.size, len(keys), 1)
-    else:
-        values = np.full((present.size, len(keys), 1), np.nan)
-        values[paired.datum, paired.key, 0] = np.abs(paired.error)
-    column = Column(metric=ERROR, parameters=parameters, values=values, reason="not on both sides")
+    error = paired.error
+    value = np.abs(error, out=error)
+    if value.size != present.size or paired.key.any():  # else row i is datum i
+        begins = np.flatnonzero(np.diff(paired.datum, prepend=-1))
+        worst = np.full(present.size, np.nan)
+        if begins.size:
+            worst[paired.datum[begins]] = np.fmax.reduceat(value, begins)
+        value = worst
+    column = Column(metric=ERROR, values=value[:, None, None], reason="not on both sides")
     return Stats(present == 0, {ERROR: (column,)}, (STATUS, present))
 
 
@@ -108,7 +105,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     for part, code in zip(parts, of_datum, strict=True):
         present[code] = part.present
     return Tallies(
-        datums, labels, paired, stats_of(present, labels, paired), present, merged_seconds(parts)
+        datums, labels, paired, stats_of(present, paired), present, merged_seconds(parts)
     )
 
 
