@@ -82,6 +82,7 @@ def stats_of(present: Array, paired: Paired) -> Stats:
         if begins.size:
             worst[paired.datum[begins]] = np.fmax.reduceat(value, begins)
         value = worst
+    value[np.isinf(value)] = np.nan  # beyond what doubles hold
     column = Column(metric=ERROR, values=value[:, None, None], reason="not on both sides")
     return Stats(present == 0, {ERROR: (column,)}, (STATUS, present))
 
