@@ -419,7 +419,7 @@ def measured(*, distracted: bool = False) -> Iterator[tuple[str, str, int | None
             tables = {side: tables[side].rename({"datum_id": "query_id"}) for side in sides}
         begun = time.process_time()
         try:
-            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task)
+            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
         except ee.EvalengineError as refused:  # what refuses the tables is the first finding
             found = pl.DataFrame({"finding": [str(refused)]})
         spent = time.process_time() - begun
@@ -436,7 +436,7 @@ def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
             tables = make(seed)
             if task == "retrieval":
                 tables = {k: v.rename({"datum_id": "query_id"}) for k, v in tables.items()}
-            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task)
+            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
             some = found.filter(~pl.col("finding").str.contains("^(datum |[a-z ]+ \\()"))
             said += some["finding"].to_list()
         yield task, seeds, said

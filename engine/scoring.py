@@ -73,7 +73,9 @@ def open_tables(
 
     def planned(task: str, options: Options) -> planner.Plan:
         wanted = options if metrics is None else options.replace(metrics=metrics(task))
-        return planner.make_plan(wanted, task)
+        plan = planner.make_plan(wanted, task)
+        named = metrics is None or options.metrics is not None
+        return plan if named else msgspec.structs.replace(plan, named=False)
 
     if options.task is not None:
         planned(options.task, options)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from .base import FOR_PEOPLE, WithOptions, arguments, with_format, with_tables
+from .base import WithOptions, arguments, show_found, with_format, with_tables
 
 
 @click.command(cls=WithOptions)
@@ -37,13 +36,7 @@ def diagnose(
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
     from ..diagnosing import diagnose as run
-    from ..report.frames import aligned, markdown_frame
-    from ..report.show import show_frame, write_text
+    from ..report.found_diagnosis import LAYOUT
 
-    given = arguments(storage, datums, labels, fields)
-    found = run(predictions, ground_truths, **given).head(top)
-    if form in FOR_PEOPLE:
-        made = aligned if form == "table" else markdown_frame
-        write_text(made(found) if found.height else "nothing is wrong\n", sys.stdout)
-    else:
-        show_frame(found, form, name="findings")
+    found = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
+    show_found(found.first(top), form, LAYOUT)

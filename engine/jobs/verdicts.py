@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from .. import metrics as registry
+from .. import tasks
 from ..report.layouts import by_title
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.intervals import wanted
@@ -48,7 +49,7 @@ class Verdict(msgspec.Struct, frozen=True):
         interval_of: ``number``, or ``difference`` to the baseline; empty without an interval.
         level: its confidence.
         support: what the number rests on, such as boxes or pixels.
-        n: datums that were drawn: those of the run, or of the slice where they are known.
+        n: datums that were drawn and count: of the run, or of the slice where they are known.
     """
 
     gate: str
@@ -229,7 +230,7 @@ def _judged(
             None,
             coverage=part,
             support=row["support"],
-            n=numbers.datums(row["slice"], row["slice_value"]) if gate.surely else None,
+            n=_n(row, numbers) if gate.surely else None,
         )
         earlier, why = None, ""
         if gate.needs_baseline and baseline is None:
@@ -248,13 +249,27 @@ def _judged(
             why = f"undefined: {row['reason'] or 'no reason is given'}"
             yield _with(blank, reason=why)
         elif gate.needs_baseline and margins is not None:
-            yield _of_difference(gate, blank, row, margins)
+            yield _of_difference(gate, blank, row, margins, by_support=_by_support(row, numbers))
         elif gate.surely:
             yield _of_interval(gate, blank, row, numbers.level)
         else:
             yield _with(blank, status=_status(gate, row["value"], blank.bound))
     if gate.needs_baseline and baseline is not None and each:
         yield from _gone(asked, baseline)
+
+
+def _by_support(row: dict[str, Any], numbers: Numbers) -> bool:
+    """Whether the support of a row counts datums, of which some do not enter means."""
+    return row["scored"] is None and tasks.get(numbers.task).unanswered is not None
+
+
+def _n(row: dict[str, Any], numbers: Numbers) -> int | None:
+    """How many datums a number rests on: those scored, those that enter its mean, or all."""
+    if row["scored"] is not None:
+        return int(row["scored"])
+    if _by_support(row, numbers):
+        return int(row["support"])
+    return numbers.datums(row["slice"], row["slice_value"])
 
 
 _with = msgspec.structs.replace
@@ -279,7 +294,7 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
 
 
 def _of_difference(
-    gate: Gate, blank: Verdict, row: dict[str, Any], margins: Margins | str
+    gate: Gate, blank: Verdict, row: dict[str, Any], margins: Margins | str, *, by_support: bool
 ) -> Verdict:
     """The verdict on a number whose difference to the baseline has to hold, with its interval where
     the gate says surely.
@@ -301,6 +316,8 @@ def _of_difference(
         bound=None if found["a"] is None else gate.bound(found["a"]),
         reason=margins.told,
     )
+    if gate.surely and by_support:
+        about = _with(about, n=int(found["support"]))  # of those that both answer
     if not gate.surely:
         if about.value is None or about.bound is None:
             return _with(about, reason="undefined over the datums that both runs answer")

@@ -26,6 +26,7 @@ class Plan(msgspec.Struct, frozen=True):
         cuts: metric name -> its own cut-offs, ascending, of the metrics that have one; None, last,
             stands for the whole list.
         needs: what must be tallied for them, and for the report where it is made.
+        named: whether the metrics are those that the user knows of; else finding chose them.
         paged: whether what the report draws from is tallied too.
         fingerprint: same for runs whose tallies may be merged.
     """
@@ -39,6 +40,7 @@ class Plan(msgspec.Struct, frozen=True):
     needs: frozenset[str]
     fingerprint: str
     paged: bool = False
+    named: bool = True
 
     @property
     def does(self) -> Task:

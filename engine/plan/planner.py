@@ -249,11 +249,11 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     ]
     asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
+    by = f"by any of the metrics ({asked}{more})" if plan.named else "here"
     return [
         Note(
             "option_not_read",
-            f"{option(name, getattr(plan.options, name))} is not read by any of the metrics"
-            f" ({asked}{more}).",
+            f"{option(name, getattr(plan.options, name))} is not read {by}.",
         )
         for name in idle
     ]

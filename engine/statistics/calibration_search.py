@@ -75,9 +75,7 @@ def calibrate(
     halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
     curves = curves_of(plan, whole)
     sizes = [curve.positives.size for curve in curves]
-    drawn = None
-    if tallies.datums.keys is not None:
-        drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
+    drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
     made = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
         told, of_halves, n = told_by(curve), told_by(half), sizes[level]
@@ -143,13 +141,14 @@ def _fit(
 
 def _drawn(
     plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
-) -> list[Array]:
-    """ECE in every draw, float64 [draws, s] of each level, which has ``n`` segments."""
+) -> list[Array] | None:
+    """ECE in every draw, float64 [draws, s] of each level, which has ``n`` segments; None where
+    there are no draws."""
     out = [np.full((asked.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
         for own, curve in zip(out, curves, strict=True):
             own[d] = bins_of(told_by(curve), n_bins).expected
 
-    in_every_draw(plan, tallies, whole, threads, asked, see)
-    return out
+    there = in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out if there else None

@@ -33,10 +33,11 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
             " nothing lower was looked at."
         )
     if (keys := tallies.datums.keys) is None:
-        said.append(
-            "no intervals: scores of a run in bounded memory lie in files, in one order for all"
-            " draws."
-        )
+        if tallies.weighted:
+            said.append(
+                "no intervals: in bounded memory scores lie in files, beside them either weights of"
+                " rows or keys of draws."
+            )
     elif (clusters := np.unique(keys).size) < FEW_CLUSTERS:
         said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
     return said
@@ -59,8 +60,8 @@ def in_every_draw(
     threads: Threads,
     asked: Wanted,
     see: Callable[[int, tuple[Curve, Curve]], None],
-) -> None:
-    """Show the curves of every draw.
+) -> bool:
+    """Show the curves of every draw; whether there are any.
 
     Args:
         plan: what was tallied.
@@ -70,8 +71,17 @@ def in_every_draw(
         asked: how many draws, and their seed.
         see: takes the number of a draw, and its curves.
     """
-    one_draw = plan.does.one_draw
+    one_draw, of_files = plan.does.one_draw, plan.does.drawn_curves
     assert one_draw is not None
+    if tallies.datums.keys is None:
+        for first in range(0, asked.draws, _BLOCK):
+            draws = Draws(asked.seed, first, min(first + _BLOCK, asked.draws), None)
+            drawn = None if of_files is None else of_files(whole, plan.settings, draws)
+            if drawn is None:
+                return False
+            for d, curves in enumerate(drawn, first):
+                see(d, curves)
+        return True
 
     def block(first: int) -> None:
         last = min(first + _BLOCK, asked.draws)
@@ -80,6 +90,7 @@ def in_every_draw(
             see(d, curves_of(plan, one_draw(whole, weights[:, d - first].astype(np.int64))))
 
     threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+    return True
 
 
 def interval(

@@ -89,9 +89,7 @@ def search(
         _held_out(half, rules, aims, curve)
         for half, curve in zip(curves_of(plan, halves), curves, strict=True)
     ]
-    drawn = None
-    if tallies.datums.keys is not None:
-        drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
+    drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
     made = []
     for level, curve in enumerate(curves):
         found = []
@@ -137,8 +135,9 @@ def _drawn(
     aims: Aims,
     asked: Wanted,
     chosen: list[list[Chosen]],
-) -> list[Array]:
-    """Threshold and rates in every draw, float64 [draws, rules, 1 + rates, s] of each level."""
+) -> list[Array] | None:
+    """Threshold and rates in every draw, float64 [draws, rules, 1 + rates, s] of each level; None
+    where there are no draws."""
     fixed = [[one.threshold for one in level] for level in chosen]
     shape = asked.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
@@ -150,5 +149,5 @@ def _drawn(
                 rates = reached(tp, fp, curve.positives, curve.negatives, aims)
                 out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
 
-    in_every_draw(plan, tallies, whole, threads, asked, see)
-    return out
+    there = in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out if there else None

@@ -17,7 +17,7 @@ from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
 from .parts import Place
 from .ranked_view import in_turn
-from .sorted_scores import HIT, OTHER, Points, Sorted, sort_segments
+from .sorted_scores import HIT, N_OUTCOMES, OTHER, Points, Sorted, sort_segments
 
 Array = np.ndarray[Any, Any]
 
@@ -176,11 +176,11 @@ def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
         if last - first == 1 and sizes[first] > rows:
             yield from _of_long(run, first, rows)
             continue
-        some = slice(first, last)
-        found = points(
-            (hits[0][some], hits[1][some]), (others[0][some], others[1][some]),
-            run.score, run.weight,
-        )  # fmt: skip
+        some, begin = slice(first, last), run.start[first * N_OUTCOMES]
+        rows_here = slice(int(begin), int(run.start[last * N_OUTCOMES]))
+        bounds = [[side[some] - begin for side in both] for both in (hits, others)]
+        weight = None if run.weight is None else run.weight[rows_here]
+        found = points((*bounds[0],), (*bounds[1],), run.score[rows_here], weight)
         yield _among_all(sizes.size, first, *found)
 
 
@@ -200,9 +200,15 @@ def _of_long(run: Sorted, segment: int, rows: int) -> Iterator[Points]:
         )
         p = p_first + int(np.searchsorted(score[p_first:p_end], cut, "left"))
         i = n_first + int(np.searchsorted(score[n_first:n_end], cut, "left"))
-        bounds = [np.array([at]) for at in (p, p_end, i, n_end)]
+        here = slice(int(p), int(p_end)), slice(int(i), int(n_end))
+        sizes = np.cumsum([0, *(one.stop - one.start for one in here)])[:, None]
+        weight = run.weight
         start, threshold, tp, fp = points(
-            (bounds[0], bounds[1]), (bounds[2], bounds[3]), score, run.weight, above
+            (sizes[0], sizes[1]),
+            (sizes[1], sizes[2]),
+            np.concatenate([score[one] for one in here]),
+            None if weight is None else np.concatenate([weight[one] for one in here]),
+            above,
         )
         if run.weight is None:
             tp, fp = tp + counted[0], fp + counted[1]

@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.draw_weights import PER_WORD, draw_weights
 from .datums import Labels, keys_as_labels
+from .draws import Draws
 from .parts import PartGroups, Parts
 from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
@@ -145,6 +147,15 @@ class PartsView(ScoredView):
         segments = self.n_groups * self.slots.size * N_OUTCOMES
         return merge_runs(made, segments, self._parts.place)
 
+    def drawn_points(self, draws: Draws, d: int) -> Iterator[Points]:
+        """Points as :meth:`point_blocks` has them, of one draw of a block."""
+        run = self.keyed_run
+        keys = np.zeros(0, np.uint64) if run.weight is None else run.weight.view(np.uint64)
+        weight: Any = _DrawnWeights(keys, draws.seed, draws.first + d)
+        drawn = Sorted(run.start, run.score, weight)
+        for found in points_in_blocks(drawn, self._parts.place.rows):
+            yield self._of_labels(found)
+
     @cached_property
     def between(self) -> Sorted:
         return self._merged(lambda few: (few.between, True), self.n_groups * len(self.labels) ** 2)
@@ -156,6 +167,25 @@ class PartsView(ScoredView):
     @cached_property
     def pooled(self) -> ScoredView:
         return _PooledParts(self)
+
+
+class _DrawnWeights(msgspec.Struct, frozen=True):
+    """How often the datum of each score stands in a draw, told for the scores that are looked at.
+
+    Attributes:
+        keys: uint64 [n], of the datums.
+        seed: of the draws.
+        draw: which.
+    """
+
+    keys: Array
+    seed: int
+    draw: int
+
+    def __getitem__(self, rows: Any) -> Array:
+        first = self.draw - self.draw % PER_WORD
+        weights = draw_weights(self.keys[rows], self.seed, first, first + PER_WORD)
+        return weights[:, self.draw - first].astype(np.float64)
 
 
 class _PooledParts(PartsView):
@@ -181,10 +211,10 @@ class _PooledParts(PartsView):
         )
         self._of = view
 
-    def blocks(self) -> Iterator[ScoredView]:
-        for few in self._of.blocks():
+    def keyed_blocks(self) -> Iterator[tuple[ScoredView, Array | None]]:
+        for few, keys in self._of.keyed_blocks():
             if few.scored is not None:
-                yield few.pooled
+                yield few.pooled, keys
 
     @cached_property
     def positives(self) -> Array:

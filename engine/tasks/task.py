@@ -273,6 +273,15 @@ class PointsOf(Protocol):
     def __call__(self, view: Any, settings: Any, *, pooled: bool) -> Curve: ...
 
 
+class DrawnCurves(Protocol):
+    """The curves of each draw of a block, of labels and of all labels of a key as one, from a view
+    of a tally in files; None where they cannot be had."""
+
+    def __call__(
+        self, view: Any, settings: Any, draws: Draws
+    ) -> Iterator[tuple[Curve, Curve]] | None: ...
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task.
 
@@ -308,6 +317,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             [n_datums].
         curve: from a view to the points that score thresholds are chosen among; None where
             nothing is scored.
+        drawn_curves: the same points in draws, of datums whose keys are in files; None where such
+            keys are held.
         in_parts: seeing a tally whose parts stay in files.
         unanswered: means leave out datums without a prediction; None where all there is counts.
         page: what the report draws from beside the run's own frames.
@@ -342,6 +353,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     one_draw: Callable[[Any, Array], Any] | None = None
     truth: Callable[[Any], Array] | None = None
     curve: PointsOf | None = None
+    drawn_curves: DrawnCurves | None = None
     in_parts: InParts | None = None
     unanswered: Unanswered | None = None
     page: tuple[PageFrame, ...] = ()

@@ -45,7 +45,9 @@ def test_planted_faults_are_named_first(planted, monkeypatch):
 def test_nothing_is_made_up(planted):
     """Tables without a fault name no label, no slice and no copies."""
     tables = planted.boxes(1000)
-    found = ee.diagnose(tables["predictions"], tables["ground_truths"], datums=tables["datums"])
+    found = ee.diagnose(
+        tables["predictions"], tables["ground_truths"], datums=tables["datums"]
+    ).frame
     assert not found["finding"].str.contains("^(label|datums with|[A-Z])").any()
     assert found.schema == {
         "finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String
@@ -55,24 +57,26 @@ def test_nothing_is_made_up(planted):
 
 def test_where_nothing_stands_out_single_datums_do():
     table = pl.DataFrame({"text": ["a b", "c d"], "reference": ["a b", "c e"]})
-    found = ee.diagnose(table)
+    found = ee.diagnose(table).frame
     assert found["finding"].to_list() == ["datum 1: ROUGE1 0.5, ROUGE2 0, ROUGEL 0.5"]
     assert found["more"].unique().to_list() == ["errors"]
     numbers = pl.DataFrame({"prediction": [1.5, 2.0, 4.5], "target": [1.0, 2.0, 3.0]})
-    assert ee.diagnose(numbers, task="regression")["share"].to_list() == [0.75, 0.25]
+    assert ee.diagnose(numbers, task="regression").frame["share"].to_list() == [0.75, 0.25]
 
 
 def test_command():
     tables = [f"examples/classification/{side}.parquet" for side in ("predictions", "groundtruths")]
     done = CliRunner().invoke(cli, ["diagnose", *tables, "--by", "source", "--top", "1"])
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[1].startswith("label 'technical' is taken for 'billing'")
+    assert (
+        done.output.splitlines()[3].strip().startswith("label 'technical' is taken for 'billing'")
+    )
     rows = CliRunner().invoke(cli, ["diagnose", *tables, "--format", "csv"])
     assert rows.output.startswith("finding,share,n,more")
 
 
-def test_what_cannot_be_looked_for_is_told_last():
-    """Scores that are not probabilities judge no label; the rest is looked at all the same."""
+def test_what_cannot_be_looked_for_is_told():
+    """Scores that are no probabilities judge no label; the rest is looked at all the same."""
     table = pl.DataFrame(
         {
             "datum_id": [1, 1, 2, 2, 3, 3], "label_value": ["a", "b"] * 3,
@@ -81,10 +85,11 @@ def test_what_cannot_be_looked_for_is_told_last():
     )  # fmt: skip
     truth = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "b"]})
     found = ee.diagnose(table, truth, datums=pl.DataFrame({"datum_id": [1, 2, 3]}))
-    told = found.filter(pl.col("finding").str.contains("were not looked for: .+"))
-    assert set(told["more"]) == {"label-errors", "slices"}
-    assert set(told["share"]) == {0.0}
-    assert found[-2:].equals(told)
+    assert [note.split(" were not looked for: ")[0] for note in found.notes] == [
+        "ground truths that are likely wrong",
+        "slices",
+    ]
+    assert "note: slices were not looked for" in repr(found)
 
 
 def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
@@ -103,10 +108,34 @@ def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
         predictions, truths, datums=images, memory_limit="1GB", scratch=str(tmp_path / "s")
     )
     saved = ee.diagnose(tmp_path / "run", datums=images)
-    told = [one["finding"].to_list() for one in (whole, bounded, saved)]
-    assert "taken for" in told[0][0]
-    assert {one[0] for one in told} == {told[0][0]}
-    assert bounded.equals(whole)
-    kept = [said for said in told[2] if "not looked for" in said]
-    assert any("no frame outcomes, which metric Outcomes makes" in said for said in kept)
-    assert any("a scored run keeps no tables" in said for said in kept)
+    assert bounded.frame.equals(whole.frame)
+    assert bounded.notes == whole.notes
+    assert "taken for" in whole.frame["finding"][0]
+    assert saved.frame["finding"][0] == whole.frame["finding"][0]
+    kept = "; ".join(saved.notes)
+    assert "no frame outcomes, which metric Outcomes makes" in kept
+    assert "a scored run keeps no tables" in kept
+
+
+@pytest.fixture
+def unseen(monkeypatch, planted):
+    monkeypatch.delitem(sys.modules, "unseen_faults", raising=False)
+    return importlib.import_module("unseen_faults")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one annotator draws a quarter too large",
+        "scores halved in one city",
+        "judgments of another collection in half",
+    ],
+)
+def test_what_hits_all_the_same_is_named(name, planted, unseen, monkeypatch):
+    """Boxes that fit worse, scores on another scale, judgments of other documents."""
+    one = next(fault for fault in unseen.UNSEEN if fault[1] == name)
+    planted.FAULTS.clear()
+    planted.plant(one[0], name, 505, *one[2:4], *one[4])
+    ((_, _, at, said, _),) = planted.measured()
+    assert at is not None, said
+    assert at <= 2

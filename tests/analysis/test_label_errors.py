@@ -177,7 +177,7 @@ def test_scores_that_are_no_probabilities():
     truths = pl.read_parquet(BOXES[1])
     with pytest.raises(ee.InputError, match=r"outside \[0, 1\].*Label errors need probabilities"):
         ee.find_label_errors(percent, truths)
-    told = ee.diagnose(percent, truths)["finding"].to_list()
+    told = ee.diagnose(percent, truths).frame["finding"].to_list()
     assert told
     assert not any("ground truths that may be wrong" in one for one in told)
 

@@ -9,7 +9,7 @@ from .fitting import fit
 from .frames import own_frames
 from .losses import losses
 from .merging import merge
-from .metrics.thresholds import curve_of
+from .metrics.thresholds import curve_of, drawn_curves
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
@@ -35,6 +35,7 @@ TASK = Task(
     drawn=drawn,
     one_draw=one_draw,
     curve=curve_of,
+    drawn_curves=drawn_curves,
     truth=truth,
     warm_large=warm_large,
     examine=examine,

@@ -32,6 +32,7 @@ from .settings import MATCHES, SENTENCES, Settings
 Array = np.ndarray[Any, Any]
 
 _LONG, _QUERIES, _LATE = 5, 10, 0.8
+_FEW, _PART, _DENSE = 3, 0.05, 0.5
 """Documents of a list, lists, and mean share of the way down, from which on it is told."""
 
 
@@ -107,6 +108,7 @@ def encode_batch(
     _tell_relevance(frames, relevance, lists, known)
     if not ranked:
         _tell_reversed(frames, lists)
+    _tell_unjudged(frames, lists, known)
     return Batch(datums, lists, others, answered, known)
 
 
@@ -443,6 +445,28 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
             f"relevant documents are at the end of their lists ({place.mean():.0%} of the way"
             f" down on average, in {queries:,} queries): are the scores ranks or distances, which"
             f" are best where they are low? {option('columns', {'score': 'rank'})} reads them so.",
+            warning=True,
+        )
+    )
+
+
+def _tell_unjudged(frames: Frames, lists: Lists, known: Array) -> None:
+    """A warning of queries whose documents nobody judged, where those of others are judged."""
+    judged = known & (lists.retrieved >= _LONG)
+    hits = np.diff(lists.start)
+    none, some = judged & (hits == 0), judged & (hits > 0)
+    n = int(none.sum())
+    if n < max(_FEW, _PART * int(judged.sum())) or not some.any():
+        return
+    share = float(hits[some].sum() / lists.retrieved[some].sum())
+    if share < _DENSE:
+        return
+    frames.notes.append(
+        Note(
+            "judged_elsewhere",
+            f"{n:,} of {int(judged.sum()):,} judged queries have no retrieved document with a"
+            f" judgment, where {share:.0%} of those of the others have one: are the judgments of"
+            " another collection, or ids written otherwise?",
             warning=True,
         )
     )

@@ -36,7 +36,9 @@ TASK = Task(
     examine=examine,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
-    late_notes=LateNotes(("scores_reversed",), lambda _: []),  # of whole runs alone
+    late_notes=LateNotes(
+        ("scores_reversed", "judged_elsewhere"), lambda _: []
+    ),  # of whole runs alone
     in_parts=IN_PARTS,
     unanswered=Unanswered(
         counted,

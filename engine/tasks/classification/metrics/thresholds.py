@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ....metrics.label_averages import UNREACHED, by_key, label_cells, metric, scored_rows
@@ -14,6 +16,9 @@ from ....schemas.asked import in_name
 from ....schemas.errors import ResultError
 from ....schemas.wording import option
 from ....tally.cells import Cells
+from ....tally.draws import Draws
+from ....tally.scored_parts import PartsView
+from ....tally.scored_parts_draws import PartsDraws
 from ....tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
@@ -46,6 +51,32 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
         shown,
         exclusive=not settings.multilabel,
     )
+
+
+def drawn_curves(
+    view: PartsView, settings: Settings, draws: Draws
+) -> Iterator[tuple[Curve, Curve]] | None:
+    """The curves of each draw of a block, of every label and of all labels of a key as one, from
+    scores that lie in files; None where rows have weights, which do not stand beside keys there."""
+    if view.units.weight is not None:
+        return None
+    block = PartsDraws(view, draws)
+    sides = (block.positives, block.negatives), block.classes_of_keys
+    levels = [[one.reshape(len(draws), -1) for one in both] for both in sides]
+    views = view, view.pooled
+    whole = [curve_of(view, settings, pooled=pooled) for pooled in (False, True)]
+
+    def curve(d: int, level: int) -> Curve:
+        of = views[level]
+        assert isinstance(of, PartsView)
+        return msgspec.structs.replace(
+            whole[level],
+            blocks=partial(of.drawn_points, draws, d),
+            positives=levels[level][0][d],
+            negatives=levels[level][1][d],
+        )
+
+    return ((curve(d, 0), curve(d, 1)) for d in range(len(draws)))
 
 
 def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
