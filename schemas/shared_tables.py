@@ -96,8 +96,8 @@ PARTIAL_LABELS = Column(
 REGIONS = Column(
     "regions",
     "vector",
-    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which nobody told objects"
-    " apart: predictions there count for nothing (KITTI's DontCare).",
+    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which objects are"
+    " not annotated: predictions there count for nothing (KITTI's DontCare).",
     ("dontcare",),
     nullable=True,
 )
