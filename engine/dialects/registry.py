@@ -27,6 +27,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         own_names: names of the reference, in small letters -> the metric they mean under this
             dialect, where by themselves they mean another.
         by_iou_type: what is compared, where that has a dialect of its own -> that dialect.
+        iou_type: what is compared where nothing says so, of those that compare one thing alone.
         heeds: kinds of warnings of files that its rules settle, which are not told then.
     """
 
@@ -40,6 +41,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     better: dict[str, str] = {}
     own_names: dict[str, str] = {}
     by_iou_type: dict[str, str] = {}
+    iou_type: str | None = None
     heeds: frozenset[str] = frozenset()
 
     def default(self, option: str) -> Any:

@@ -152,7 +152,8 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                 said += f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
                 naming.problems.append(Problem(role, name, f"{said} them."))
                 if name == BOX3D.name:
-                    naming.problems = naming.problems[-1:]
+                    own_alone = [one for one in naming.problems if one.column == name]
+                    naming.problems = own_alone  # that there are no boxes in pixels is said
             if not wanted:
                 if others & naming.exprs.keys():
                     _forget(naming, {*own})

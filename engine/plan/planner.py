@@ -34,6 +34,8 @@ def make_plan(options: Options, task: str) -> Plan:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
     dialect = dialects.chosen(task, options)
+    if options.iou_type is None and dialect.iou_type is not None:
+        options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
     options = _thresholds_apart(options, task, dialect)
     plain = options

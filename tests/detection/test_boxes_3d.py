@@ -93,6 +93,8 @@ def test_what_is_not_said_is_asked_for() -> None:
     sides = drawn_tables(66)
     with pytest.raises(ee.InputError, match="nothing says which axis points up"):
         ee.score(*sides, iou_type="3d")
+    with pytest.raises(ee.InputError, match=r"(?s)which axis points up.*write iou_type='3d' or"):
+        ee.score(*sides)
     with pytest.raises(ee.InputError, match=r"3-D boxes and no boxes.* write iou_type='3d' or"):
         ee.score(*sides)
     with pytest.raises(ee.OptionError, match="Did you mean 'radians-z-up'"):

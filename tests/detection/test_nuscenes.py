@@ -145,8 +145,10 @@ def test_what_is_missing_is_told() -> None:
     assert "NDS" not in card.metrics["metric"]
     with pytest.raises(ee.InputError, match="AVE: both sides need a column vx and"):
         ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **HOW)
-    with pytest.raises(ee.OptionError, match="dialect nuscenes and no iou_type"):
-        ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
+    alone = ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
+    assert alone.value("NDS") == ee.score(ours, theirs, **HOW).value("NDS")
+    with pytest.raises(ee.OptionError, match="dialect nuscenes and iou_type='3d'"):
+        ee.score(ours, theirs, **{**HOW, "iou_type": "3d"})
     with pytest.raises(ee.OptionError, match="a distance lies above 0"):
         ee.score(ours, theirs, iou_thresholds=[0], **HOW)
     with pytest.raises(ee.InputError, match="they are of dialect nuscenes"):

@@ -155,6 +155,7 @@ DIALECTS = {
         Dialect(
             name="coco-keypoints",
             task="detection",
+            iou_type="keypoints",
             about="pycocotools' COCOeval of keypoints, to the bit: 20 detections, no small people.",
             rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("keypoints",)),
             defaults=DetectionDefaults(
@@ -178,6 +179,7 @@ DIALECTS = {
         Dialect(
             name="boundary-iou-api",
             task="detection",
+            iou_type="boundary",
             about="boundary-iou-api for COCO, to the bit: coco with boundary IoU; ignore is read.",
             rules=msgspec.structs.replace(_OWN_COCO_RULES, ignore=True, compares=("boundary",)),
             defaults=_COCO_DEFAULTS,
@@ -187,6 +189,7 @@ DIALECTS = {
         Dialect(
             name="crowdpose",
             task="detection",
+            iou_type="keypoints",
             about="xtcocotools' keypoints_crowd: CrowdPose's 14 points, sizes given by boxes.",
             rules=msgspec.structs.replace(
                 _OWN_COCO_RULES, compares=("keypoints",), sized_by_box=True
@@ -224,6 +227,7 @@ DIALECTS = {
         Dialect(
             name="lvis-boundary",
             task="detection",
+            iou_type="boundary",
             about="As lvis, with boundary IoU.",
             rules=msgspec.structs.replace(_LVIS_RULES, compares=("boundary",)),
             defaults=_LVIS_DEFAULTS,
@@ -280,6 +284,7 @@ DIALECTS = {
         Dialect(
             name="dota",
             task="detection",
+            iou_type="obb",
             about="DOTA's development kit: oriented boxes, 11 recall levels, IoU above t.",
             rules=msgspec.structs.replace(
                 _VOC_RULES,
@@ -293,6 +298,7 @@ DIALECTS = {
         Dialect(
             name="mmrotate",
             task="detection",
+            iou_type="obb",
             about="mmrotate's eval_rbbox_map: mmcv's IoU of oriented boxes, 11 recall levels.",
             rules=msgspec.structs.replace(
                 _VOC_RULES,
@@ -305,6 +311,7 @@ DIALECTS = {
         Dialect(
             name="detectron2",
             task="detection",
+            iou_type="obb",
             about="detectron2's RotatedCOCOEvaluator: COCO's numbers on its IoU of oriented boxes.",
             rules=msgspec.structs.replace(
                 _OWN_COCO_RULES,
@@ -318,6 +325,7 @@ DIALECTS = {
         Dialect(
             name="nuscenes",
             task="detection",
+            iou_type="distance",
             about="nuscenes-devkit's detection: centres within 0.5 to 4 m, errors at 2 m, NDS.",
             rules=_NUSCENES_RULES,
             defaults=DetectionDefaults(
