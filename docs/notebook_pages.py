@@ -1,0 +1,71 @@
+"""The notebooks as pages: their text, their code, and what it printed when it was last run.
+
+MkDocs calls the functions whose names begin with `on_`. Nothing is run here: `notebooks/execute.py`
+runs them, and a test says where outputs are stale.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent / "notebooks"
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages at the end of the navigation's start."""
+    [start] = [part["Start"] for part in config["nav"] if "Start" in part]
+    start.append({"Notebooks": [f"notebooks/{path.stem}.md" for path in notebooks()]})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages and their pictures to those that are written."""
+    from mkdocs.structure.files import File
+
+    for path in notebooks():
+        text, pictures = page(path)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
+    return files
+
+
+def notebooks() -> list[Path]:
+    """All of them, in the order of their names."""
+    return sorted(HERE.glob("*.ipynb"))
+
+
+def page(path: Path) -> tuple[str, dict[str, bytes]]:
+    """A notebook as Markdown, and its pictures by file name."""
+    blocks: list[str] = []
+    pictures: dict[str, bytes] = {}
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            blocks.append(source)
+            continue
+        blocks.append(f"```python\n{source}\n```")
+        for text, picture in shown(cell["outputs"]):
+            if picture:
+                name = f"{path.stem}-{len(pictures) + 1}.png"
+                pictures[name] = picture
+                blocks.append(f"![What the code above draws]({name})")
+            else:
+                blocks.append(f"```text\n{text.rstrip()}\n```")
+    blocks.insert(1, f"[The notebook itself]({path.name})")
+    return "\n\n".join(blocks) + "\n", pictures
+
+
+def shown(outputs: list[dict[str, Any]]) -> Iterator[tuple[str, bytes]]:
+    """What each output prints, or the picture that it is."""
+    for output in outputs:
+        if "text" in output:
+            yield "".join(output["text"]), b""
+        elif "image/png" in output["data"]:
+            yield "", base64.b64decode("".join(output["data"]["image/png"]))
+        else:
+            yield "".join(output["data"]["text/plain"]), b""
