@@ -24,7 +24,7 @@ def executed(path: Path) -> Any:
     """A notebook with fresh outputs, and nothing in it of when they were made."""
     notebook = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=300, resources=where).execute()
+    NotebookClient(notebook, timeout=300, coalesce_streams=True, resources=where).execute()
     for cell in notebook.cells:
         cell.metadata = {}
         for output in cell.get("outputs", ()):
