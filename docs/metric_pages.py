@@ -221,7 +221,8 @@ def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
                 return Example(
                     words, "\n".join(printed.split("\n")[:MOST_ROWS]), f"| head -{MOST_ROWS}"
                 )
-            found = Example(words, cut(NOTES.sub("", printed).strip("\n")))
+            told = printed if metric.frame not in PRINTED else NOTES.sub("", printed)
+            found = Example(words, cut(told.strip("\n")))
             if NUMBER.search(printed):
                 return found
             best = best or found
