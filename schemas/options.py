@@ -431,7 +431,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Annotated[
         str | None,
         _meta(
-            "Column of what is drawn as a whole, such as the video of a frame; single datums.",
+            "Column that says what is drawn together, as the video of a frame; single datums.",
             "video",
         ),
     ] = None

@@ -136,12 +136,12 @@ def score(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> int:
-    """Score PREDICTIONS against GROUND_TRUTHS and print the metrics.
+    """Score PREDICTIONS against GROUND_TRUTHS.
 
-    One table may hold both sides, where the task allows it; the task follows from the columns.
-    A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL; COCO's JSON; a folder of YOLO,
-    Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run. `score --help TASK`
-    shows what a task takes.
+    Prints the metrics. One table may hold both sides in many tasks; the task follows from the
+    columns. A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL; COCO's JSON; a
+    folder of YOLO, Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run.
+    `score --help TASK` shows what a task takes.
 
     \b
     Example:
@@ -271,7 +271,7 @@ def check(
 ) -> int:
     """Read and check the tables without scoring them.
 
-    Exits with 1 where a warning says that the numbers would mean nothing.
+    Exits with 1 if a warning says that the numbers would mean nothing.
 
     \b
     Example:
@@ -315,11 +315,11 @@ def fuse(
     out: str | None,
     **given: Any,
 ) -> None:
-    """Fuse runs of the same queries into one, printed as a TREC run or written.
+    """Fuse runs of the same queries into one.
 
-    Methods: rrf, borda, isr, log_isr, rbc and condorcet take ranks; combsum, combmnz, combanz,
-    combmax, combmin, combmed, gmnz, wsum and mixed take scores, after a normalisation by min-max,
-    max, sum, zmuv, rank or borda.
+    The result is printed as a TREC run, or written. Methods: rrf, borda, isr, log_isr, rbc and
+    condorcet take ranks; combsum, combmnz, combanz, combmax, combmin, combmed, gmnz, wsum and
+    mixed take scores, after a normalisation by min-max, max, sum, zmuv, rank or borda.
 
     \b
     Example:
@@ -351,7 +351,7 @@ cli.add_command(judge)
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
 @debug
 def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
-    """List every metric with its definition, range, direction and source.
+    """List every metric: definition, range, formula, source.
 
     \b
     Example:
@@ -369,7 +369,9 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
 @click.option("form", "--format", type=click.Choice(_LISTINGS), default="text", show_default=True)
 @debug
 def schemas(names: tuple[str, ...], form: str) -> None:
-    """Print the columns of input tables and output frames, or the JSON Schema of a job file.
+    """Print the columns of tables and frames.
+
+    `schemas job` prints the JSON Schema of a job file.
 
     \b
     Example:
@@ -393,7 +395,7 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 @click.option("--task", metavar="NAME", help="Kernels of one task only.")
 @debug
 def warmup(task: str | None) -> None:
-    """Compile every kernel now, for image builds; later runs find them compiled.
+    """Compile every kernel now, for image builds.
 
     \b
     Example:

@@ -35,12 +35,12 @@ def calibration(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Tell whether scores mean what they say, and what a fit would make of them.
+    """Show whether scores mean what they say.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. A score is held against the share of rows with it that are right; a
-    temperature and an isotonic fit are told with the error before and after, also on data that they
-    were not fitted to. Nothing is applied to the run.
+    that holds both sides. A score is compared with the share of its rows that are right. A
+    temperature and an isotonic fit are shown with the error before and after, also on data that
+    they were not fitted to. The run itself is not changed.
 
     \b
     Example:

@@ -24,7 +24,7 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     "--qrels",
     metavar="PATH",
     type=click.Path(),
-    help="Ground truths of runs that are predictions in a table of their own.",
+    help="Ground truths, where runs are tables of predictions alone.",
 )
 @click.option("names", "--name", multiple=True, help="What a run is called; once for each.")
 @click.option("--common", is_flag=True, help="Leave out datums that not all runs have.")
@@ -74,11 +74,11 @@ def compare(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> int:
-    """Compare RUNS over the same datums: what differs, and whether luck could have done it.
+    """Compare RUNS on the same datums: more than luck?
 
     A run is a folder that `score --out` wrote, or predictions, with --ground-truths or as one table
-    that holds both sides. Differences are of the second run less the first; of more than two runs
-    every pair is compared. Gates hold the second of two runs against the first.
+    that holds both sides. Differences are the second run minus the first; with more than two runs
+    every pair is compared. Gates compare the second of two runs with the first.
 
     \b
     Example:

@@ -26,10 +26,10 @@ _REPORT = "report.html"
 @debug
 @click.pass_context
 def demo(context: click.Context, name: str | None, out: str | None) -> int:
-    """Score a small bundled data set of TASK, detection unless given, and write its report.
+    """Score a small bundled data set and write its report.
 
-    The tables are copied into a folder, and the command that scores them there is printed first,
-    to be changed and tried again.
+    TASK is detection unless given. The tables are copied into a folder, and the command that scores
+    them is printed first, so that you can change it and try again.
 
     \b
     Example:

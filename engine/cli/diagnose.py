@@ -26,10 +26,10 @@ def diagnose(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Name what is most likely wrong in the run or in its tables, the likeliest first.
+    """Name what is most likely wrong in a run or its tables.
 
-    Warnings, labels taken for others, labels and slices worse than the rest, ground truths that are
-    likely wrong, and duplicate datums, by how much of what is wrong each explains.
+    Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
+    are likely wrong, and duplicate datums, by how much of the error each explains.
 
     \b
     Example:

@@ -52,8 +52,8 @@ def errors(
     """List what is wrong in RUN, the worst datums first.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. Each datum is told with its own number and why it is bad; --rows lists
-    the predictions that are wrong and the ground truths that were missed.
+    that holds both sides. Each datum is shown with its number and what is wrong; --rows lists the
+    wrong predictions and the missed ground truths.
 
     \b
     Example:

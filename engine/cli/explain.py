@@ -23,10 +23,10 @@ def explain(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Print what `score` would do with these options, step by step.
+    """Print what `score` would do, step by step.
 
-    With --number it is what one number is made of: its definition and rules, what it rests on, what
-    was left out, how far it could move, and the rows behind it. PREDICTIONS may then be a folder
+    With --number, what one number is made of: its definition and rules, its support, what was left
+    out, how far it could move, and the rows behind it. PREDICTIONS may then be a folder
     that `score --out` wrote.
 
     \b

@@ -65,11 +65,11 @@ def run(
     junit: str | None,
     quiet: bool,
 ) -> int:
-    """Run a scheduled JOB, a TOML file: inputs, options, gates and where results go.
+    """Run JOB, a TOML file: inputs, options, gates, outputs.
 
-    A finished run is not repeated; results appear all at once; runs of one job at once are told
-    apart. Exit status: 0 done, 1 a gate failed, 2 wrong job or input, 3 anything else, such as
-    another run at work; 143 after SIGTERM, 130 after SIGINT.
+    A finished run is not repeated. Results appear all at once, and two runs never write the
+    same folder at a time. Exit status: 0 done, 1 a gate failed, 2 wrong job or input, 3
+    anything else, such as another run at work; 143 after SIGTERM, 130 after SIGINT.
 
     \b
     Example:

@@ -18,7 +18,7 @@ _LEVELS = click.Choice(("low", "high"))
 
 @click.group(cls=Commands)
 def judge() -> None:
-    """Have texts judged by a language model, and score what it says.
+    """Have texts judged by a language model, and score it.
 
     \b
     Example:

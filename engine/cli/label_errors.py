@@ -36,11 +36,12 @@ def label_errors(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """List ground truths that are likely wrong, the most suspicious first.
+    """List ground truths that are likely wrong.
 
-    RUN is predictions, with GROUND_TRUTHS or as one table that holds both sides, or a folder that
-    `score --metric LabelErrors --out` wrote. In classification labels are judged by confident
-    learning, in detection by what sure predictions contradict.
+    The most suspicious come first. RUN is predictions, with GROUND_TRUTHS or as one table that
+    holds both sides, or a folder that `score --metric LabelErrors --out` wrote. In
+    classification labels are judged by confident learning, in detection by what confident
+    predictions contradict.
 
     \b
     Example:

@@ -28,11 +28,11 @@ def limits(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Tell how far each number could move by what the tables leave open.
+    """Show how far numbers could move by what is left open.
 
-    That is the order of equal scores; in detection the cap; in retrieval documents that nobody
-    judged. `bound` tells what lowest and highest are: `exact`, reached and never left; `at most`,
-    never left; `at least`, reached, and other choices may lead beyond. The widest come first.
+    Left open are the order of equal scores, in detection the cap, in retrieval the unjudged
+    documents. `bound` says what lowest and highest are: `exact`, reached and never passed; `at
+    most`, never passed; `at least`, reached, and other choices may go further. The widest first.
     PREDICTIONS may be a folder that `score --limits --out` wrote.
 
     \b

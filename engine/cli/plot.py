@@ -31,10 +31,10 @@ def plot(
     metric: str | None,
     baseline: str | None,
 ) -> None:
-    """Draw a figure of RUN, a folder that `score --out` or a job wrote.
+    """Draw a figure of RUN.
 
-    Without KIND the kinds that this run can make are listed. Needs matplotlib: pip install
-    'evalengine[plot]'.
+    RUN is a folder that `score --out` or a job wrote. Without KIND the kinds that this run can
+    make are listed. Needs matplotlib: pip install 'evalengine[plot]'.
 
     \b
     Example:

@@ -53,11 +53,11 @@ def report(
     draws: int | None,
     seed: int | None,
 ) -> None:
-    """Write one HTML page about RUN, a folder that `score --out` or a job wrote.
+    """Write one HTML page about RUN.
 
-    The page needs no network and no server: verdict, numbers, labels, curves, slices, errors, the
-    worst datums, notes, and where it all comes from. With a baseline every number stands beside
-    its own, with what luck could have done.
+    RUN is a folder that `score --out` or a job wrote. The page needs no network and no server:
+    verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and where it all
+    comes from. With a baseline, differences are shown with their intervals.
 
     \b
     Example:

@@ -44,11 +44,11 @@ def slices(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Find the slices in which RUN is worst, over the columns of a table of its datums.
+    """Find the slices in which RUN is worst.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. All slices of up to --levels conditions are searched for those whose
-    datums are worst; the run's own number is then told within each and elsewhere.
+    that holds both sides. All slices of up to --levels conditions on the columns of the datums are
+    searched for those whose datums are worst; the metric is then computed in each and elsewhere.
 
     \b
     Example:

@@ -28,12 +28,12 @@ def thresholds(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Find the score thresholds that serve best, of each label and of all together.
+    """Find the best score threshold of each label.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
     that holds both sides. --metric names the rules: ThresholdAtMaxF, ThresholdAtPrecision,
     ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError;
-    all unless given. What a threshold gives on data it was not chosen on stands beside.
+    all unless given. Each threshold comes with its result on data that did not choose it.
 
     \b
     Example:
