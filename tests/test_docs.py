@@ -19,6 +19,7 @@ import pytest
 from judge.server import serving
 
 from evalengine.cli import main
+from evalengine.jobs.loading import load_job
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("", "coming-from", "how-to", "start")
@@ -126,6 +127,12 @@ def test_python_sessions(page, workplace):
     report: list[str] = []
     failed = doctest.DocTestRunner(optionflags=flags).run(session, out=report.append).failed
     assert failed == 0, "".join(report)
+
+
+def test_the_job_to_copy_can_be_loaded(tmp_path):
+    [body] = blocks(ROOT / "docs" / "start" / "nightly.md", "toml")
+    (tmp_path / "nightly.toml").write_text(body)
+    assert load_job(tmp_path / "nightly.toml").job.name == "nightly"
 
 
 def test_the_two_setup_commands_are_single_lines():
