@@ -99,6 +99,42 @@ def test_every_metric(positive: bool, weighted: bool) -> None:
             assert macro == pytest.approx(rows.filter(pl.col("average").is_null())["value"].mean())
 
 
+def test_weighted_medians_where_shares_meet() -> None:
+    """Weights whose sums round: dialect sklearn has its ties, standard those of the shares."""
+    apart = 0
+    for seed in range(5 * N):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 30))
+        rows = pl.DataFrame({"target": np.zeros(n), "prediction": rng.permutation(n) + 0.5})
+        rows = rows.with_columns(weight=pl.Series(rng.choice([0.1, 0.2, 0.3, 0.7], n)))
+        true, found, weight = (rows[name].to_numpy() for name in ("target", "prediction", "weight"))
+        expected = theirs.median_absolute_error(true, found, sample_weight=weight)
+        ask: dict[str, Any] = {"task": "regression", "metrics": ["MedianAE"]}
+        assert ee.score(rows, dialect="sklearn", **ask).value("MedianAE") == expected, seed
+        tenths = rows.with_columns(pl.col("weight") * 10).with_columns(pl.col("weight").round())
+        exact = ee.score(tenths, **ask).value("MedianAE")
+        assert ee.score(rows, **ask).value("MedianAE") == exact, seed
+        apart += exact != expected
+    assert apart or N < 20
+
+
+@pytest.mark.parametrize("constant", [(False, True), (True, True)])
+def test_averages_by_variance_of_constant_targets(constant: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(0)
+    true, found = rng.normal(size=(2, 9, 2))
+    for i, flat in enumerate(constant):
+        true[:, i] = 1.5 if flat else true[:, i]
+    found[:, 1] = true[:, 1]
+    asked: dict[str, Any] = {"metrics": ["R2", "ExplainedVariance"], "task": "regression"}
+    card = ee.score(found, true, dialect="sklearn", **asked)
+    for name, reference in (("R2", theirs.r2_score),
+                            ("ExplainedVariance", theirs.explained_variance_score)):  # fmt: skip
+        expected = reference(true, found, multioutput="variance_weighted")
+        assert card.value(name, average="weighted") == pytest.approx(expected, rel=1e-15)
+        if all(constant):
+            assert ee.score(found, true, **asked).value(name, average="weighted") is None
+
+
 def test_averages_by_variance() -> None:
     table = drawn(3, positive=False)
     sides = [table.select(f"{side}a", f"{side}b").to_numpy() for side in "tp"]

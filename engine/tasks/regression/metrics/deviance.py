@@ -15,8 +15,8 @@ from .parts import (
     cells,
     mean_of,
     metric,
+    own_quantile,
     share_explained,
-    weighted_quantile,
     weighted_sum,
 )  # fmt: skip
 
@@ -105,7 +105,7 @@ def _d2_around(level_of: Any, left_of: Any, factor: int = 1) -> Any:
         level = level_of(settings)
 
         def around(rows: Paired, weight: Array | None) -> float:
-            own = weighted_quantile(rows.target, weight, level)
+            own = own_quantile(rows.target, weight, level, settings)
             return weighted_sum(quantile_loss(rows.target, own, level) * factor, weight)
 
         whole = as_they_are(_flat(view, view.by_cell(around)))

@@ -10,7 +10,7 @@ import numpy as np
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
-from .parts import SCIKIT, cells, mean_of, metric, moment_mean, weighted_quantile
+from .parts import SCIKIT, cells, mean_of, metric, moment_mean, own_quantile
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -36,7 +36,7 @@ def _log_cosh(rows: Paired, settings: Settings) -> Array:
 
 
 def _median(view: PairedView, settings: Settings) -> list[Cells]:
-    value = view.by_cell(lambda rows, w: weighted_quantile(_sizes(rows), w, 0.5, spent=True))
+    value = view.by_cell(lambda rows, w: own_quantile(_sizes(rows), w, 0.5, settings, spent=True))
     return cells(view, value, "")
 
 

@@ -105,6 +105,8 @@ def bounded(view: PairedView, value: Array, reason: Array | str) -> tuple[Array,
 
 
 def _mean(view: PairedView, value: Array, weights: Array, average: str, many: Array) -> Cells:
+    # Where nothing weighs, as of constant targets alone, all count alike.
+    weights = np.where(weights.any(axis=1, keepdims=True), weights, view.rows > 0)
     total = weights.sum(axis=1)
     mean = np.full(total.shape, np.nan)
     added = np.where(weights > 0, value * weights, 0.0).sum(axis=1)
@@ -270,5 +272,33 @@ def weighted_quantile(
     return float((values[order[at]] + values[order[after]]) / 2)
 
 
+def running_quantile(values: Array, weight: Array, level: float) -> float:
+    """The same by running sums as floats have them, which meet where they differ by 2.2e-16.
+
+    This is scikit-learn's rule: what sums round away may take the mean of two for one of them.
+
+    Args:
+        values: float64 [n], n > 0.
+        weight: float64 [n], above 0.
+        level: the share.
+    """
+    order = np.lexsort((weight, values))
+    reached = np.cumsum(weight[order])
+    aim = level * 100 / 100 * reached[-1]
+    last = values.size - 1
+    at = min(int(np.searchsorted(reached, aim)), last)
+    after = at if reached[at] - aim > _SAME else min(at + 1, last)
+    return float((values[order[at]] + values[order[after]]) / 2)
+
+
 _SAME = float(np.finfo(np.float64).eps)
 """Share of the whole weight by which two sums of weights may differ and be one."""
+
+
+def own_quantile(
+    values: Array, weight: Array | None, level: float, settings: Settings, *, spent: bool = False
+) -> float:
+    """A quantile by the dialect's rule; arguments as of :func:`weighted_quantile`."""
+    if settings.rules.running_weights and weight is not None:
+        return running_quantile(values, weight, level)
+    return weighted_quantile(values, weight, level, spent=spent)
