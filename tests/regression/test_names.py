@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
@@ -109,8 +112,36 @@ def test_distributions_alone() -> None:
         ee.score(rows, metrics=["MAE"])
     with pytest.raises(InputError, match="MAE needs column 'prediction'"):
         ee.score(rows, metrics=["MAE", "CRPSFromQuantiles"])
-    with pytest.raises(InputError, match="need a column 'prediction'"):
-        ee.find_errors(rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns"),
+    [
+        ("CRPSFromQuantiles", ["q0.1", "q0.5", "q0.9"]),
+        ("CRPS", ["samples"]),
+        ("Winkler", ["lower", "upper"]),
+    ],
+)
+def test_single_datums_of_distributions(
+    metric: str, columns: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table("q0.1", "q0.5", "q0.9").with_row_index("datum_id").with_columns(
+        samples=pl.concat_list("q0.1", "q0.5", "q0.9"), lower="q0.1", upper="q0.9"
+    )  # fmt: skip
+    alone = rows.select("datum_id", "y", *columns)
+    card = ee.score(alone)
+    each = card.frame("per_datum")
+    assert each["metric"].unique().to_list() == [metric]
+    assert each["value"].mean() == pytest.approx(card.value(metric), rel=1e-14)
+    worst = ee.find_errors(alone).datums
+    assert worst["value"][0] == each["value"].max()
+    assert f"{metric} " in worst["why"][0]
+    assert ee.diagnose(alone)["share"][0] > 0
+    card.to_html(tmp_path / "page.html")
+    in_buckets(monkeypatch)
+    parts = ee.score(alone, memory_limit="1GB", scratch=str(tmp_path))
+    assert parts.frame("per_datum").equals(each)
+    assert parts.metrics.equals(card.metrics)
 
 
 def test_decimal_commas_are_refused() -> None:

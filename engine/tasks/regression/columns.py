@@ -40,3 +40,10 @@ def numbers_of(names: Iterable[str]) -> list[str]:
     here = list(names)
     ends = [name for pair in intervals_of(here) for name in pair[:2]]
     return list(dict.fromkeys([*(n for n in BESIDE if n in here), *ends, *quantiles_of(here)]))
+
+
+def read_of(names: Iterable[str]) -> list[str]:
+    """The needs of distributions that columns answer, those that tell most first."""
+    here = list(names)
+    there = {SAMPLES: SAMPLES in here, QUANTILES: quantiles_of(here), INTERVALS: intervals_of(here)}
+    return [need for need, found in there.items() if found]

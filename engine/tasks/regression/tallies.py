@@ -15,13 +15,22 @@ from ...tally.merging import merge_datums, merge_labels, merged_seconds
 from ...tally.paired_rows import Paired, merge_paired
 from ...tally.stats import Column, Stats
 from ..workers import Workers
+from .columns import INTERVALS, QUANTILES, SAMPLES, read_of
 from .encode import STATUS, encode_batch
+from .metrics.intervals import winkler
+from .metrics.quantiles import of_quantiles, of_samples
 from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 
 ERROR = "AbsoluteError"
-"""The number of single datums."""
+"""The number of single datums that have a prediction."""
+_OTHERS = {
+    SAMPLES: ("CRPS", of_samples),
+    QUANTILES: ("CRPSFromQuantiles", of_quantiles),
+    INTERVALS: ("Winkler", winkler),
+}
+"""What is read of distributions -> the number of single datums that have no prediction beside."""
 
 
 class Tallies(msgspec.Struct, frozen=True):
@@ -62,20 +71,40 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     begun = time.perf_counter()
     batch = encode_batch(frames)
     matched = time.perf_counter()
-    stats = stats_of(batch.status, batch.paired)
+    tables = frames.sides.values()
+    error = ERROR
+    if not any("prediction" in table.columns for table in tables) and all(map(len, tables)):
+        error = next((_OTHERS[one][0] for one in read_of(batch.paired.beside)), ERROR)
+    stats = stats_of(batch.status, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
 
 
-def stats_of(present: Array, paired: Paired) -> Stats:
+def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
+    """What is wrong with each row, float64 [n].
+
+    Args:
+        paired: the rows.
+        error: name of the number.
+        settings: the run's settings.
+    """
+    of = dict(_OTHERS.values()).get(error)
+    if of is not None:
+        return of(paired, settings)
+    apart = paired.error
+    return np.abs(apart, out=apart)
+
+
+def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> Stats:
     """The error of every datum, of several targets the largest.
 
     Args:
         present: int8 [n_datums], standing of each datum.
         paired: rows that both sides have, by datum.
+        error: its name.
+        settings: the run's settings.
     """
-    error = paired.error
-    value = np.abs(error, out=error)
+    value = errors_of(paired, error, settings)
     if value.size != present.size or paired.key.any():  # else row i is datum i
         begins = np.flatnonzero(np.diff(paired.datum, prepend=-1))
         worst = np.full(present.size, np.nan)
@@ -83,8 +112,8 @@ def stats_of(present: Array, paired: Paired) -> Stats:
             worst[paired.datum[begins]] = np.fmax.reduceat(value, begins)
         value = worst
     value[np.isinf(value)] = np.nan  # beyond what doubles hold
-    column = Column(metric=ERROR, values=value[:, None, None], reason="not on both sides")
-    return Stats(present == 0, {ERROR: (column,)}, (STATUS, present))
+    column = Column(metric=error, values=value[:, None, None], reason="not on both sides")
+    return Stats(present == 0, {error: (column,)}, (STATUS, present))
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
@@ -105,9 +134,9 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     present = np.empty(len(datums), np.int8)
     for part, code in zip(parts, of_datum, strict=True):
         present[code] = part.present
-    return Tallies(
-        datums, labels, paired, stats_of(present, paired), present, merged_seconds(parts)
-    )
+    (error,) = parts[0].stats.columns
+    stats = stats_of(present, paired, error, settings)
+    return Tallies(datums, labels, paired, stats, present, merged_seconds(parts))
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:

@@ -35,6 +35,21 @@ def _winkler(target: Array, low: Array, high: Array, level: float) -> Array:
     return score
 
 
+def winkler(rows: Paired, settings: Settings) -> Array:
+    """Winkler's score of each row, the mean of it over several intervals."""
+    scores = [
+        _winkler(
+            rows.target,
+            rows.beside[low],
+            rows.beside[high],
+            settings.interval_level if level is None else level,
+        )
+        for low, high, level in intervals_of(rows.beside)
+    ]
+    mean: Array = np.mean(scores, axis=0)
+    return mean
+
+
 def _each(name: str, number: Callable[[Array, Array, Array, float], Array]) -> Any:
     """A mean over rows of every pair of ends.
 

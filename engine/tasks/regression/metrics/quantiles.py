@@ -49,7 +49,7 @@ def _covered(target: Array, predicted: Array, level: float) -> Array:
     return (target <= predicted).astype(np.float64)
 
 
-def _of_quantiles(rows: Paired, settings: Settings) -> Array:
+def of_quantiles(rows: Paired, settings: Settings) -> Array:
     """Twice the mean quantile loss over the levels of a row."""
     levels = quantiles_of(rows.beside)
     losses = [
@@ -59,7 +59,7 @@ def _of_quantiles(rows: Paired, settings: Settings) -> Array:
     return twice
 
 
-def _of_samples(rows: Paired, settings: Settings) -> Array:
+def of_samples(rows: Paired, settings: Settings) -> Array:
     """Mean distance of samples from the target less half of that between samples."""
     ordered = np.sort(rows.beside[SAMPLES] - rows.target[:, None], axis=1)
     n = ordered.shape[1]
@@ -104,7 +104,7 @@ METRICS = (
         "twice the mean of QuantileLoss over the levels there are, which nears CRPS the more"
         " evenly spread levels there are",
         "scoringrules crps_quantile",
-        mean_of("crps_quantiles", _of_quantiles),
+        mean_of("crps_quantiles", of_quantiles),
         aliases=("crps_quantile",),
         needs=("target", QUANTILES),
         reads=("q",),
@@ -115,7 +115,7 @@ METRICS = (
         "CRPS",
         "mean of |x - t| over samples x less half of the mean of |x - x'| over all pairs of them",
         "properscoring crps_ensemble",
-        mean_of("crps", _of_samples),
+        mean_of("crps", of_samples),
         aliases=("crps", "crps_ensemble"),
         needs=("target", SAMPLES),
         reads=(SAMPLES,),
