@@ -133,6 +133,12 @@ def test_single_datums_of_distributions(
     each = card.frame("per_datum")
     assert each["metric"].unique().to_list() == [metric]
     assert each["value"].mean() == pytest.approx(card.value(metric), rel=1e-14)
+    beside = ee.score(alone.with_columns(prediction=pl.Series(MIDDLE)), metrics=[metric])
+    assert beside.frame("per_datum")["metric"].unique().to_list() == ["AbsoluteError"]
+    two = [alone.with_columns(label_key=pl.lit(key)) for key in "ab"]
+    several = ee.score(pl.concat(two)).frame("per_datum")
+    first = several.filter(pl.col("parameters").str.contains('"a"'))
+    assert first["value"].equals(each["value"])
     worst = ee.find_errors(alone).datums
     assert worst["value"][0] == each["value"].max()
     assert f"{metric} " in worst["why"][0]

@@ -16,7 +16,7 @@ from ..per_datum import FRAME, per_datum_frame
 from ..task import EachView
 from .encode import STATUS
 from .settings import Settings
-from .tallies import ERROR, Tallies
+from .tallies import Tallies, errors_of
 
 Array = np.ndarray[Any, Any]
 
@@ -30,18 +30,19 @@ def own_frames(
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
     """See :class:`..task.OwnFrames`: the frame of single datums."""
+    (error,) = tallies.stats.columns
     if len(tallies.labels.key_names) == 1:
-        return per_datum_frame(tallies.stats, tallies.datums, {ERROR: {None}})
-    return _of_several(tallies)
+        return per_datum_frame(tallies.stats, tallies.datums, {error: {None}})
+    return _of_several(tallies, error, settings)
 
 
-def _of_several(tallies: Tallies) -> pl.DataFrame:
+def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFrame:
     """Rows by datum and label key; datums without any have a row that says why."""
     paired: Paired = tallies.paired
     lone = np.flatnonzero(tallies.present)
     datum = np.append(paired.datum, lone)
     order = np.argsort(datum, kind="stable")
-    size = np.abs(paired.error)
+    size = errors_of(paired, error, settings)
     value = np.append(np.where(np.isinf(size), np.nan, size), np.full(lone.size, np.nan))
     key = np.append(paired.key, np.full(lone.size, len(tallies.labels.key_names)))
     told = [
@@ -56,7 +57,7 @@ def _of_several(tallies: Tallies) -> pl.DataFrame:
             "parameters": pl.Series([*told, None], dtype=pl.String).gather(key[order]),
         }
     ).select(
-        pl.lit(ERROR if name == "metric" else None, dtype=dtype).alias(name)
+        pl.lit(error if name == "metric" else None, dtype=dtype).alias(name)
         if name in ("metric", "statistic", "k")
         else pl.col(name).cast(dtype)
         for name, dtype in schema.items()

@@ -69,12 +69,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         workers: unused: rows are only laid side by side.
     """
     begun = time.perf_counter()
+    here = {name for side in frames.sides.values() for name in side.columns}
+    read = [] if "prediction" in here else read_of(here)
+    error = _OTHERS[read[0]][0] if read else ERROR
     batch = encode_batch(frames)
     matched = time.perf_counter()
-    tables = frames.sides.values()
-    error = ERROR
-    if not any("prediction" in table.columns for table in tables) and all(map(len, tables)):
-        error = next((_OTHERS[one][0] for one in read_of(batch.paired.beside)), ERROR)
     stats = stats_of(batch.status, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
