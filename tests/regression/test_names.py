@@ -142,7 +142,7 @@ def test_single_datums_of_distributions(
     worst = ee.find_errors(alone).datums
     assert worst["value"][0] == each["value"].max()
     assert f"{metric} " in worst["why"][0]
-    assert ee.diagnose(alone)["share"][0] > 0
+    assert ee.diagnose(alone).frame["share"][0] > 0
     card.to_html(tmp_path / "page.html")
     in_buckets(monkeypatch)
     parts = ee.score(alone, memory_limit="1GB", scratch=str(tmp_path))
