@@ -24,8 +24,8 @@ BOX3D = Column(
     "box3d",
     "vector",
     "3-D box: centre x, y and z, length (along its heading), width, height and yaw; angle_format"
-    " says which axis is up and how yaw is measured. Or columns cx, cy, cz, length, width, height,"
-    " yaw.",
+    " says which axis is up and how yaw is measured. Or its eight corners, points in any order; or"
+    " columns cx, cy, cz, length, width, height, yaw.",
     ("box_3d", "bbox_3d", "bbox3d", "boxes_3d", "cuboid"),
     nullable=True,
     way_out="Give each row one list of seven numbers, or write columns cx, cy, cz, length, width,"

@@ -18,9 +18,10 @@ from evalengine.schemas.wording import option
 
 from . import dtypes
 from .boxes import Boxes
+from .corners_3d import of_corners
 from .finding import Finder
 from .oriented_boxes import numbers_of
-from .problems import Problem, count_of
+from .problems import Note, Problem, count_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -51,6 +52,8 @@ def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
     one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
     if one is not None:
         angle_format = Z_UP if one == SAID else angle_format
+        if dtypes.numbers_within(find.schema[one]) == _POINTS_DEEP:
+            return _of_corners(find, one, angle_format)
         wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
         if wanted is None:
             message = dtypes.wrong_type(BOX3D, one, find.schema[one])
@@ -83,6 +86,25 @@ def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
 
 
 _LIST = pl.List(pl.Float64())
+_POINTS_DEEP = 2  # lists of points
+FRONT_UNKNOWN = "front_unknown"
+"""Kind of the note of boxes that are given as corners."""
+
+
+def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
+    """Boxes of lists of eight corners, in any order."""
+    find.used.add(name)
+    _ask(find, angle_format, [name])
+    camera = angle_format == CAMERA
+    made = pl.col(name).map_batches(
+        lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
+    )
+    said = (
+        f"{find.side.replace('_', ' ')}: column {name!r} holds corners, which do not tell where the"
+        " front of a box is: its length is the longer side."
+    )
+    recognised = {} if name == BOX3D.name else {name: BOX3D.name}
+    return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, said)])
 
 
 def _first(find: Finder, triples: Sequence[tuple[str, ...]]) -> list[str] | None:

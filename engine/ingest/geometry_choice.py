@@ -30,7 +30,7 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from .boxes import BOX_NAMES, CORNER_NAMES
-from .boxes_3d import IOU_TYPES
+from .boxes_3d import FRONT_UNKNOWN, IOU_TYPES
 from .geometry_columns import GEOMETRY_NAMES, SHAPED_NAMES, says_boxes
 from .names import Naming, recognise
 from .opening import Inputs
@@ -59,6 +59,8 @@ _OWN = (
 """Geometry that nothing else becomes: its column, what is read with it, what ``iou_type`` calls it,
 and what messages do."""
 
+DISTANCE = "distance"
+"""What ``iou_type`` calls nuScenes' distance of centres."""
 _OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
 """Columns that many tables have with values of their own, such as flags: unread there."""
 
@@ -143,6 +145,12 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
         for role, naming in sides.items():
             there = name in naming.exprs
             others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
+            if options.iou_type == DISTANCE and any(
+                one.kind == FRONT_UNKNOWN for one in naming.notes
+            ):
+                said = "corners do not tell where the front of a box is, which"
+                said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
+                naming.problems.append(Problem(role, name, said))
             if wanted and not there and not naming.problems:
                 said = f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
                 said += f" If it has another name, write {option('columns', {'mine': name})}."
@@ -157,6 +165,8 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
             if not wanted:
                 if others & naming.exprs.keys():
                     _forget(naming, {*own})
+                if name == BOX3D.name:
+                    naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
                 _drop(naming, own)
     for naming in sides.values() if asked else ():
         gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)

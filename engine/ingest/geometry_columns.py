@@ -89,6 +89,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
         if more is not None:
             boxes.exprs |= more.exprs
             boxes.recognised |= more.recognised
+            boxes.notes += more.notes
     if rotated:
         parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring

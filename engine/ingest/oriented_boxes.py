@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.geometry.columns import flat
-from evalengine.schemas.geometry_columns import ANGLE, OBB
+from evalengine.schemas.geometry_columns import ANGLE, BOX3D, OBB
 from evalengine.schemas.wording import option
 
 from . import dtypes
@@ -140,8 +140,8 @@ def numbers_of(
     length = np.diff(offsets)
     odd = there & (length != many)
     if odd.any():
-        corners = " Eight are four corners: name that column polygon." if 8 in length[odd] else ""
-        _tell(check, name, odd, words[0], f"{words[1]}{corners}")
+        hint = "".join(said for many, said in _HINTS[name].items() if many in length[odd])
+        _tell(check, name, odd, words[0], f"{words[1]}{hint}")
         return
     numbers = np.full((there.size, many), 0.0)
     read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
@@ -157,6 +157,15 @@ def numbers_of(
     if flat_ones:
         said = "box has", "boxes have", words[4]
         check.notes.append(note_of("zero_area_boxes", flat_ones, said, before=f"{check.side}: "))
+
+
+_HINTS = {
+    OBB.name: {8: " Eight are four corners: name that column polygon."},
+    BOX3D.name: {
+        24: " Eight corners, a list of eight points a row, must be those of an upright box."
+    },
+}
+"""Numbers of a list that is no box -> what they may be."""
 
 
 def _tell(check: Check, name: str, wrong: Array, what: str, way: str) -> None:

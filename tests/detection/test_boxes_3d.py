@@ -124,3 +124,35 @@ def test_broken_boxes(numbers: tuple[float, ...] | None, said: str) -> None:
         ee.score(truth.with_columns(score=0.5).head(1), truth, iou_type="3d", **Z_UP)
     assert "column 'box3d'" in str(raised.value)
     assert "row 1" in str(raised.value)
+
+
+def test_eight_corners() -> None:
+    """In any order, of either axis up, they are the boxes that they are the corners of."""
+    rng = np.random.default_rng(5)
+    sides = []
+    for side in drawn_tables(66):
+        boxes = np.array(side["box3d"].to_list())
+        boxes[:, 3:6] += 0.1
+        cos, sin = np.cos(boxes[:, 6, None]), np.sin(boxes[:, 6, None])
+        signs = np.stack(np.meshgrid(*[[-0.5, 0.5]] * 3), axis=-1).reshape(8, 3)
+        off = boxes[:, None, 3:6] * rng.permutation(signs)
+        x, y = off[..., 0] * cos - off[..., 1] * sin, off[..., 0] * sin + off[..., 1] * cos
+        corners = boxes[:, None, :3] + np.stack([x, y, off[..., 2]], axis=2)
+        points = pl.Series(corners.tolist(), dtype=pl.List(pl.List(pl.Float64)))
+        seen = pl.Series((corners[..., [0, 2, 1]] * [1, -1, 1]).tolist())
+        plain = side.with_columns(box3d=pl.Series(boxes.tolist()))
+        sides.append((plain, side.with_columns(box3d=points), side.with_columns(box3d=seen)))
+    plain, points, seen = zip(*sides, strict=True)
+    for iou_type in ALIKE:
+        expected = ious(plain, iou_type=iou_type, **Z_UP)
+        assert len(expected) > 5
+        found = ious(points, iou_type=iou_type, **Z_UP)
+        assert found == pytest.approx(expected, abs=1e-9)
+        camera = ious(seen, iou_type=iou_type, angle_format="radians-camera")
+        assert camera == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ee.InputError, match="corners do not tell where the front of a box is"):
+        ee.score(*points, dialect="nuscenes", **Z_UP)
+    squared = pl.element().list.eval(pl.element() ** 2)
+    bent = points[1].with_columns(pl.col("box3d").list.eval(squared))
+    with pytest.raises(ee.InputError, match=r"Eight corners, .* must be those of an upright box"):
+        ee.score(points[0], bent, iou_type="3d", **Z_UP)
