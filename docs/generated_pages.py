@@ -5,6 +5,7 @@ MkDocs calls the functions whose names begin with `on_`; `pages` needs the packa
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -208,4 +209,4 @@ def code(names: str | None) -> str:
 
 def plain(text: str) -> str:
     """Text in which nothing is markup."""
-    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]])", r"\\\1", html.escape(text, quote=False))

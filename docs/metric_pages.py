@@ -265,10 +265,19 @@ def numbers(words: tuple[str, ...], names: list[str]) -> dict[str, pl.DataFrame]
 
 
 def difference(ours: pl.DataFrame | None, theirs: pl.DataFrame | None) -> str:
-    """The first number that is another in a dialect, as the page says it; empty without one."""
+    """The first number that is another in a dialect, as the page says it; empty without one.
+
+    Of sizes and caps those that leave nothing out are compared.
+    """
     if ours is None or theirs is None:
         return ""
-    both = ours.join(theirs, on=list(SAME), how="inner", nulls_equal=True, suffix="_theirs")
+    sides = [
+        side.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
+        .sort("max_detections", descending=True, nulls_last=False, maintain_order=True)
+        .unique(SAME, keep="first", maintain_order=True)
+        for side in (ours, theirs)
+    ]
+    both = sides[0].join(sides[1], on=SAME, nulls_equal=True, suffix="_theirs")
     for row in both.iter_rows(named=True):
         mine, other = row["value"], row["value_theirs"]
         if mine != other and not (mine and other and abs(mine - other) < 1e-9 * abs(mine)):
@@ -291,4 +300,4 @@ def code(names: Iterable[str]) -> str:
 
 def plain(text: str) -> str:
     """Text in which nothing is markup."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(text, quote=False))

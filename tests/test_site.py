@@ -109,12 +109,21 @@ def test_every_metric_has_an_example_with_a_number(metric_pages: ModuleType, tas
 
 
 def test_differences_between_dialects(metric_pages: ModuleType) -> None:
-    same = dict.fromkeys(metric_pages.SAME)
-    ours, close, other, none = (
-        pl.DataFrame([{**same, "average": "macro", "k": 5, "value": value}])
-        for value in (0.5, 0.5 + 1e-12, 0.25, None)
-    )
-    assert metric_pages.difference(ours, close) == ""
-    assert metric_pages.difference(ours, None) == ""
-    assert metric_pages.difference(ours, other) == "0.2500 instead of 0.5000 (macro, k 5)"
-    assert metric_pages.difference(ours, none) == "none instead of 0.5000 (macro, k 5)"
+    row = {**dict.fromkeys(metric_pages.SAME), "average": "macro", "k": 5, "area": None}
+    rows = pl.DataFrame([{**row, "max_detections": 100, "value": 0.5}])
+    others = [{**row, "area": "small", "value": 0.1}, {**row, "max_detections": 1, "value": 0.2}]
+
+    def told(value: float | None) -> str:
+        theirs = [*others, {**row, "area": "all", "max_detections": 100, "value": value}]
+        said: str = metric_pages.difference(rows, pl.DataFrame(theirs))
+        return said
+
+    assert metric_pages.difference(rows, None) == ""
+    assert told(0.5 + 1e-12) == ""
+    assert told(0.25) == "0.2500 instead of 0.5000 (macro, k 5)"
+    assert told(None) == "none instead of 0.5000 (macro, k 5)"
+
+
+def test_nothing_in_text_is_markup(generated: ModuleType, metric_pages: ModuleType) -> None:
+    assert generated.plain("a_b <= `c`") == r"a\_b &lt;= \`c\`"
+    assert metric_pages.plain("|e| < 1") == r"\|e\| &lt; 1"
