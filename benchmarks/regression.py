@@ -1,11 +1,13 @@
-"""Time ten metrics of regression, of all rows and of 100 groups, against scikit-learn.
+"""Time ten metrics of regression, of all rows and of 100 groups, against scikit-learn and Polars.
 
     python benchmarks/regression.py [--rows 20000000] [--runs 3]
 
 One Parquet file of predictions, targets and a group. Contenders take turns, each in a process of
 its own with one thread, which has scored a small table before: evalengine; scikit-learn's functions
-over the columns and over the rows of each group, cut out by Polars; reading the three columns and
-one sum of all of them, below which nothing can be. CPU seconds from file to numbers, medians.
+(NumPy's for MeanError and Pearson) over the columns and over the rows of each group, cut out by
+Polars; Polars' own expressions; reading the three columns and one sum of all of them, below which
+nothing can be. CPU seconds from file to numbers, medians. Then intervals of three metrics, of all
+rows and with the groups.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ import numpy as np
 import polars as pl
 
 METRICS = (
-    "MAE", "MSE", "RMSE", "MAPE", "MedianAE", "R2", "ExplainedVariance", "MaxError", "Pinball",
-    "PoissonDeviance",
+    "MAE", "MSE", "RMSE", "MAPE", "MedianAE", "R2", "ExplainedVariance", "MaxError", "MeanError",
+    "Pearson",
 )  # fmt: skip
+INTERVALS = ("MAE", "RMSE", "R2")
+DRAWS = 1000
 GROUPS = 100
 
 
@@ -66,8 +70,8 @@ def scikit_learn(path: Path) -> list[float]:
         metrics.r2_score,
         metrics.explained_variance_score,
         metrics.max_error,
-        metrics.mean_pinball_loss,
-        metrics.mean_poisson_deviance,
+        lambda t, p: (p - t).mean(),
+        lambda t, p: np.corrcoef(t, p)[0, 1],
     ]
     table = pl.read_parquet(path)
 
@@ -81,23 +85,58 @@ def scikit_learn(path: Path) -> list[float]:
     return whole
 
 
+def polars(path: Path) -> list[float]:
+    target = pl.col("target")
+    error = pl.col("prediction") - target
+    squares = ((target - target.mean()) ** 2).sum()
+    numbers = [
+        error.abs().mean().alias("MAE"),
+        (error**2).mean().alias("MSE"),
+        (error**2).mean().sqrt().alias("RMSE"),
+        (error.abs() / target.abs()).mean().alias("MAPE"),
+        error.abs().median().alias("MedianAE"),
+        (1 - (error**2).sum() / squares).alias("R2"),
+        (1 - error.var() / target.var()).alias("ExplainedVariance"),
+        error.abs().max().alias("MaxError"),
+        error.mean().alias("MeanError"),
+        pl.corr(target, "prediction").alias("Pearson"),
+    ]
+    table = pl.read_parquet(path)
+    table.lazy().group_by("store").agg(numbers).collect()
+    return list(table.lazy().select(numbers).collect().row(0))
+
+
 def reading(path: Path) -> list[float]:
     table = pl.read_parquet(path)
     return [float(table[name].sum()) for name in table.columns]
 
 
+def _intervals(path: Path, by: list[str]) -> list[float]:
+    import evalengine as ee
+
+    options: dict[str, Any] = {"metrics": INTERVALS, "by": by, "threads": 1, "draws": DRAWS}
+    rows = ee.score(path, task="regression", intervals=0.95, **options).metrics
+    return list(rows["lower"])
+
+
 CONTENDERS: dict[str, Callable[[Path], list[float]]] = {
     "evalengine": evalengine,
     "scikit-learn": scikit_learn,
+    "Polars": polars,
     "reading and one sum": reading,
+}
+INTERVALS_OF: dict[str, Callable[[Path], list[float]]] = {
+    "intervals of all rows": lambda path: _intervals(path, []),
+    "intervals, and of each group": lambda path: _intervals(path, ["store"]),
 }
 
 
 def measure(name: str, path: Path, small: Path) -> dict[str, Any]:
     """CPU and wall seconds, peak memory and the numbers, in this process."""
-    CONTENDERS[name](small)
+    call = {**CONTENDERS, **INTERVALS_OF}[name]
+    call(small)
     cpu, wall = time.process_time(), time.perf_counter()
-    numbers = CONTENDERS[name](path)
+    numbers = call(path)
     return {
         "cpu": time.process_time() - cpu,
         "wall": time.perf_counter() - wall,
@@ -111,17 +150,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--drawn", type=int, default=200_000, help="rows that intervals are of")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.only:
-        files = asked.folder / "rows.parquet", asked.folder / "small.parquet"
+        rows = "drawn.parquet" if asked.only in INTERVALS_OF else "rows.parquet"
+        files = asked.folder / rows, asked.folder / "small.parquet"
         print(json.dumps(measure(asked.only, *files)))
         return
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in CONTENDERS}
+    names = [*CONTENDERS, *(INTERVALS_OF if asked.drawn else ())]
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "rows.parquet", asked.rows)
         write(Path(folder) / "small.parquet", 1000)
+        write(Path(folder) / "drawn.parquet", asked.drawn)
         one = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         for _ in range(asked.runs):
             for name, runs in found.items():
@@ -130,9 +173,9 @@ def main() -> None:
                     line, env=os.environ | one, check=True, capture_output=True, text=True
                 )
                 runs.append(json.loads(done.stdout.splitlines()[-1]))
-    ours, theirs = (np.array(found[name][0]["numbers"]) for name in tuple(CONTENDERS)[:2])
-    apart = np.abs(ours - theirs) / np.abs(theirs)
-    print(f"{asked.rows:,} rows, {GROUPS} groups; numbers apart by at most {apart.max():.1e}")
+    ours, *others = (np.array(found[name][0]["numbers"]) for name in tuple(CONTENDERS)[:3])
+    apart = [f"{(np.abs(ours - their) / np.abs(their)).max():.1e}" for their in others]
+    print(f"{asked.rows:,} rows, {GROUPS} groups; numbers apart by at most {' and '.join(apart)}")
     print("| | CPU s | wall s | peak GiB |\n| --- | ---: | ---: | ---: |")
     for name, runs in found.items():
         cells = (statistics.median(run[key] for run in runs) for key in ("cpu", "wall", "peak"))

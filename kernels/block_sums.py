@@ -17,7 +17,7 @@ from .jit import inner, kernel
 
 Array = np.ndarray[Any, Any]
 
-BLOCK = 1024
+BLOCK = 2048
 """Values of a block; of 50 bits each, the sum of so many has 61."""
 
 _CUTS = 4

@@ -18,6 +18,7 @@ from .hash_codes import hash_codes
 from .isotonic import pooled_blocks
 from .label_matching import match_labels
 from .majority import majority_order
+from .middle_errors import errors_between
 from .pairs import candidates, rows_by_datum, truths_by_datum
 from .partition import partition
 from .roc import pair_wins
@@ -46,6 +47,11 @@ def inputs() -> None:
     level = Level(item[:, None], item, item + 1, ones, ones, ones)
     grown = join(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))
     measure(np.stack((value, value)), np.zeros(4), np.ones(4), item, item[:, None], *grown)
+
+
+def errors() -> None:
+    """Errors of single targets."""
+    errors_between(np.zeros(4), np.ones(4), 0.0, 1.0, 4)
 
 
 def scores() -> None:

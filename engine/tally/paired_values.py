@@ -17,7 +17,7 @@ from .paired_rows import Paired, joined
 
 Array = np.ndarray[Any, Any]
 
-_PIECE = 1 << 14  # rows at a time, so few that what is made of them stays in the cache
+_PIECE = 1 << 15  # rows at a time, so few that what is made of them stays in the cache
 
 Values = Callable[[Paired], Array]
 """From rows to numbers, float64 [n]."""

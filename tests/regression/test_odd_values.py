@@ -133,3 +133,16 @@ def test_huge_values_beside_tiny_ones() -> None:
     card = ee.score(ends, task="regression", metrics=["MAE", "SMAPE", "RMSE", "MaxError"])
     assert (card.value("MAE"), card.value("SMAPE")) == (1.7e308, 1.0)
     assert card.value("MaxError") is None
+
+
+@pytest.mark.parametrize("n", [40_000, 40_001])
+@pytest.mark.parametrize("kind", ["apart", "tied", "in order"])
+def test_medians_of_many_rows(n: int, kind: str) -> None:
+    error = np.random.default_rng(n).normal(size=n)
+    if kind == "tied":
+        error = np.round(error)
+    if kind == "in order":
+        error = np.sort(error)
+    table = pl.DataFrame({"target": np.zeros(n), "prediction": error})
+    card = ee.score(table, task="regression", metrics=["MedianAE"])
+    assert card.value("MedianAE") == np.median(np.abs(error))

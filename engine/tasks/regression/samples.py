@@ -44,3 +44,4 @@ def warm_large() -> None:
     from ...kernels import warm
 
     warm.parts()
+    warm.errors()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....kernels.middle_errors import errors_between
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -17,10 +18,25 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_SAMPLE = 2048  # errors that say between which bounds the median surely is, nearly always
+_SPREAD = 80  # places of the sample on either side of its own median: 3.5 standard deviations
 
-def _sizes(rows: Paired) -> Array:
+
+def _median_error(rows: Paired, weight: Array | None, settings: Settings) -> float:
+    """Median of |prediction - target|."""
+    n = rows.target.size
+    if weight is None and n > 16 * _SAMPLE:
+        some = rows.chosen(slice(None, None, n // _SAMPLE))
+        sample = np.sort(np.abs(some.error))
+        middle = sample.size // 2
+        bounds = float(sample[middle - _SPREAD]), float(sample[middle + _SPREAD])
+        below, found = errors_between(rows.target, rows.prediction, *bounds, n // 4)
+        first, last = (n - 1) // 2 - below, n // 2 - below
+        if found is not None and first >= 0 and last < found.size:
+            found.partition((first, last))
+            return float((found[first] + found[last]) / 2 if first < last else found[first])
     error = rows.error
-    return np.abs(error, out=error)
+    return own_quantile(np.abs(error, out=error), weight, 0.5, settings, spent=True)
 
 
 def _huber(rows: Paired, settings: Settings) -> Array:
@@ -36,7 +52,7 @@ def _log_cosh(rows: Paired, settings: Settings) -> Array:
 
 
 def _median(view: PairedView, settings: Settings) -> list[Cells]:
-    value = view.by_cell(lambda rows, w: own_quantile(_sizes(rows), w, 0.5, settings, spent=True))
+    value = view.by_cell(lambda rows, weight: _median_error(rows, weight, settings))
     return cells(view, value, "")
 
 
