@@ -163,7 +163,7 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "rows.parquet", asked.rows)
-        write(Path(folder) / "small.parquet", 1000)
+        write(Path(folder) / "small.parquet", 50_000)
         write(Path(folder) / "drawn.parquet", asked.drawn)
         one = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         for _ in range(asked.runs):
