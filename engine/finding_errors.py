@@ -103,7 +103,8 @@ def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFra
 
     if not is_scored(run) and options.memory_limit is not None:
         plan, _ = scoring.open_tables(*given)
-        if planner.filling(plan.task, FRAME):
+        parts = plan.does.in_parts
+        if planner.filling(plan.task, FRAME) and (parts is None or parts.judged is not None):
             card = scoring.run(
                 run, ground_truths, options, datums=datums, labels=labels,
                 storage_options=storage_options, showing=[FRAME, "per_datum"], looked=look,
