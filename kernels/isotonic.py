@@ -33,14 +33,17 @@ def _blocks(total: Array, weight: Array, sums: Array, weights: Array, stop: Arra
     return n
 
 
-def pooled_blocks(total: Array, weight: Array) -> Array:
-    """Where the blocks of an isotonic fit end, int64 [b].
+def pooled_blocks(total: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """The blocks of an isotonic fit; more places may follow, put behind the blocks so far.
 
     Args:
         total: float64 [n], sum of what is fitted, at each place.
         weight: float64 [n], above 0, what it is the sum over.
+
+    Returns:
+        where blocks end, int64 [b]; their sums and weights, float64 [b] each.
     """
     sums, weights = np.empty((2, total.size))
     stop = np.empty(total.size, np.int64)
     n = _blocks(frozen(total, np.float64), frozen(weight, np.float64), sums, weights, stop)
-    return stop[:n]
+    return stop[:n], sums[:n], weights[:n]

@@ -38,6 +38,7 @@ class Tuning(msgspec.Struct, frozen=True):
         drawn_cells: numbers of all draws of a block together, about.
         drawn_weights: weights of draws that are held at once, for all datums.
         kept_bytes: of a tally that a saved result keeps for comparing, at most.
+        calibrated_scores: distinct scores that are held at once while scores are calibrated.
         drawn_bytes: of a metric's numbers in draws that are held in memory; more are in a file.
         datum_file_bytes: that such a row takes in a file, at most, ids of some length included.
     """
@@ -66,6 +67,7 @@ class Tuning(msgspec.Struct, frozen=True):
     drawn_cells: int = 1 << 25
     drawn_weights: int = 1 << 26
     kept_bytes: int = 1 << 26
+    calibrated_scores: int = 1 << 18
     drawn_bytes: int = 1 << 28
     datum_file_bytes: int = 50
 

@@ -7,13 +7,18 @@ into the mean of a block of pooled adjacent violators. Neither is ever applied t
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.isotonic import pooled_blocks
-from ..tally.points import Points, segment_of
+from ..kernels.sums import ExactSums
+from ..schemas.tuning import tuning
+from ..tally.points import segment_of
 from .label_averages import ratio
 from .thresholds import Curve
 
@@ -46,26 +51,67 @@ class Told(msgspec.Struct, frozen=True):
             np.array([0, here.stop - here.start]), self.score[here], self.right[here], self.n[here]
         )
 
-    def instead(self, score: Array) -> Told:
-        """The same with other scores."""
-        return msgspec.structs.replace(self, score=score)
+    def pieces(self) -> Iterator[tuple[Array, Told]]:
+        """The scores, few at a time, and the segment of each."""
+        segment = np.arange(self.start.size - 1)
+        for begin in range(0, self.score.size, tuning().calibrated_scores):
+            here = slice(begin, min(begin + tuning().calibrated_scores, self.score.size))
+            start = np.clip(self.start, here.start, here.stop) - here.start
+            few = Told(start, self.score[here], self.right[here], self.n[here])
+            yield np.repeat(segment, np.diff(start)), few
 
 
-def told_by(curve: Curve) -> Told:
-    """The scores behind the points of a curve."""
-    nothing = Points(np.zeros(curve.positives.size + 1, np.int64), *np.zeros((3, 0)))
-    blocks = [nothing, *curve.blocks()]
-    segment = np.concatenate([segment_of(one.start) for one in blocks])
-    order = np.argsort(segment, kind="stable")
-    score, tp, fp = (
-        np.concatenate([getattr(one, name) for one in blocks])[order]
-        for name in ("threshold", "tp", "fp")
-    )
-    start = np.r_[0, np.cumsum(np.bincount(segment, minlength=curve.positives.size))]
-    right, n = np.diff(tp, prepend=0.0), np.diff(tp + fp, prepend=0.0)
-    first = start[:-1][np.diff(start) > 0]
-    right[first], n[first] = tp[first], (tp + fp)[first]
-    return Told(start, score, right, n)
+Pieces = Iterable[tuple[Array, Told]]
+
+
+def _pieces(curve: Curve) -> Iterator[tuple[Array, Told]]:
+    """The scores behind the points of a curve, block by block, and the segment of each."""
+    before = np.zeros((2, curve.positives.size))
+    for block in curve.blocks():
+        counts, segment = np.diff(block.start), segment_of(block.start)
+        filled = np.flatnonzero(counts)
+        first, last = block.start[:-1][filled], block.start[1:][filled] - 1
+        rows = []
+        for own, column in zip(before, (block.tp, block.tp + block.fp), strict=True):
+            each = np.diff(column, prepend=0.0)
+            each[first] = column[first] - own[filled]
+            own[filled] = column[last]
+            rows.append(each)
+        yield segment, Told(block.start, block.threshold, *rows)
+
+
+def told_by(curve: Curve, scratch: str | None = None) -> Told:
+    """The scores behind the points of a curve; in files without a name where they are many.
+
+    Args:
+        curve: which.
+        scratch: folder for them; the system's unless given.
+    """
+    n_segments = curve.positives.size
+    kept: list[tuple[Array, Told]] = []
+    size, held = np.zeros(n_segments, np.int64), True
+    for segment, few in _pieces(curve):
+        size += np.diff(few.start)
+        held = held and int(size.sum()) <= tuning().calibrated_scores
+        kept = [*kept, (segment, few)] if held else []
+    start = np.r_[0, np.cumsum(size)]
+    columns = [_room(int(start[-1]), scratch, held=held) for _ in range(3)]
+    at = start[:-1].copy()
+    for segment, few in kept if held else _pieces(curve):
+        place = at[segment] + np.arange(segment.size) - few.start[segment]
+        for column, values in zip(columns, (few.score, few.right, few.n), strict=True):
+            column[place] = values
+        at += np.diff(few.start)
+    return Told(start, *columns)
+
+
+def _room(n: int, scratch: str | None, *, held: bool) -> Array:
+    """Numbers to be written, float64 [n]."""
+    if held:
+        return np.empty(n)
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        file.truncate(8 * n)
+        return np.asarray(np.memmap(file, np.float64, "r+", shape=n))
 
 
 class Bins(msgspec.Struct, frozen=True):
@@ -100,22 +146,45 @@ class Bins(msgspec.Struct, frozen=True):
 
 def bins_of(told: Told, n_bins: int) -> Bins:
     """Rows by bins of their score; scores beyond 0 and 1 leave a segment without numbers."""
+    return _binned(told.pieces(), told.start.size - 1, n_bins)
+
+
+def bins_by(curve: Curve, n_bins: int) -> Bins:
+    """The same, of the scores behind the points of a curve."""
+    return _binned(_pieces(curve), curve.positives.size, n_bins)
+
+
+def _binned(pieces: Pieces, n_segments: int, n_bins: int) -> Bins:
     edges = np.arange(n_bins + 1) / n_bins
-    at = np.clip(np.searchsorted(edges, told.score, side="right") - 1, 0, n_bins - 1)
-    n_segments = told.start.size - 1
-    place = segment_of(told.start) * n_bins + at
-    n, score, right = (
-        np.bincount(place, values, minlength=n_segments * n_bins).reshape(n_segments, n_bins)
-        for values in (told.n, told.n * told.score, told.right)
-    )
+    sums = [ExactSums(n_segments * n_bins) for _ in range(3)]
     beyond = np.zeros(n_segments, bool)
-    beyond[segment_of(told.start)[(told.score < 0) | (told.score > 1)]] = True
+    for segment, few in pieces:
+        at = np.clip(np.searchsorted(edges, few.score, side="right") - 1, 0, n_bins - 1)
+        for own, values in zip(sums, (few.n, few.n * few.score, few.right), strict=True):
+            own.add(values, segment * n_bins + at)
+        beyond[segment[(few.score < 0) | (few.score > 1)]] = True
+    n, score, right = (own.rounded().reshape(n_segments, n_bins) for own in sums)
     return Bins(n, np.where(beyond[:, None], np.nan, ratio(score, n)), ratio(right, n))
 
 
-def ece_of(told: Told, n_bins: int) -> float:
-    """Expected calibration error of one segment."""
-    return float(bins_of(told, n_bins).expected[0])
+def ece_of(
+    parts: Sequence[Told], n_bins: int, changed: Sequence[Callable[[Array], Array]] = ()
+) -> float:
+    """Expected calibration error of one segment.
+
+    Args:
+        parts: its rows, one after the other.
+        n_bins: equal bins of scores.
+        changed: what becomes of the scores of each part; as they are where there is none.
+    """
+
+    def pieces() -> Iterator[tuple[Array, Told]]:
+        for told, change in zip_longest(parts, changed):
+            for segment, few in told.pieces():
+                score = few.score if change is None else change(few.score)
+                yield segment, msgspec.structs.replace(few, score=score)
+
+    return float(_binned(pieces(), 1, n_bins).expected[0])
 
 
 def fitted_temperature(told: Told) -> float:
@@ -127,10 +196,14 @@ def fitted_temperature(told: Told) -> float:
     """
     if not told.n.sum() or not 0 < told.right.sum() < told.n.sum():
         return float("nan")
-    z = _logit(told.score)
+    every = [_logit(told.score)] if told.score.size <= tuning().calibrated_scores else None
 
     def slope(inverse: float) -> float:
-        return float((z * (told.n * _logistic(z * inverse) - told.right)).sum())
+        total = ExactSums(1)
+        for i, (_, few) in enumerate(told.pieces()):
+            z = _logit(few.score) if every is None else every[i]
+            total.add(z * (few.n * _logistic(z * inverse) - few.right))
+        return float(total.rounded()[0])
 
     low, high = 1 / _HOTTEST, _HOTTEST
     if not slope(low) < 0 < slope(high):
@@ -185,8 +258,13 @@ def fitted_isotonic(told: Told) -> Isotonic:
     Source: M. Ayer et al. (1955); B. Zadrozny, C. Elkan (2002) for calibration. The values are
     those of scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``.
     """
-    score, right, n = (column[::-1] for column in (told.score, told.right, told.n))
-    stop = pooled_blocks(right, n)
-    first = np.r_[0, stop[:-1]].astype(np.int64)
-    value = ratio(np.add.reduceat(right, first), np.add.reduceat(n, first)) if stop.size else right
-    return Isotonic(score[first], score[stop - 1], value)
+    low, high, right, n = np.zeros((4, 0))
+    for end in range(told.score.size, 0, -tuning().calibrated_scores):
+        here = slice(max(0, end - tuning().calibrated_scores), end)
+        score = told.score[here][::-1]
+        low, high = np.append(low, score), np.append(high, score)
+        stop, right, n = pooled_blocks(
+            np.append(right, told.right[here][::-1]), np.append(n, told.n[here][::-1])
+        )
+        low, high = low[np.r_[0, stop[:-1]].astype(np.int64)], high[stop - 1]
+    return Isotonic(low, high, ratio(right, n))

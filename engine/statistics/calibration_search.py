@@ -6,6 +6,7 @@ the datums, told apart by a hash of their ids, and its scores looked at on the o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from ..metrics.calibration import (
     Bins,
     Isotonic,
     Told,
+    bins_by,
     bins_of,
     ece_of,
     fitted_isotonic,
@@ -30,6 +32,7 @@ from .curve_draws import curves_of, in_every_draw, interval
 
 Array = np.ndarray[Any, Any]
 
+Change = Callable[[Array], Array]
 FITS = ("temperature", "isotonic")
 
 
@@ -78,7 +81,8 @@ def calibrate(
     drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
     made = []
     for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
-        told, of_halves, n = told_by(curve), told_by(half), sizes[level]
+        scratch = plan.options.scratch
+        told, of_halves, n = told_by(curve, scratch), told_by(half, scratch), sizes[level]
         bins = bins_of(told, n_bins)
         ends = np.full((2, n), np.nan)
         if drawn is not None:
@@ -102,12 +106,13 @@ def calibrate(
     return made[0], made[1]
 
 
-def _by_temperature(of: Told, score: Array) -> Array:
-    return heated(score, fitted_temperature(of))
+def _by_temperature(of: Told) -> Change:
+    temperature = fitted_temperature(of)
+    return lambda score: heated(score, temperature)
 
 
-def _by_isotonic(of: Told, score: Array) -> Array:
-    return fitted_isotonic(of).of(score)
+def _by_isotonic(of: Told) -> Change:
+    return fitted_isotonic(of).of
 
 
 def _fit(
@@ -120,22 +125,16 @@ def _fit(
         return float("nan"), None, none, none
     temperature, isotonic = fitted_temperature(own), fitted_isotonic(own)
     here = [
-        ece_of(own.instead(heated(own.score, temperature)), n_bins),
-        ece_of(own.instead(isotonic.of(own.score)), n_bins),
+        ece_of([own], n_bins, [lambda score: heated(score, temperature)]),
+        ece_of([own], n_bins, [isotonic.of]),
     ]
     both = [halves.of(segment + half * (told.start.size - 1)) for half in range(2)]
     if not all(half.score.size for half in both):
         return temperature, isotonic, here, none
-    held = []
-    for fit in (_by_temperature, _by_isotonic):
-        parts = [fit(both[1 - h], both[h].score) for h in range(2)]
-        together = Told(
-            np.array([0, sum(part.size for part in parts)]),
-            np.concatenate(parts),
-            np.concatenate([half.right for half in both]),
-            np.concatenate([half.n for half in both]),
-        )
-        held.append(ece_of(together, n_bins))
+    held = [
+        ece_of(both, n_bins, [fit(both[1 - h]) for h in range(2)])
+        for fit in (_by_temperature, _by_isotonic)
+    ]
     return temperature, isotonic, here, held
 
 
@@ -148,7 +147,7 @@ def _drawn(
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
         for own, curve in zip(out, curves, strict=True):
-            own[d] = bins_of(told_by(curve), n_bins).expected
+            own[d] = bins_by(curve, n_bins).expected
 
     there = in_every_draw(plan, tallies, whole, threads, asked, see)
     return out if there else None

@@ -1,7 +1,7 @@
 """ECE and MCE of classes against netcal, where an environment that has it is named.
 
-``EVALENGINE_NETCAL=NETCAL/bin/python pytest tests/classification/test_netcal.py``, with netcal 1.4.0,
-NumPy and SciPy; what netcal imports beside and these two measures do not use is made up.
+``EVALENGINE_NETCAL=NETCAL/bin/python pytest tests/classification/test_netcal.py``, with netcal
+1.4.0, NumPy and SciPy; what netcal imports beside and these two measures do not use is made up.
 ``EVALENGINE_EXAMPLES`` says how many tables.
 """
 

@@ -11,6 +11,7 @@ import pytest
 from merging.test_parts import CASES
 from partitions.cases import in_buckets, next_seed, written
 from polars.testing import assert_frame_equal
+from sizes import tune
 from sklearn.isotonic import IsotonicRegression
 from unsliced_cases import plain
 
@@ -68,7 +69,7 @@ def test_fits(seed: int) -> None:
         np.testing.assert_allclose(fit.of(some), theirs.predict(some), rtol=0, atol=1e-12)
     n_bins = seed % 20 + 1
     ece, mce = slow_ece(score, right, n_bins)
-    assert ece_of(told, n_bins) == pytest.approx(ece, abs=1e-12)
+    assert ece_of([told], n_bins) == pytest.approx(ece, abs=1e-12)
     assert bins_of(told, n_bins).largest[0] == pytest.approx(mce, abs=1e-12)
     temperature = fitted_temperature(told)
     if np.isnan(temperature):
@@ -159,6 +160,7 @@ def test_of_buckets_and_saved_runs(
     saved = ee.find_calibration(tmp_path / "run", draws=20)
     assert_frame_equal(whole.frame, saved.frame, check_exact=True)
     in_buckets(monkeypatch)
+    tune(calibrated_scores=7)  # so that scores go through files, few at a time
     bounded = ee.find_calibration(
         *sides, **given, draws=20, memory_limit="1GB", scratch=str(tmp_path / "s")
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....metrics.calibration import Bins, bins_of, told_by
+from ....metrics.calibration import Bins, bins_by
 from ....metrics.registry import Metric
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
@@ -28,7 +28,7 @@ def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins
     """Axis, what makes rows and bins: of every label, and of all labels of a key."""
     n_bins = settings.n_bins
     return [
-        (axis, keep, bins_of(told_by(curve_of(view, settings, pooled=pooled)), n_bins))
+        (axis, keep, bins_by(curve_of(view, settings, pooled=pooled), n_bins))
         for axis, keep, pooled in (
             ("label", present(view), False),
             ("key", present_keys(view), True),
