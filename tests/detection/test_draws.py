@@ -15,8 +15,9 @@ from detection.strategies import BOX_DIALECTS, Tables, crowded_tables, more_tabl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging.parts import Case
+from msgspec import structs
 from oracles.detection_metrics import Asked
-from partitions.cases import FEW, WIDE, in_buckets, same_as_in_memory
+from partitions.cases import WIDE, in_buckets, same_as_in_memory
 from polars.testing import assert_frame_equal
 from sizes import tune
 
@@ -214,7 +215,10 @@ def test_order_and_threads_leave_no_trace() -> None:
         assert_frame_equal(scored(one, threads=2), usual, check_exact=True)
 
 
-@pytest.mark.parametrize(("dialect", "sizes"), [("coco", FEW), ("valor", WIDE)])
+SOME = structs.replace(WIDE, group_rows=60)
+
+
+@pytest.mark.parametrize(("dialect", "sizes"), [("coco", SOME), ("valor", WIDE)])
 def test_bounded_memory_leaves_no_trace(
     dialect: str, sizes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

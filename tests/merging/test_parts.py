@@ -47,7 +47,7 @@ every_case = pytest.mark.parametrize(
 
 
 @every_case
-@settings(max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "3")))
+@settings(max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "2")))
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5))
 def test_parts_make_the_whole(name: str, seed: int, n: int) -> None:
     """To the bit, every frame: however datums are dealt out, in whatever order the parts come."""

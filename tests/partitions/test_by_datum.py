@@ -87,6 +87,7 @@ def test_many_groups_are_seen_few_at_a_time(
     same_as_in_memory(sliced(), "text", tmp_path)
 
 
+@pytest.mark.slow
 def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES["lists"]

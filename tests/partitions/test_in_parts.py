@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from drawn_tables import of_each_kind
 from merging.label_sets import sets
 from merging.parts import Case
 from partitions import cases
@@ -25,6 +26,7 @@ TINY = memory_plan.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run
 """Sixteen rows of a run at once."""
 
 IN_FILES = metrics.names("classification")
+OF_EACH_KIND = of_each_kind("classification", Case((), {"metrics": IN_FILES})).options["metrics"]
 OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
 
 
@@ -194,7 +196,7 @@ def test_score_columns_under_label_keys(
     table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
     table = table.with_columns(label_key=pl.Series(rng.choice(["one", "two"][:keys], n)))
     truths = pl.Series("actual", rng.choice(["a", "b"], n))
-    options = {"metrics": IN_FILES, "score_columns": "p_*", "average": "micro"}
+    options = {"metrics": OF_EACH_KIND, "score_columns": "p_*", "average": "micro"}
     ids = pl.Series("datum_id", rng.permutation(n) // keys if sides == 1 else rng.permutation(n))
     if sides == 1 and keys == 2:  # a datum under both keys
         order = np.argsort(ids.to_numpy(), kind="stable")
@@ -233,7 +235,7 @@ def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, merged: l
 def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
     """A tie of more rows than are held at once."""
     table = one_table(3, weighted=weighted, named=True).with_columns(score=pl.lit(0.5))
-    options = {"metrics": IN_FILES, "average": "micro", "by": ["level"]}
+    options = {"metrics": OF_EACH_KIND, "average": "micro", "by": ["level"]}
     cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     assert max(merged) > 1
 
@@ -283,7 +285,7 @@ ODD: dict[str, tuple[Any, dict[str, Any]]] = {
 )
 def test_odd_tables(name: str, weighted: bool, tmp_path: Path, merged: list[int]) -> None:
     draw, options = ODD[name]
-    case = Case(draw(weighted), {"metrics": IN_FILES, **options})
+    case = Case(draw(weighted), {"metrics": OF_EACH_KIND, **options})
     cases.same_as_in_memory(case, "classification", tmp_path)
 
 
@@ -342,14 +344,14 @@ def test_a_condition_that_leaves_no_row(tmp_path: Path, merged: list[int]) -> No
 def test_many_groups_are_seen_few_at_a_time(tmp_path: Path, merged: list[int]) -> None:
     tune(group_cells=20)
     table = one_table(8, weighted=True, named=True).with_columns(level=pl.int_range(pl.len()) % 23)
-    options = {"metrics": IN_FILES, "by": ["level"]}
+    options = {"metrics": OF_EACH_KIND, "by": ["level"]}
     card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
     assert card.metrics["slice_value"].n_unique() > 20
 
 
 def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases.in_buckets(monkeypatch, TINY)
-    case = Case(two_tables(2, weighted=True), {"metrics": IN_FILES, "by": ["part"]})
+    case = Case(two_tables(2, weighted=True), {"metrics": OF_EACH_KIND, "by": ["part"]})
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
 
 

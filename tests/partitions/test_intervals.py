@@ -36,7 +36,7 @@ def asked(name: str, seed: int, **options: Any) -> Case:
 def test_of_buckets(
     name: str, method: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch)
+    in_buckets(monkeypatch, WIDE)
     case = asked(name, 21, method=method)
     card = same_as_in_memory(case, CASES[name][0], tmp_path, files=2)
     if method not in ("wilson", "delong"):
@@ -93,7 +93,7 @@ def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     "name",
     [
         "detection",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("retrieval", "panoptic")),
+        pytest.param("panoptic", marks=pytest.mark.slow),
     ],
 )
 def test_of_workers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
