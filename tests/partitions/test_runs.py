@@ -154,7 +154,7 @@ def test_an_annotation_of_two_datums_is_refused(
     same_as_in_memory(Case((predictions, once), {"metrics": ["mAP"]}), "detection", tmp_path)
     twice = truths.with_columns(annotation_id=(ids % 170).cast(kind))
     sides = written(Case((predictions, twice), {}), tmp_path)
-    with pytest.raises(ee.InputError, match=r"annotation_id.*10 values standing") as whole:
+    with pytest.raises(ee.InputError, match=r"annotation_id.*10 values in more") as whole:
         ee.score(*sides, task="detection")
     with pytest.raises(ee.InputError) as dealt:
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
