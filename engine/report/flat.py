@@ -14,7 +14,7 @@ import polars as pl
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..scorecard.lookup import KEYS
 from .grids import chosen, titled
-from .layouts import LAYOUTS
+from .layouts import own_layout
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -75,7 +75,7 @@ def _spot(row: Mapping[str, Any]) -> Spot:
 
 def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
     """Titles of the numbers that a dialect's users know by names of its own, such as AP50."""
-    layout = LAYOUTS.get((card.task, card.dialect))
+    layout = own_layout(card.task, card.dialect)
     if layout is None:
         return {}
     label, part = pl.col("label_value"), pl.col("slice")

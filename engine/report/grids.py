@@ -10,8 +10,9 @@ import msgspec
 import polars as pl
 
 from ..metrics import all_metrics
+from ..schemas.layouts import EACH, PARTS, Entry, Spread
 from ..scorecard.lookup import whole
-from .layouts import EACH, PARTS, USUAL_K, Entry, Spread, layout_of
+from .layouts import USUAL_K, layout_of
 from .shown import Shown
 from .spots import at_spots
 from .spots import spots as spots_shown

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from ..schemas.errors import ResultError
+from ..schemas.layouts import Entry
 from ..scorecard.lookup import whole
 from .confusion import confusion_grids
 from .grids import (
@@ -32,7 +33,7 @@ from .grids import (
     told_apart,
     with_more,
 )
-from .layouts import Entry, layout_of
+from .layouts import layout_of
 from .look import USUAL, Look, arranged
 from .shown import Shown, numbered
 from .spots import at_spots, spots

@@ -22,6 +22,14 @@ from .ranked import Ranked
 Array = np.ndarray[Any, Any]
 
 
+def merged_present(parts: Sequence[Any], codes: Sequence[Array], n: int) -> Array:
+    """Standing of each of n datums, from ``present`` of all parts at their new codes, int8 [n]."""
+    present = np.empty(n, np.int8)
+    for part, code in zip(parts, codes, strict=True):
+        present[code] = part.present
+    return present
+
+
 def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     """All datums, and the new code of each old one, int32 a part.
 

@@ -48,6 +48,13 @@ class Fit(Protocol):
     ) -> tuple[tuple[Metric, ...], list[Note]]: ...
 
 
+def as_planned(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """The :class:`Fit` of tasks whose tables carry all metrics."""
+    return metrics, []
+
+
 class View(Protocol):
     """A tally by groups of datums; ``group`` and ``weights`` are arrays of one entry a datum."""
 
@@ -330,7 +337,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     settings: Callable[[Options, Dialect], Any]
     default_metrics: Callable[[Any, Dialect], tuple[str, ...]]
-    fit: Fit
     tally: Callable[[Frames, Any, Needs, Workers], Any]
     merge: Merge
     view: View
@@ -340,6 +346,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     samples: Callable[[], Iterable[Any]]
     losses: JudgeDatums
     contents: Contents
+    fit: Fit = as_planned
     limits: tuple[Limit, ...] = ()
     no_limits: str = ""
     warm_large: Callable[[], None] | None = None

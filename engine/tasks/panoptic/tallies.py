@@ -14,7 +14,7 @@ from ...ingest.frames import Frames
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.segments import SegmentRows, Segments, merge_segments
 from ...tally.stats import Column, Stats
 from ..workers import Workers
@@ -232,9 +232,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
     segments = merge_segments([part.segments for part in parts], of_datum, of_label, labels)
-    present = np.empty(len(datums), np.int8)
-    for part, code in zip(parts, of_datum, strict=True):
-        present[code] = part.present
+    present = merged_present(parts, of_datum, len(datums))
     listed = [part.outcomes for part in parts if part.outcomes is not None]
     filled = [frame for frame in listed if frame.height] or listed[:1]
     return Tallies(

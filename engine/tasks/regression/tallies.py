@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ingest.frames import Frames
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.paired_rows import Paired, merge_paired
 from ...tally.stats import Column, Stats
 from ..workers import Workers
@@ -130,9 +130,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     place = {name: i for i, name in enumerate(labels.key_names)}
     of_key = [np.array([place[n] for n in part.labels.key_names], np.int32) for part in parts]
     paired = merge_paired([part.paired for part in parts], of_datum, of_key)
-    present = np.empty(len(datums), np.int8)
-    for part, code in zip(parts, of_datum, strict=True):
-        present[code] = part.present
+    present = merged_present(parts, of_datum, len(datums))
     (error,) = parts[0].stats.columns
     stats = stats_of(present, paired, error, settings)
     return Tallies(datums, labels, paired, stats, present, merged_seconds(parts))

@@ -15,7 +15,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.merging_stats import merge_pixels
 from ...tally.pixels import PixelView
 from ..workers import Workers
@@ -86,9 +86,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     labels, of_label = merge_labels([part.labels for part in parts])
     keys = [part.labels.key_names for part in parts]
     pixels = merge_pixels([part.pixels for part in parts], of_datum, of_label, labels, keys)
-    present = np.empty(len(datums), np.int8)
-    for part, code in zip(parts, of_datum, strict=True):
-        present[code] = part.present
+    present = merged_present(parts, of_datum, len(datums))
     stats = stats_from(present, labels, pixels, settings)
     return Tallies(datums, labels, pixels, stats, present, merged_seconds(parts))
 

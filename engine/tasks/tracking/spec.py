@@ -7,7 +7,6 @@ from ..counted_views import frames_of, view_of
 from ..task import Task
 from .events import error_rows, outcome_rows
 from .explaining import explain
-from .fitting import fit
 from .losses import contents, losses
 from .samples import samples, warm_large
 from .settings import Settings, default_metrics, resolve
@@ -23,7 +22,6 @@ TASK = Task(
     name="tracking",
     settings=resolve,
     default_metrics=default_metrics,
-    fit=fit,
     tally=tally,
     merge=merge,
     view=view_of(TrackView, "tracks"),

@@ -13,7 +13,7 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...schemas.results import empty_frame
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_seconds
+from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.stats import Column, Stats
 from ...tally.tracks import Tracks, merge_tracks
 from ..workers import Workers
@@ -152,9 +152,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
     tracks = merge_tracks([part.tracks for part in parts], of_datum, of_label, labels)
-    present = np.empty(len(datums), np.int8)
-    for part, code in zip(parts, of_datum, strict=True):
-        present[code] = part.present
+    present = merged_present(parts, of_datum, len(datums))
     listed = [part.events for part in parts if part.events is not None]
     filled = [frame for frame in listed if frame.height] or listed[:1]
     counted = parts[0].counted

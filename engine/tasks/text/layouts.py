@@ -1,0 +1,7 @@
+"""What leads in text: nothing by name, the metrics in their order."""
+
+from __future__ import annotations
+
+from ...schemas.layouts import Layout
+
+LAYOUTS: dict[str | None, Layout] = {}
