@@ -100,7 +100,7 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
         lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
     )
     said = (
-        f"{find.side.replace('_', ' ')}: column {name!r} holds corners, which do not tell where the"
+        f"{find.side.replace('_', ' ')}: column {name!r} holds corners, which do not show where the"
         " front of a box is: its length is the longer side."
     )
     recognised = {} if name == BOX3D.name else {name: BOX3D.name}

@@ -148,7 +148,7 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
             ):
-                said = "corners do not tell where the front of a box is, which"
+                said = "corners do not show where the front of a box is, which"
                 said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
                 naming.problems.append(Problem(role, name, said))
             if wanted and not there and not naming.problems:

@@ -150,7 +150,7 @@ def test_eight_corners() -> None:
         assert found == pytest.approx(expected, abs=1e-9)
         camera = ious(seen, iou_type=iou_type, angle_format="radians-camera")
         assert camera == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(ee.InputError, match="corners do not tell where the front of a box is"):
+    with pytest.raises(ee.InputError, match="corners do not show where the front of a box is"):
         ee.score(*points, dialect="nuscenes", **Z_UP)
     squared = pl.element().list.eval(pl.element() ** 2)
     bent = points[1].with_columns(pl.col("box3d").list.eval(squared))
