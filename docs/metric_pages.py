@@ -271,13 +271,15 @@ def difference(ours: pl.DataFrame | None, theirs: pl.DataFrame | None) -> str:
     """
     if ours is None or theirs is None:
         return ""
+    # Parameters may tell the rows of one dialect apart, and the dialects from each other.
+    keys = SAME if set(ours["parameters"]) & set(theirs["parameters"]) else SAME[:-1]
     sides = [
         side.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
         .sort("max_detections", descending=True, nulls_last=False, maintain_order=True)
-        .unique(SAME, keep="first", maintain_order=True)
+        .unique(keys, keep="first", maintain_order=True)
         for side in (ours, theirs)
     ]
-    both = sides[0].join(sides[1], on=SAME, nulls_equal=True, suffix="_theirs")
+    both = sides[0].join(sides[1], on=keys, nulls_equal=True, suffix="_theirs")
     for row in both.iter_rows(named=True):
         mine, other = row["value"], row["value_theirs"]
         if mine != other and not (mine and other and abs(mine - other) < 1e-9 * abs(mine)):

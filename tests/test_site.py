@@ -122,6 +122,8 @@ def test_differences_between_dialects(metric_pages: ModuleType) -> None:
     assert told(0.5 + 1e-12) == ""
     assert told(0.25) == "0.2500 instead of 0.5000 (macro, k 5)"
     assert told(None) == "none instead of 0.5000 (macro, k 5)"
+    percent = pl.DataFrame([{**row, "max_detections": 100, "parameters": "{}", "value": 50.0}])
+    assert metric_pages.difference(rows, percent) == "50.0000 instead of 0.5000 (macro, k 5)"
 
 
 def test_nothing_in_text_is_markup(generated: ModuleType, metric_pages: ModuleType) -> None:
