@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ..schemas.errors import ResultError
+from ..tasks.detection.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -27,9 +28,10 @@ def to_kitti(card: Scorecard) -> dict[str, float]:
     Raises:
         ResultError: AP was not asked for, or is there at several IoU thresholds of a label.
     """
+    unscored = DIALECTS[card.dialect].rules.unscored
     rows = card.metrics.filter(
+        ~pl.col("label_value").cast(pl.String).is_in(unscored),
         pl.col("slice").is_null(),
-        pl.col("label_value").is_not_null(),
         pl.col("metric").is_in(["AP", "AOS"]),
         pl.col("area") != "all",
     )

@@ -150,6 +150,8 @@ def test_twenty_of_twenty_are_half() -> None:
         ee.score(found, truth, **{**HOW, "dialect": "kitti-r11"}).to_kitti().items()
     )
     assert (name, value) == ("Car_image/easy", pytest.approx(100 * 5 / 11))
+    van = found.with_columns(label_value=pl.lit("Van"))
+    assert ee.score(pl.concat([found, van]), truth, **HOW).to_kitti() == made
     loose = ee.score(found, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
     assert loose.metrics["iou_threshold"].unique().to_list() == [0.25, 0.5]
     with pytest.raises(ee.ResultError, match="several: leave iou_thresholds out"):
