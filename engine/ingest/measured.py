@@ -38,9 +38,10 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
     for side in sides.values():
         names = {to: mine for mine, to in side.naming.recognised.items()}
         for name in side.table.measured:
-            if name in side.naming.exprs:
-                own.append(names.get(name, name))
-                others = {one for one in others if _knows(one, own[-1].casefold())}
+            if name not in side.naming.exprs:
+                return []  # distributions alone are of no other task
+            own.append(names.get(name, name))
+            others = {one for one in others if _knows(one, own[-1].casefold())}
         others -= {side.table.task} if side.table.measured else set()
     if not own or not others:
         return []

@@ -117,12 +117,16 @@ class TestRunId:
         seen.add(plan_job(write()).run_id)
         assert len(seen) == 7
 
-    def test_a_label_map_file_counts_by_its_content(self, write: Write, folder: Path) -> None:
-        path = write(("[outputs]", '[options]\nlabel_map = "map.csv"\n[outputs]'))
+    @pytest.mark.parametrize("option", ["label_map", "training"])
+    def test_a_file_of_an_option_counts_by_its_content(
+        self, option: str, write: Write, folder: Path
+    ) -> None:
+        path = write(("[outputs]", f'[options]\n{option} = "map.csv"\n[outputs]'))
         (folder / "map.csv").write_text("label_value,new_label_value\ndog,cat\n")
         first = plan_job(path)
         (folder / "map.csv").write_text("label_value,new_label_value\ndog,owl\n")
         assert plan_job(path).run_id != first.run_id
+        assert first.found.paths(option) == str(folder / "map.csv")
 
     def test_a_file_of_thresholds_is_beside_the_job(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nthresholds = "best.json"\n[outputs]'))
