@@ -161,12 +161,11 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         return ""
     level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
     sure = f"{100 * (1 - level):g} %"
-    said = f"Differences are this run less the baseline, with their {100 * level:g} % intervals."
+    said = f"Differences are this run minus the baseline, with their {100 * level:g} % intervals."
     if comparison is None:
         return (
-            f"{said} The runs are over other datums: ▲ better and ▼ worse are said where an"
-            f" interval leaves out 0, which luck does to {sure} of all numbers; ≈ not significant"
-            " elsewhere."
+            f"{said} The runs have different datums: ▲ better and ▼ worse mean that the interval"
+            f" excludes 0, which happens by luck for {sure} of all numbers. ≈ not significant."
         )
     adjusted = (
         ", once adjusted for how many aggregates, labels or slices were tested"
@@ -174,9 +173,9 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
         else ""
     )
     return (
-        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not significant: not"
-        " significant; the interval of one number by itself may leave out 0 all the same. = same:"
-        " alike in every draw."
+        f"{said} ▲ better and ▼ worse: significant at {sure}{adjusted}. ≈ not"
+        " significant, although the interval of a single number may exclude 0. = same: equal in"
+        " every draw."
     )
 
 
@@ -228,7 +227,7 @@ def _moved(shown: list[Part]) -> list[str]:
                 names += [f"and {len(rows) - _NAMED} more"] if rows[_NAMED:] else []
                 by = table.header[table.names]
                 if names:
-                    said.append(f"Surely {state} {what} by {by}: {', '.join(names)}.")
+                    said.append(f"Significantly {state} {what} by {by}: {', '.join(names)}.")
     return said
 
 

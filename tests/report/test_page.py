@@ -194,7 +194,7 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP @ IoU 0.5")
     assert row[2] == f"{old:.4f}"
     assert row[3].startswith(f"{value - old:+.4f} [")
-    assert "Surely worse labels by APAveragedOverIOUs: car (-0." in page.html
+    assert "Significantly worse labels by APAveragedOverIOUs: car (-0." in page.html
 
 
 def test_what_got_worse_is_looked_at_first(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Pat
         rows.filter(pl.col("datum_id").is_in(some)), truth.filter(pl.col("datum_id").is_in(some))
     )
     page = page_of(ee.score(rows, truth), tmp_path, baseline=few)
-    assert "The runs are over other datums" in page.html
+    assert "The runs have different datums" in page.html
     assert "30 of 60 datums" in page.html
     header, *lines = page.tables["numbers-0"]
     assert all("[" in line[header.index("difference")] for line in lines)
