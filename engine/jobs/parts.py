@@ -185,8 +185,9 @@ def _tallied(
         part.predictions, part.ground_truths, datums=part.datums, labels=labels, options=options
     )
     task = options.task or infer_task(inputs, options)
-    frames = checked_frames(inputs, task, options)
-    plan = planner.fitted(planner.make_plan(options, task), frames)
+    plan = planner.make_plan(options, task)
+    frames = checked_frames(inputs, task, plan.options)
+    plan = planner.fitted(plan, frames)
     tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
     rows = {name: table.height for name, table in tables.items() if table is not None}
     tallies = planner.run(plan, frames, threads)

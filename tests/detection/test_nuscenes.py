@@ -18,6 +18,7 @@ from partitions.cases import in_buckets, same_as_in_memory
 import evalengine as ee
 from evalengine.executors.threads import Threads
 from evalengine.ingest.frames import load_frames
+from evalengine.jobs.parts import Part, score_parts
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.tasks.detection.distances import metres, similarity
@@ -138,7 +139,7 @@ def test_of_equal_scores_the_later_row_goes_first() -> None:
     assert turned == pytest.approx([level / 100 for level in range(51)])
 
 
-def test_what_is_missing_is_told() -> None:
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
     ours, theirs = sides(CASES[0])
     card = ee.score(ours.drop("vx"), theirs, **HOW)
     assert "AVE, NDS left out: both sides need a column vx and a column vy." in card.notes
@@ -147,6 +148,12 @@ def test_what_is_missing_is_told() -> None:
         ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **HOW)
     alone = ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
     assert alone.value("NDS") == ee.score(ours, theirs, **HOW).value("NDS")
+    files = [tmp_path / "found.parquet", tmp_path / "truth.parquet"]
+    for side, file in zip((ours, theirs), files, strict=True):
+        side.write_parquet(file)
+    given = make_options(dialect="nuscenes", angle_format="radians-z-up")
+    night = Part("night", str(files[0]), str(files[1]), None, "key", tmp_path / "tally")
+    assert score_parts([night], given).value("NDS") == alone.value("NDS")
     with pytest.raises(ee.OptionError, match="dialect nuscenes and iou_type='3d'"):
         ee.score(ours, theirs, **{**HOW, "iou_type": "3d"})
     with pytest.raises(ee.OptionError, match="a distance lies above 0"):
