@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import polars as pl
 
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import table_for
 
 from .finding import Finder
 from .names import Naming
-from .problems import Note, Problem, refuse
+from .problems import Note, Problem, listing, refuse
 from .sources.source import Source
 
 _BETWEEN = "/"
@@ -40,7 +41,7 @@ def ids_together(
         options: ``columns``.
 
     Raises:
-        InputError: two columns that may be one of them.
+        InputError: two columns that may be one of them, or several rows of one id on one side.
     """
     sides = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in namings]
     if not all(contracts[role].together and schemas[role] for role in sides):
@@ -74,6 +75,19 @@ def ids_together(
         naming.problems[:] = [one for one in naming.problems if one.column != datum]
         said = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
         naming.notes.append(Note("ids_together", said))
+        rest = [mine for name, mine in found[role].items() if name not in names]
+        if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
+            raise InputError(_many_to_one(role, own, rest))
+
+
+def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
+    """That rows of one id are told apart by columns that the other table lacks."""
+    first, second = (listing(names) for names in (own, rest))
+    return (
+        f"{role.replace('_', ' ')}: rows of one {first} repeat, and {second}, which may tell them"
+        f" apart, is not in the other table. Join the ground truths to the predictions by {first},"
+        " and give one table of both."
+    )
 
 
 def _found(

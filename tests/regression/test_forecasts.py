@@ -145,6 +145,14 @@ def test_ids_that_columns_make_together() -> None:
     assert once.frame("per_datum")["datum_id"].to_list() == [1, 2]
     with pytest.raises(InputError, match="in more than one row"):
         ee.score(rows.drop("step"))
+    cutoffs = pl.DataFrame(
+        {"unique_id": "a", "ds": [3, 3, 4], "cutoff": [1, 2, 2], "yhat": [0.5, 1.5, 2.5]}
+    )
+    true = pl.DataFrame({"unique_id": "a", "ds": [3, 4], "y": [0.25, 2.25]})
+    with pytest.raises(InputError, match=r"one 'unique_id', 'ds' repeat, and 'cutoff'.* Join the"):
+        ee.score(cutoffs, true)
+    assert ee.score(cutoffs.join(true, on=["unique_id", "ds"])).value("MAE") == 1.75 / 3
+    assert ee.score(cutoffs[1:], true).value("MAE") == 0.75
     dates = rows.rename({"id": "date", "step": "ds"})
     with pytest.raises(InputError, match="'date' and 'ds' could each be 'time'"):
         ee.score(dates.drop("target"), dates.drop("prediction"))
