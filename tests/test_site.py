@@ -90,11 +90,12 @@ def test_metrics_have_their_pages(metric_pages: ModuleType) -> None:
 
 
 def test_an_example_is_what_the_command_prints(metric_pages: ModuleType) -> None:
-    shown = metric_pages.Examples("panoptic")
-    lines = [*shown.of(registry.get("panoptic", "PQ"))]
-    assert lines[0].startswith("```console\n$ evalengine score panoptic/predicted.json")
-    assert "\n  PQ         0." in lines[0]
-    assert not any("also made" in line or "note:" in line for line in lines)
+    metric = registry.get("panoptic", "PQ")
+    words, printed, _ = metric_pages.example(metric, metric_pages.lines_of("panoptic"))
+    assert words[:2] == ("panoptic/predicted.json", "panoptic/truth.json")
+    assert words[-2:] == ("--metric", "PQ")
+    assert "\n  PQ         0." in printed
+    assert "also made" not in printed
 
 
 @pytest.mark.slow

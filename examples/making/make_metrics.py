@@ -116,10 +116,32 @@ def solids() -> tuple[pl.DataFrame, pl.DataFrame]:
     return truth, truth.with_columns(*near, *turned, longer, attribute, score)[: n - 3]
 
 
+def streets() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Cars as KITTI labels them, and what was found of them."""
+    rng = np.random.default_rng(6)
+    n = 60
+    truth = pl.DataFrame(
+        {
+            "datum_id": np.arange(n) // 2,
+            "label_value": ["Car"] * n,
+            "xmin": rng.uniform(0, 600, n).round(1),
+            "ymin": rng.uniform(100, 150, n).round(1),
+            "occluded": np.arange(n) % 3,
+            "truncated": np.zeros(n),
+            "alpha": rng.uniform(-3, 3, n).round(2),
+        }
+    ).with_columns(xmax=pl.col("xmin") + 80, ymax=pl.col("ymin") + 60)
+    moved = pl.col("xmin") + pl.Series(rng.normal(0, 6, n).round(1))
+    turned = pl.col("alpha") + pl.Series(rng.normal(0, 0.3, n).round(2))
+    score = pl.Series("score", rng.uniform(0.2, 1, n).round(3))
+    return truth, truth.with_columns(moved, turned, score)
+
+
 def main(folder: Path) -> None:
     """Write them all, and the labels of the bundled detections with frequencies."""
     folder.mkdir(parents=True, exist_ok=True)
     truth, found = solids()
+    cars, found_cars = streets()
     labels = ["car", "pedestrian", "cyclist", "bus", "traffic_light"]
     tables = {
         "verdicts": verdicts(),
@@ -127,6 +149,8 @@ def main(folder: Path) -> None:
         "texts": texts(),
         "solids": truth,
         "found_solids": found,
+        "streets": cars,
+        "found_streets": found_cars,
         "labels": pl.DataFrame({"label_value": labels, "frequency": list("ffcrc")}),
     }
     for name, table in tables.items():

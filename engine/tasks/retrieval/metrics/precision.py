@@ -96,7 +96,7 @@ METRICS = (
         "RPrecisionMult",
         "r_precision_multiples",
         definition="precision at 0.2, 0.4, ... 2.0 times the number of relevant documents",
-        formula=r"\frac{R_i}{i}, \quad i = 0.2 R,\, 0.4 R, \ldots, 2 R",
+        formula=r"\frac{R_i}{i}, \quad i = \lceil \rho R \rceil, \quad \rho = 0.2, 0.4, \ldots, 2",
         source="trec_eval 10 (Rprec_mult)",
         params=LEVELS,
         aliases=("Rprec_mult",),
