@@ -28,7 +28,8 @@ _STRING_DATUMS = ("10", "2", "é", "Y")
 BOX_DIALECTS = [
     name
     for name in dialects.names("detection")
-    if "bbox" in dialects.get("detection", name).rules.compares
+    if "bbox" in (rules := dialects.get("detection", name).rules).compares
+    and not rules.difficulties  # which rest on columns that these tables lack
 ]
 """Those that compare boxes."""
 

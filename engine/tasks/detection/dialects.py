@@ -109,6 +109,7 @@ _KITTI_RULES = DetectionRules(
         Difficulty("moderate", 25.0, 1.0, 0.3),
         Difficulty("hard", 25.0, 2.0, 0.5),
     ),
+    label_ious={"Car": 0.7},
     neighbours={"Van": "Car", "Person_sitting": "Pedestrian"},
     unscored=("Van", "Person_sitting", "Truck", "Tram", "Misc"),
     region="DontCare",
@@ -117,7 +118,6 @@ _KITTI_RULES = DetectionRules(
 _KITTI_DEFAULTS = DetectionDefaults(
     metrics=("AP", "mAPAveragedOverIOUs", "AOS"),
     iou_thresholds=(0.5, 0.7),
-    label_ious={"Car": 0.7},
 )
 _VALOR_RULES = DetectionRules(matching="locked", from_extent=False, crowd=False, integer_grid=True)
 _VALOR_DEFAULTS = DetectionDefaults(

@@ -90,6 +90,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         difficulties: take the place of area ranges.
         positions: recall levels, by place, whose mean AP is; see
             :mod:`evalengine.tally.recall_positions`. None where precision is interpolated.
+        label_ious: label -> its IoU threshold, the lowest being that of others; where there are
+            such and no others are asked for, AP of a label is at its own alone.
         neighbours: label -> the label whose predictions may be of its ground truths, too.
         unscored: labels whose ground truths are not to be found.
         region: label of ground truths that are regions: boxes that lie in them count for nothing.
@@ -127,6 +129,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     most_of_label: int = 0
     difficulties: tuple[Difficulty, ...] = ()
     positions: tuple[int, ...] | None = None
+    label_ious: dict[str, float] = {}
     neighbours: dict[str, str] = {}
     unscored: tuple[str, ...] = ()
     region: str | None = None
@@ -144,8 +147,6 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
         metrics: default set.
         iou_thresholds: IoU thresholds of averages.
         iou_thresholds_to_return: those with AP and mAP rows of their own.
-        label_ious: label -> its IoU threshold, the lowest being that of others; where there are
-            such, AP of a label is at its own alone.
         score_thresholds: of curves and counts.
         pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
         pr_curve_max_examples: examples per cell of the detailed curves.
@@ -158,7 +159,6 @@ class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[str, ...]
     iou_thresholds: tuple[float, ...]
     iou_thresholds_to_return: tuple[float, ...] = (0.5, 0.75)
-    label_ious: dict[str, float] = {}
     score_thresholds: tuple[float, ...] = tuple(x / 100 for x in range(5, 100, 5))
     pr_curve_iou_threshold: float = 0.5
     pr_curve_max_examples: int = 1

@@ -210,8 +210,8 @@ def _reached(iou: float, rules: DetectionRules) -> float:
     return math.nextafter(iou, math.inf) if rules.above else iou
 
 
-def _label_ious(defaults: DetectionDefaults, rules: DetectionRules) -> dict[str, float]:
-    return {label: _reached(iou, rules) for label, iou in defaults.label_ious.items()}
+def _label_ious(rules: DetectionRules) -> dict[str, float]:
+    return {label: _reached(iou, rules) for label, iou in rules.label_ious.items()}
 
 
 def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
@@ -385,7 +385,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         n_bins=bins,
         box_bins=_box_bins(options),
         thresholds=options.thresholds or (),
-        label_ious={} if options.iou_thresholds else _label_ious(defaults, dialect.rules),
+        label_ious={} if options.iou_thresholds else _label_ious(dialect.rules),
         iou_thresholds=thresholds,
         iou_thresholds_to_return=_to_return(options, thresholds, defaults, far=far),
         score_thresholds=scores,
