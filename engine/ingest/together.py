@@ -84,9 +84,9 @@ def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
     """That rows of one id are told apart by columns that the other table lacks."""
     first, second = (listing(names) for names in (own, rest))
     return (
-        f"{role.replace('_', ' ')}: rows of one {first} repeat, and {second}, which may tell them"
-        f" apart, is not in the other table. Join the ground truths to the predictions by {first},"
-        " and give one table of both."
+        f"{role.replace('_', ' ')}: several rows have one {first}, and the other table lacks"
+        f" {second}. Join the ground truths to the predictions by {first}, and give one table of"
+        " both."
     )
 
 
