@@ -20,6 +20,7 @@ from .executors import Threads
 from .exports import makers
 from .ingest.frames import Frames, checked_frames
 from .ingest.geometry_choice import POINTS, points_alone
+from .ingest.geometry_columns import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
 from .ingest.problems import Note, PointsAlone
@@ -102,7 +103,10 @@ def open_tables(
         first = inputs.sources[next(iter(inputs.sources))]
         first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
         task = options.task or infer_task(inputs, options)
-    return planned(task, options), inputs
+    plan = planned(task, options)
+    if wanted_fields(plan.options) != wanted_fields(options):  # as the dialect says
+        inputs = opened(options=plan.options)
+    return plan, inputs
 
 
 _POINTS_ALONE = (

@@ -242,7 +242,10 @@ def test_labelme_shapes(tmp_path: Path) -> None:
         ({"label": "a", "points": [[0, 0]], "shape_type": "rectangle"}, "a rectangle 'a' of 1"),
         ({"label": "a", "points": [[0, 0], [1, 1]]}, "a polygon 'a' of 2 points"),
         ({"label": 3, "points": []}, "no file of LabelMe"),
-        ({"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask", "mask": "x"}, "not a PNG"),
+        (
+            {"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask", "mask": "x"},
+            "not a PNG",
+        ),
         ({"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask"}, "without its pixels"),
     ],
 )

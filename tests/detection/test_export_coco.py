@@ -16,7 +16,7 @@ from .strategies import crowded_tables, table
 OF_BOXES = [
     name
     for name in names("detection")
-    if not {"places", "true positives"} & {*get("detection", name).needs}
+    if not {"places", "true positives", "angles"} & {*get("detection", name).needs}
     and not any("keypoints" in need for need in get("detection", name).needs)
 ]
 

@@ -209,7 +209,7 @@ def test_crowdpose(known: dict[str, Any]) -> None:
     truths, found = pose_files(rng, 14)
     for image in truths["images"]:
         image["crowdIndex"] = float(rng.choice([0.0, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0]))
-    card = ee.score(found, truths, dialect="crowdpose", iou_type="keypoints", by="crowd_level")
+    card = ee.score(found, truths, dialect="crowdpose", by="crowd_level")
     made = card.to_coco()
     assert made["names"] == ["AP", "AP50", "AP75", "AR", "AR50", "AR75"]
     assert made["stats"] == known["stats"]

@@ -101,8 +101,9 @@ def test_boundaries_have_a_dialect_of_their_own(tmp_path: Path) -> None:
         assert own["precision"].tobytes() == by_type["precision"].tobytes()
         differing += own["stats"] != masks["stats"]
     assert differing
+    assert ee.score(*paths, dialect="lvis-boundary").to_lvis()["stats"] == own["stats"]
     with pytest.raises(ee.OptionError, match="write iou_type='boundary'"):
-        ee.score(*paths, dialect="lvis-boundary")
+        ee.score(*paths, dialect="lvis-boundary", iou_type="bbox")
 
 
 def test_frames_and_stored_cards_have_the_numbers(tmp_path: Path) -> None:
