@@ -64,7 +64,7 @@ def drawn(seed: int, *, positive: bool) -> pl.DataFrame:
     n = int(rng.choice([2, 3, 5, 20, 60]))
     columns: dict[str, Any] = {"datum_id": np.arange(n)}
     for key in ("a", "b"):
-        scale = 10.0 ** rng.integers(-4, 5)
+        scale = 10.0 ** int(rng.choice([-100, -4, -1, 0, 1, 4, 100]))
         target = rng.normal(size=n) * scale
         if rng.random() < 0.4:
             target = np.round(target / scale) * scale

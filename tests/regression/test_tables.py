@@ -169,3 +169,13 @@ def test_single_datums_of_several_targets() -> None:
     ]
     worst = ee.find_errors(found, true, task="regression").datums
     assert worst["datum_id"].to_list()[:2] == [2, 1]
+
+
+def test_no_datum_is_better_where_no_direction_is() -> None:
+    runs = [
+        pl.DataFrame({"datum_id": range(4), "prediction": of, "target": TRUE})
+        for of in (FOUND, [1.0, 1.0, 3.5, 4.0])
+    ]
+    made = ee.compare(*runs, task="regression", metrics=["MAE", "MeanError"], draws=100)
+    votes = made.differences.select("metric", "wins", "ties", "losses").rows()
+    assert votes == [("MAE", 1, 1, 2), ("MeanError", None, None, None)]
