@@ -133,6 +133,6 @@ def test_a_run_of_equal_scores_goes_by_overlap(overlaps: list[float], seed: int)
     order[1:-1] = np.random.default_rng(seed).permutation(order[1:-1])
     wanted = order.copy()
     wanted[1:-1] = order[1:-1][np.argsort(-own[order[1:-1] - base], kind="stable")]
-    sort = matching._sort_tied.compiled.py_func
+    sort = matching.sort_tied.compiled.py_func
     sort(order, 1, order.size - 1, own, base, np.empty(own.size, np.int32))
     assert order.tolist() == wanted.tolist()
