@@ -109,7 +109,7 @@ def test_targets_that_are_no_column_of_the_contract_answer_with_the_nearest() ->
 
 
 def test_a_mapping_the_wrong_way_round_is_pointed_out() -> None:
-    said = r'own name stands first. Write columns=\{"mine": "score"\}'
+    said = r'own name comes first. Write columns=\{"mine": "score"\}'
     with pytest.raises(OptionError, match=said):
         load(predictions(mine=[1.0, 1.0, 1.0]), columns={"score": "mine"})
     strange = {"conf": "how_sure", "label": "what", "datum_id": "which"}  # an alias, too

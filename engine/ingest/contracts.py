@@ -87,7 +87,7 @@ def spared(table: Table, options: Options) -> frozenset[str]:
     if not all(metrics.has(table.task, name) for name in options.metrics):
         return frozenset()
     every = (
-        metrics.asked(table.task, one)[0].spares
+        metrics.meant(table.task, one).spares
         for name in options.metrics
         for one in metrics.members(table.task, name, options)
         if metrics.has(table.task, one)
@@ -127,7 +127,7 @@ def _read_by(task: str, options: Options) -> frozenset[str]:
         if metrics.has(task, given)
         for member in metrics.members(task, given, options)
         if metrics.has(task, member)
-        for name in metrics.asked(task, member)[0].reads
+        for name in metrics.meant(task, member).reads
     )
 
 

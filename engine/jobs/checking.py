@@ -87,6 +87,6 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
         return True
     meant = plan.dialect.meant(gate.metric)
     return metrics.has(plan.task, meant) and any(
-        metrics.asked(plan.task, one)[0].name in made
+        metrics.meant(plan.task, one).name in made
         for one in metrics.members(plan.task, meant, plan.options)
     )

@@ -1,6 +1,17 @@
 """The registry of metrics, and the metrics, by kind of tally."""
 
-from .registry import Metric, all_metrics, asked, at_threshold, get, has, members, names, table
+from .registry import (
+    Metric,
+    all_metrics,
+    asked,
+    at_threshold,
+    get,
+    has,
+    meant,
+    members,
+    names,
+    table,
+)
 
 __all__ = [
     "Metric",
@@ -9,6 +20,7 @@ __all__ = [
     "at_threshold",
     "get",
     "has",
+    "meant",
     "members",
     "names",
     "table",

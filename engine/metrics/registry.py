@@ -248,6 +248,16 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     return metric, wanted.k
 
 
+def meant(task: str, name: str) -> Metric:
+    """The metric that a name stands for, whatever cut-off or IoU threshold stands in it.
+
+    Raises:
+        OptionError: no such metric, or one without cut-offs, or what is not a cut-off.
+    """
+    rated = at_threshold(task, name)
+    return asked(task, name)[0] if rated is None else get(task, rated[0])
+
+
 def has(task: str, name: str) -> bool:
     """Whether a task knows a metric by that name, with a cut-off or without."""
     if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):

@@ -72,7 +72,7 @@ def test_what_is_no_number():
         ee.explain(*BOXES, number="AP[car]")
     with pytest.raises(ee.ResultError, match="label_value='lorry'"):
         ee.explain(*BOXES, number="AP[label=lorry,iou=0.5]")
-    with pytest.raises(ee.OptionError, match="no number"):
+    with pytest.raises(ee.OptionError, match="is not a number"):
         ee.explain(*BOXES, number="AP[iou=half]")
 
 
