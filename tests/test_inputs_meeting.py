@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.ingest.distinct import distinct, has_repeats, union
+from evalengine.ingest.distinct import distinct, has_repeats
 
 REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
 EMPTY: dict[str, Any] = {
@@ -201,14 +201,6 @@ def test_distinct_is_sorted_set(values: list[Any]) -> None:
     assert has_repeats(series) == (len(set(values)) < len(values))
     chunked = pl.concat([series, series], rechunk=False)
     assert distinct(chunked).equals(distinct(series))
-
-
-@given(st.one_of(st.tuples(ints, ints), st.tuples(texts, texts)))
-def test_union_is_that_of_sets(pair: tuple[list[Any], list[Any]]) -> None:
-    first, second = pair
-    dtype = pl.String if any(isinstance(v, str) for v in first + second) else pl.Int64
-    a, b = (distinct(pl.Series("x", values, dtype=dtype)) for values in pair)
-    assert set(union([a, b]).to_list()) == set(first) | set(second)
 
 
 def test_distinct_near_the_ends_of_the_integers() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.ingest.frames import load_frames
@@ -204,3 +206,19 @@ def test_a_column_is_found_by_its_whole_name_first() -> None:
     assert blank is not None
     assert blank[" weather "].to_list() == ["rain", "sun", "rain"]
     refusal(r"no slice column 'b' \(in 'weather\*b'\)", datums=DATUMS, by=("weather*b",))
+
+
+@given(st.booleans(), st.data())
+def test_values_are_those_of_any_row(texts: bool, data: st.DataObject) -> None:
+    """In any order of rows; null where neither side has a row that tells."""
+    ids = [f"d{i}" if texts else i * 3 for i in range(6)]
+    of = dict(zip(ids, data.draw(st.permutations([1, 2, None, 10, 1, None])), strict=True))
+    rows = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=12))
+    truth = pl.DataFrame({"datum_id": rows, "g": pl.Series([of[i] for i in rows], dtype=pl.Int64)})
+    box = pl.DataFrame({"label_value": "a", "xmin": 0.0, "ymin": 0.0, "xmax": 5.0, "ymax": 5.0})
+    found = pl.DataFrame({"datum_id": data.draw(st.permutations(ids)), "score": 0.5})
+    slices = load(found.join(box, how="cross"), truth.join(box, how="cross"), by=("g",)).slices
+    assert slices is not None
+    assert slices.rows() == [
+        (i, str(of[i]) if i in rows and of[i] is not None else None) for i in sorted(ids)
+    ]

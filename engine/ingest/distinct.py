@@ -55,8 +55,3 @@ def ascending(values: pl.Series) -> bool:
 def _marks(values: pl.Series) -> Marks | None:
     """Flags of integers that lie close together; None where they do not."""
     return marks_of(values, max(_SPAN, 2 * len(values)))
-
-
-def union(parts: list[pl.Series]) -> pl.Series:
-    """All values of several distinct series, distinct and ascending."""
-    return parts[0] if len(parts) == 1 else distinct(pl.concat(parts))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
+from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.wording import option
 
-from .distinct import union
+from .codes import encode
 from .known import Known
 from .names import Naming
 from .problems import Note, PartRefused, listing, note_of
 from .speech import Speech
+
+Array = np.ndarray[Any, Any]
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
@@ -177,16 +181,18 @@ def build_slices(
     """
     if not plan.by:
         return None, []
-    slices = pl.DataFrame(
-        {"datum_id": union([known.ordered for known in dict.fromkeys(ids.values())])}
+    told = [role for role in _LOOKED_AT if any(role in homes for homes in plan.homes.values())]
+    others = [role for role in ids if role not in told]
+    every, codes = encode(
+        [frames[role]["datum_id"] for role in told] + [ids[role].ordered for role in others],
+        [ids[role].made for role in told],
     )
-    for role in _LOOKED_AT:
+    slices = pl.DataFrame({"datum_id": every})
+    for role, code in zip(told, codes, strict=False):
         names = [name for name, homes in plan.homes.items() if role in homes]
-        if names:
-            values = _per_datum(frames[role], names, role, plan.speech)
-            slices = slices.join(
-                values, on="datum_id", how="left", maintain_order="left", suffix=f" {role}"
-            )
+        values = _per_datum(frames[role], names, code, len(every), role, plan.speech)
+        twice = {name: f"{name} {role}" for name in values.columns if name in slices.columns}
+        slices = slices.hstack(values.rename(twice))
     for place, (name, homes) in enumerate(plan.homes.items()):
         if len(homes) > 1:
             slices = _agreed(slices, name, homes, plan.speech, place)
@@ -310,17 +316,42 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
     return column.cast(pl.String)
 
 
-def _per_datum(frame: pl.DataFrame, names: list[str], role: str, speech: Speech) -> pl.DataFrame:
+def _per_datum(
+    frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: Speech
+) -> pl.DataFrame:
+    """Values of datums as text, null where a datum has no row.
+
+    Args:
+        frame: the table.
+        names: the columns.
+        code: int32 [rows], the datum of each row.
+        n: number of datums.
+        role: what table it is, for messages.
+        speech: what the task calls its datums.
+
+    Raises:
+        PartRefused: a column that is not constant within a datum.
+    """
     values = frame.select(
-        "datum_id", *(_text(name, frame.schema[name]).alias(f"__{name}") for name in names)
+        (_text(name, frame.schema[name]) if frame.schema[name].is_float() else pl.col(name)).alias(
+            f"__{name}"
+        )
+        for name in names
     )
-    if role == DATUMS:
-        return values
-    found = values.unique(maintain_order=True)
-    if found["datum_id"].is_duplicated().any():
-        numbered = values.with_columns(frame[ROW]) if ROW in frame.columns else values
-        _refuse_varying(numbered, names, role, speech)
-    return found
+    first = np.full(n, -1, np.int32)
+    first[code[::-1]] = np.arange(code.size - 1, -1, -1, dtype=np.int32)
+    if np.count_nonzero(first >= 0) < code.size:  # some datums have several rows
+        of_first = values.select(pl.all().gather(first[code]))
+        if any(not column.equals(of_first[column.name]) for column in values):
+            texts = [frame["datum_id"], *([frame[ROW]] if ROW in frame.columns else [])]
+            texts += [values.select(_text(one, kind))[one] for one, kind in values.schema.items()]
+            _refuse_varying(pl.DataFrame(texts), names, role, speech)
+    at = pl.Series(first)
+    if n and first.min() < 0:
+        at = at.set(at < 0, None)
+    return values.select(pl.all().gather(at)).select(
+        _text(name, dtype) for name, dtype in values.schema.items()
+    )
 
 
 _OF_LABELS = {"label_value": "; numbers of each label are there without slices"}

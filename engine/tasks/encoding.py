@@ -206,21 +206,38 @@ def encode_datums(
     codes = codes[:n_columns]
     columns.clear()
     ids = ids.alias("datum_id")
-    slices = frames.slices
-    if slices is None:
-        aligned = pl.DataFrame({"datum_id": ids}).select()
-    else:
-        aligned = (
-            ids.to_frame()
-            .join(slices, on="datum_id", how="left", maintain_order="left")
-            .drop("datum_id")
-        )
+    aligned = _slices_of(ids, frames, codes[0])
     named = None
     if dataset is not None:
         joined = ids.to_frame().join(dataset, on="datum_id", how="left", maintain_order="left")
         named = joined["dataset"]
     keys = draw_keys(ids, aligned, frames.cluster) if frames.drawn else None
     return Datums(ids, aligned, named, keys=keys), codes
+
+
+def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
+    """Slice columns of datums.
+
+    Args:
+        ids: of the datums.
+        frames: the tables, for slices.
+        code: int32 [rows] of the first table, whose rows slices are of if ``frames.by_row``.
+    """
+    slices = frames.slices
+    if slices is None:
+        return pl.DataFrame({"datum_id": ids}).select()
+    if frames.by_row:
+        row = np.full(len(ids), -1, np.int32)
+        row[code] = np.arange(code.size, dtype=np.int32)
+        at = pl.Series(row)
+        if len(ids) > code.size:  # the table of datums has some without rows
+            at = at.set(at < 0, None)
+        return slices.select(pl.all().gather(at))
+    own = slices["datum_id"]
+    if own.dtype == ids.dtype and own.equals(ids):  # a join of ids in order is dear all the same
+        return slices.drop("datum_id")
+    joined = ids.to_frame().join(slices, on="datum_id", how="left", maintain_order="left")
+    return joined.drop("datum_id")
 
 
 def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Array:
@@ -268,8 +285,6 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
     if frames.by_row and frames.slices is not None:
         frames.slices = _as_text(frames.slices)
     if "datum_id" in table.columns:
-        if frames.by_row and frames.slices is not None:
-            frames.slices = frames.slices.with_columns(table["datum_id"])
         dataset = dataset_of(frames)
         datums, (datum,) = encode_datums([taken(table, "datum_id")], frames, dataset, [TABLE])
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
