@@ -86,10 +86,10 @@ def test_images_that_stand_twice_are_refused(write: Write) -> None:
     assert "'datum_id': 1 value in more than one row" in message
 
 
-def test_annotation_ids_that_stand_twice_are_refused(write: Write) -> None:
+def test_repeated_annotation_ids_are_refused(write: Write) -> None:
     given = truths(annotation(3), annotation(3))
     message = refusal(write("dt.json", [result()]), write("gt.json", given))
-    assert "'annotation_id': 1 value standing" in message
+    assert "'annotation_id': 1 value in more than one row" in message
 
 
 def test_negative_widths_are_refused(write: Write) -> None:

@@ -60,13 +60,14 @@ class Estimates:
             )
         if self._lacking:
             few = n is not None and n < FEW_CLUSTERS
-            whose = "draws that take none of so few" if few else "rare labels and small slices"
+            why = "a draw may take none of so few" if few else "labels are rare or slices small"
+            most = max(self._lacking)
+            share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
             notes.append(
                 Note(
                     "draws_without_value",
-                    f"{count_of(len(self._lacking), 'number')} had no value in some draws, in up to"
-                    f" {max(self._lacking):.0%} of them, which {whose} have: intervals rest"
-                    " on the others.",
+                    f"{count_of(len(self._lacking), 'number')} had no value in some draws"
+                    f" ({share} of them), as {why}: intervals rest on the others.",
                 )
             )
         if self._still:

@@ -119,7 +119,7 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
     label(tmp_path, "data.yaml", "names: [a]\n")
     assert rows(tmp_path)["polygon"].list.first().list.len().to_list() == [5]
     label(tmp_path, "a.txt", "0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 0\n")
-    with pytest.raises(ee.ReadError, match=r"a\.txt, line 1: coord.* no shares.*kpt_shape"):
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 1: coord.* not shares.*kpt_shape"):
         rows(tmp_path)
 
 

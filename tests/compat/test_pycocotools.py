@@ -241,7 +241,7 @@ def test_refused_rows(case: tuple[Any, ...], said: str) -> None:
         ({"iouThrs": [0.0, 0.5]}, "thresholds lie above 0"),
         ({"iouThrs": []}, "thresholds lie above 0"),
         ({"maxDets": [0, 1, 2]}, "caps are 1 or more"),
-        ({"areaRng": [[5, 1]]}, "no range"),
+        ({"areaRng": [[5, 1]]}, "is not a range"),
     ],
 )
 def test_refused_params(params: dict[str, Any], said: str) -> None:
