@@ -141,8 +141,7 @@ UNIDIOMATIC = re.compile(
 
 
 def test_messages_are_in_plain_english() -> None:
-    """`x is not a table`, not `x is not a table`; ids match, they do not meet. Docstrings are"
-    " free."""
+    """`x is not a table`, not `x is no table`; ids match, they do not meet. Docstrings are free."""
     found = []
     for path in (path for name in ("engine", "schemas") for path in (ROOT / name).rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
