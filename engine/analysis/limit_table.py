@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _SAME = 1e-12
 """Ends closer than this are one number."""
+_MOVES = pl.col("value").is_not_null() & (
+    (pl.col("highest") - pl.col("lowest") > _SAME).fill_null(value=True)
+)
 
 
 class FoundLimits(Found):
@@ -37,11 +40,30 @@ class FoundLimits(Found):
 
     @property
     def moving(self) -> pl.DataFrame:
-        """Rows but those of numbers that no choice moves."""
-        fixed = (pl.col("highest") - pl.col("lowest") <= _SAME) & pl.col("bound").is_in(
-            ["exact", "at most"]
+        """Rows of numbers that some choice moves, or of which no ends are known."""
+        return self.frame.filter(_MOVES)
+
+    @property
+    def moved(self) -> int:
+        """How many numbers these are."""
+        return self._numbers(self.moving).height
+
+    @property
+    def unmoved(self) -> int:
+        """How many others were not moved by what was tried, and perhaps by what was not."""
+        tried = self.frame.filter(bound="at least").drop_nulls("value")
+        others = self._numbers(tried).join(
+            self._numbers(self.moving), on=self._names, how="anti", nulls_equal=True
         )
-        return self.frame.filter(~(fixed.fill_null(False) | pl.col("value").is_null()))
+        return others.height
+
+    def _numbers(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.select(self._names).unique()
+
+    @property
+    def _names(self) -> list[str]:
+        """Columns that tell numbers apart."""
+        return self.frame.columns[: self.frame.columns.index("value")]
 
     @property
     def whole(self) -> FoundLimits:

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 def heading(found: FoundLimits) -> str:
     """What was found, in a sentence."""
-    if not len(found):
-        return "no number could move"
-    moved = found.moving.unique(found.frame.columns[: found.frame.columns.index("value")]).height
+    moved, others = found.moved, found.unmoved
+    said = f"{count_of(moved, 'number')} could move, the widest first"
     if not moved:
-        return "no number could move"
-    return f"{count_of(moved, 'number')} could move, the widest first"
+        said = "no number could move" if not others else "no number was moved by what was tried"
+    elif others:
+        said += f"; {others:,} more {'was' if others == 1 else 'were'} not moved by what was tried"
+    return said
 
 
 def as_columns(found: FoundLimits) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from partitions.cases import in_buckets
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
+from evalengine.analysis.limit_table import FoundLimits
 from evalengine.cli import cli
 
 BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
@@ -192,6 +193,21 @@ def test_where_nothing_is_left_open():
         ee.find_limits(pl.DataFrame({"actual": [1, 0], "score": [0.5, 0.5]}))
 
 
+def test_numbers_that_nothing_moved_are_not_counted():
+    """Bounds of ``at least`` that meet are of numbers that what was tried did not move."""
+    found = ee.find_limits(*BOXES)
+    rows = found.frame.to_dicts()
+    wide = sum(row["lowest"] < row["highest"] - 1e-12 for row in rows)
+    assert 0 < wide < len(rows)  # a limit alone: a row a number
+    assert {row["bound"] for row in rows} == {"at least"}
+    heading = repr(found).splitlines()[0]
+    others = f"{len(rows) - wide} more were not moved by what was tried"
+    assert heading == f"{wide} numbers could move, the widest first; {others}"
+    assert all(row["lowest"] < row["highest"] for row in found.shown.to_dicts())
+    some = found.frame.filter(pl.col("lowest") == pl.col("highest"))
+    assert repr(FoundLimits(some)) == "no number was moved by what was tried"
+
+
 LISTS = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
 
 
@@ -239,7 +255,7 @@ def test_command():
     assert {line.split(",")[-4] for line in done.output.splitlines()[1:]} == {"cap", "ties"}
     shown = CliRunner().invoke(cli, asked).output
     assert "[0.5,0.55" not in shown
-    assert "at least" in shown  # though what was tried does not move it
+    assert "not moved by what was tried" in shown
     assert "numbers of single labels and slices left out" in shown
     shown = CliRunner().invoke(cli, ["limits", *LISTS, "--metric", "P@5,MAP,bpref"]).output
     widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[3:7]]
