@@ -10,39 +10,27 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
-from evalengine.schemas.errors import InputError
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
-from evalengine.schemas.wording import option
 
 from ..geometry.raster_files import RasterFiles
-from . import meeting, splits, wide
+from . import meeting, wide
 from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
-from .contracts import contract
 from .distinct import distinct
-from .file_overlap import overlapping
-from .geometry_choice import leave_unread
-from .id_forms import check_forms, refuse_merged
 from .infer import infer_task
 from .kept import Kept
 from .known import Known, marks_in_bucket
-from .label_maps import maybe_scores
 from .marks import Bucket, Marks
-from .measured import inferred_note
 from .mismatch import CommonIds, check_meet, common_ids
-from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs, open_inputs
+from .preparing import prepare, speech_of, told_before
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
-from .rounding import rounded
-from .slices import build_slices, plan_slices, slices_by_row
-from .speech import Speech
-from .together import ids_together
-from .training import step_columns
+from .slices import build_slices, slices_by_row
 from .turns import Each, both, in_turn
-from .where import SIDES, Condition, filtered, keep_datums, no_rows, plan_where
+from .where import SIDES, Condition, filtered, keep_datums, no_rows
 from .where import Table as Named
 
 _NUMBER = "number of the row"
@@ -197,16 +185,6 @@ def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_
     return assemble(ready, frames, before, options, each=each)
 
 
-def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
-    """Columns recognised, slices and conditions planned: all that is done before rows are read."""
-    sides = _recognised(inputs, task, options)
-    speech = _speech(sides)
-    known = {role: (side.schema, side.naming) for role, side in sides.items()}
-    plan = plan_slices(options.by, known, speech, options.cluster)
-    tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
-    return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
-
-
 def assemble(
     ready: Prepared,
     frames: dict[str, pl.DataFrame],
@@ -229,7 +207,7 @@ def assemble(
         InputError: everything about the tables, all problems of a side at once.
     """
     sides, plan, where = ready.sides, ready.plan, ready.where
-    speech = _speech(sides)
+    speech = speech_of(sides)
     sources = {role: side.source.description for role, side in sides.items()}
     notes = [] if part is not None else told_before(ready, options, frames)
     problems: list[Problem] = []
@@ -328,61 +306,6 @@ def assemble(
     )
 
 
-def told_before(
-    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
-) -> list[Note]:
-    """What columns tell, and integers that floats do not hold; ``frames`` as far as read."""
-    sides = ready.sides
-    sources = [side.source for side in sides.values()]
-    notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
-    notes += [Note(*note) for source in sources for note in source.notes]
-    for side in sides.values():
-        notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
-    notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
-    notes += [] if ready.where else splits.without_predictions(sides, frames)
-    if options.task is None:
-        notes += maybe_scores(sides, ready.plan.pieces)
-        notes += inferred_note(sides) if options.metrics is None else []
-    return notes
-
-
-def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
-    """The columns of every table, held against its contract."""
-    schemas = inputs.schemas
-    check_forms("id_format", options.id_format)
-    check_forms("label_format", options.label_format)
-    contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
-    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
-    if options.score_columns is not None and not any(t.wide for t in contracts.values()):
-        raise InputError(f"score_columns: {task} has none; leave the option out.")
-    namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
-    one_way(namings, contracts, by_rule=options.match is not None)
-    ids_together(task, contracts, inputs.sources, schemas, namings, options)
-    step_columns(task, contracts, schemas, namings, options)
-    point_out_swap(namings, schemas, contracts)
-    leave_unread(namings, contracts, inputs.sources, options)
-    if TABLE in namings and DATUMS in namings:
-        datum = contracts[TABLE].datum
-        if datum not in namings[TABLE].exprs:
-            raise InputError(
-                f"datums: the table has no {datum} that they could be found by. Give it one, or"
-                f" say which column it is: {option('columns', {'mine': datum})}."
-            )
-    for role, table in contracts.items():
-        refuse_merged(inputs.sources[role].frame, namings[role].exprs, table, options.id_format)
-    sides = {}
-    for role, table in contracts.items():
-        whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
-        sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
-    return sides
-
-
-def _speech(sides: Mapping[str, Side]) -> Speech:
-    """What the task calls its datums."""
-    table = next(side.table for role, side in sides.items() if role in SIDES)
-    return Speech(table.datum, *table.unit)
-
-
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
     """Ids beside those of datums by which rows of the two sides meet."""
     found = {
@@ -393,22 +316,6 @@ def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
         if column.name in side.table.either and column.kind == "id"
     }
     return tuple(sorted(found))
-
-
-def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
-    """A side without any column is an empty side; it has nothing to recognise."""
-    if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
-        return Naming({}, {}, [], [])
-    return recognise(
-        schema,
-        table,
-        options.columns,
-        options.box_format,
-        options.angle_format,
-        options.score_columns,
-        options.id_format,
-        options.label_format,
-    )
 
 
 def _add_score_labels(

@@ -16,8 +16,9 @@ from ..executors import Threads
 from ..executors.named import pool_of
 from ..executors.pools import Pool
 from ..ingest.collecting import Prepared, Side
-from ..ingest.frames import Frames, prepare, told_before
+from ..ingest.frames import Frames
 from ..ingest.opening import Inputs
+from ..ingest.preparing import prepare, told_before
 from ..ingest.problems import ChecksFailed, Note
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source

@@ -13,8 +13,9 @@ import polars as pl
 
 from .. import tasks
 from ..executors import Threads
-from ..ingest.frames import Frames, assemble, prepare
+from ..ingest.frames import Frames, assemble
 from ..ingest.opening import open_inputs
+from ..ingest.preparing import prepare
 from ..ingest.sources.coco_masks import said_plainly
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Table as Named

@@ -138,8 +138,8 @@ def test_large_files_are_read_stretch_by_stretch(
 
 def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     """Of local Parquet files that are larger than one."""
-    from evalengine.ingest.frames import prepare
     from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.preparing import prepare
     from evalengine.schemas.options import Options
 
     path = tmp_path / "table.parquet"

@@ -210,8 +210,8 @@ def test_label_groups_hold_so_many_rows() -> None:
 
 def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Twice the rows, twice the buckets: what one takes does not grow."""
-    from evalengine.ingest.frames import prepare
     from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 
@@ -243,8 +243,8 @@ def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Pa
 
 def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     """With one that is large enough."""
-    from evalengine.ingest.frames import prepare
     from evalengine.ingest.opening import open_inputs
+    from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import heads_of
     from evalengine.schemas.options import Options
 

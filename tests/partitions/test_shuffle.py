@@ -31,8 +31,8 @@ from sizes import tune
 
 import evalengine as ee
 from evalengine.ingest.collecting import Side
-from evalengine.ingest.frames import prepare
 from evalengine.ingest.opening import open_inputs
+from evalengine.ingest.preparing import prepare
 from evalengine.ingest.slices import SlicePlan
 from evalengine.outofcore import shuffle, shuffle_stage
 from evalengine.schemas.contract import ROW

@@ -1,0 +1,113 @@
+"""What is done before any row is read: columns are recognised, conditions and slices planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
+from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option
+
+from . import splits
+from .collecting import Prepared, Side
+from .contracts import contract
+from .file_overlap import overlapping
+from .geometry_choice import leave_unread
+from .id_forms import check_forms, refuse_merged
+from .label_maps import maybe_scores
+from .measured import inferred_note
+from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
+from .opening import Inputs
+from .problems import Note
+from .rounding import rounded
+from .slices import plan_slices
+from .speech import Speech
+from .together import ids_together
+from .training import step_columns
+from .where import SIDES, plan_where
+from .where import Table as Named
+
+
+def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
+    """Columns recognised, slices and conditions planned: all that is done before rows are read."""
+    sides = _recognised(inputs, task, options)
+    speech = speech_of(sides)
+    known = {role: (side.schema, side.naming) for role, side in sides.items()}
+    plan = plan_slices(options.by, known, speech, options.cluster)
+    tables = {r: Named(s.schema, s.naming) for r, s in sides.items() if r != LABELS}
+    return Prepared(sides, plan, plan_where(options.where, tables, plan.pieces))
+
+
+def told_before(
+    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
+) -> list[Note]:
+    """What columns tell, and integers that floats do not hold; ``frames`` as far as read."""
+    sides = ready.sides
+    sources = [side.source for side in sides.values()]
+    notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
+    notes += [Note(*note) for source in sources for note in source.notes]
+    for side in sides.values():
+        notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
+    notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
+    notes += [] if ready.where else splits.without_predictions(sides, frames)
+    if options.task is None:
+        notes += maybe_scores(sides, ready.plan.pieces)
+        notes += inferred_note(sides) if options.metrics is None else []
+    return notes
+
+
+def speech_of(sides: Mapping[str, Side]) -> Speech:
+    """What the task calls its datums."""
+    table = next(side.table for role, side in sides.items() if role in SIDES)
+    return Speech(table.datum, *table.unit)
+
+
+def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
+    """The columns of every table, held against its contract."""
+    schemas = inputs.schemas
+    check_forms("id_format", options.id_format)
+    check_forms("label_format", options.label_format)
+    contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
+    check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
+    if options.score_columns is not None and not any(t.wide for t in contracts.values()):
+        raise InputError(f"score_columns: {task} has none; leave the option out.")
+    namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    one_way(namings, contracts, by_rule=options.match is not None)
+    ids_together(task, contracts, inputs.sources, schemas, namings, options)
+    step_columns(task, contracts, schemas, namings, options)
+    point_out_swap(namings, schemas, contracts)
+    leave_unread(namings, contracts, inputs.sources, options)
+    if TABLE in namings and DATUMS in namings:
+        datum = contracts[TABLE].datum
+        if datum not in namings[TABLE].exprs:
+            raise InputError(
+                f"datums: the table has no {datum} that they could be found by. Give it one, or"
+                f" say which column it is: {option('columns', {'mine': datum})}."
+            )
+    for role, table in contracts.items():
+        refuse_merged(inputs.sources[role].frame, namings[role].exprs, table, options.id_format)
+    sides = {}
+    for role, table in contracts.items():
+        whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
+        sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
+    return sides
+
+
+def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
+    """A side without any column is an empty side; it has nothing to recognise."""
+    if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
+        return Naming({}, {}, [], [])
+    return recognise(
+        schema,
+        table,
+        options.columns,
+        options.box_format,
+        options.angle_format,
+        options.score_columns,
+        options.id_format,
+        options.label_format,
+    )
