@@ -270,8 +270,11 @@ _NAMED = 5
 
 
 def lead(found: list[Section]) -> str:
-    """The headline in a sentence, where there is neither gate nor baseline."""
-    for section in found:
+    """The headline in a sentence, where there is neither gate nor baseline.
+
+    Of several label keys the numbers over all of them, else those of the first, which is named.
+    """
+    for section in sorted(found, key=lambda one: one.label_key is not None):
         by_metric: dict[str, list[Line]] = {}
         for line in section.headline:
             if line.value is not None:
@@ -283,7 +286,8 @@ def lead(found: list[Section]) -> str:
         ][:_LEADING]
         if lines:
             said = [f"{line.title} {figure(line)}" for line in lines]
-            return f"{_listed(said)}."
+            named = f"{plain(section.label_key or '')}: " if headed(section, found) else ""
+            return f"{named}{_listed(said)}."
     return "No aggregate of this run is defined."
 
 

@@ -88,13 +88,33 @@ def probability(p: float | None) -> str:
 
 
 def lead(comparison: Comparison) -> Titled | None:
-    """The number that leads the tables, of the first pair of runs; None without any defined."""
-    lines = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
-    there = [line for line in lines if line[1]["difference"] is not None]
+    """The number that leads the tables, of the first pair of runs; None without any defined.
+
+    Of several label keys the one over all of them, else the first that is not the same in both.
+    """
+    there = _there(comparison, *pairs(comparison)[0])
     if not there:
         return None
     alike = [line for line in there if line[1]["metric"] == there[0][1]["metric"]]
-    return next((line for line in alike if line[1]["k"] == USUAL_K), there[0])
+    alike = [line for line in alike if line[1]["k"] == USUAL_K] or alike
+    if len({row["label_key"] for _, row in alike}) > 1:
+        alike = (
+            [line for line in alike if line[1]["label_key"] is None]
+            or [line for line in alike if not _equal(line[1])]
+            or alike
+        )
+    return alike[0]
+
+
+def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
+    """The headline of two runs, but what is undefined."""
+    lines = headline(comparison, of_pair(comparison, a, b))
+    return [line for line in lines if line[1]["difference"] is not None]
+
+
+def _equal(row: dict[str, Any]) -> bool:
+    """Whether a number is the same in both runs, in every draw."""
+    return abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE
 
 
 def same_number(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
@@ -123,7 +143,8 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     told = f"{name} {number(row['b'])} against {number(row['a'])}"
     if row["p"] is None:
         return f"{b} has {told}; whether that is luck is not known."
-    if abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE:
+    beside = [line for line in _there(comparison, a, b) if line[1]["metric"] == row["metric"]]
+    if all(_equal(one) for _, one in beside):
         return f"{a} and {b} are equal: {name} is {number(row['a'])} in both, in every draw."
     reach = [signed(row["difference"])]
     if row["lower"] is not None:
@@ -137,8 +158,13 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     said = f"{told} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
-        return f"{b} is {'better' if sure > 0 else 'worse'} than {a}: {said}"
-    others = _surely_by(comparison, a, b)
+        found = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
+        keys = {one["label_key"] for _, one in beside}
+        if row["label_key"] is None or len(keys) == 1:
+            return f"{found}: {said}"
+        others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
+        return f"{found} by {name}: {said}{_surely_by(comparison, b, others)}"
+    others = _surely_by(comparison, b, _there(comparison, a, b))
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
             f"{a} and {b} may differ, but not significantly among {many:,} numbers: {said}{others}"
@@ -146,17 +172,17 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     seen = row["detectable"]
     power = (
         f" A true difference of {number(seen)} or more would be detected four times out of five."
-        if seen
+        if seen is not None and seen > NONE
         else ""
     )
     by = f" by {name}" if others else ""
     return f"{a} and {b} do not differ significantly{by}: {said}{power}{others}"
 
 
-def _surely_by(comparison: Comparison, a: str, b: str) -> str:
-    """The other aggregates by which two runs surely differ; empty where there are none."""
+def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
+    """Those of some numbers by which run b surely differs; empty where there are none."""
     found: dict[str, list[str]] = {"better": [], "worse": []}
-    for name, row in headline(comparison, of_pair(comparison, a, b)):
+    for name, row in lines:
         if sure := better(comparison, row):
             found["better" if sure > 0 else "worse"].append(name)
     said = [f"{way} by {_listed(_few(names))}" for way, names in found.items() if names]

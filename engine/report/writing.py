@@ -179,13 +179,18 @@ def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
     )
 
 
+def _leading(shown: list[Part]) -> list[Part]:
+    """The part over all label keys, else the parts of each."""
+    return [part for part in shown if part.numbers and not part.title] or shown
+
+
 def _against(shown: list[Part]) -> str:
     """The number that leads beside the baseline's; empty without a baseline."""
-    for part in shown:
+    for part in _leading(shown):
         for row in part.numbers.rows if part.numbers else []:
             cells = dict(zip(part.numbers.header, row, strict=True)) if part.numbers else {}
             if "baseline" in cells and cells["difference"].sort is not None:
-                said = f"{cells['metric'].text} {cells['value'].text} against"
+                said = f"{part.title} {cells['metric'].text} {cells['value'].text} against".strip()
                 said += f" {cells['baseline'].text} ({cells['difference'].text})"
                 return f"{said}{', ' * bool(cells['verdict'].state)}{cells['verdict'].state}."
     return ""
@@ -196,13 +201,14 @@ def _gates(n: int) -> str:
 
 
 def _state(shown: list[Part]) -> str:
-    """How the number that leads the page is read; empty where it cannot be told."""
-    for part in shown:
-        for row in part.numbers.rows if part.numbers else []:
-            for cell in row:
-                if cell.kind == "reading" and cell.text:
-                    return cell.state if cell.state in (BETTER, WORSE) else ""
-    return ""
+    """How the number that leads the page is read, of several label keys the worst reading; empty
+    where it cannot be told."""
+    states = []
+    for part in _leading(shown):
+        rows = part.numbers.rows if part.numbers else []
+        read = [cell.state for row in rows for cell in row if cell.kind == "reading" and cell.text]
+        states += read[:1]
+    return next((state for state in (WORSE, BETTER) if state in states), "")
 
 
 def _moved(shown: list[Part]) -> list[str]:

@@ -14,6 +14,8 @@ import pytest
 
 import evalengine as ee
 from evalengine.cli import main
+from evalengine.report.page import lead
+from evalengine.report.sections import sections
 from evalengine.report.writing import MOST_BYTES
 from evalengine.schemas.errors import InputError, OptionError, ResultError
 
@@ -212,6 +214,30 @@ def test_what_got_worse_is_looked_at_first(tmp_path: Path) -> None:
     assert [line[:2] for line in since[1:]] == [["5", "y"], ["8", "x"]]
     assert [line[0] for line in whole[1:]] == ["3", "5", "8"]
     assert page.html.index("examples-since") < page.html.index("examples-table")
+
+
+def test_of_several_targets_the_number_over_all_leads(tmp_path: Path) -> None:
+    """The first target alone says nothing of the others; where none averages, it is named."""
+    rows = pl.DataFrame({"datum_id": range(40), "target": [float(i % 7) for i in range(40)]})
+
+    def run(of_y: float) -> ee.Scorecard:
+        sizes = (("x", 1.0), ("y", of_y))
+        both = pl.concat(
+            rows.with_columns(
+                label_key=pl.lit(key),
+                prediction=pl.col("target") + size * (pl.col("datum_id") % 3 - 1),
+            )
+            for key, size in sizes
+        )
+        return ee.score(both, task="regression", metrics=["MAE"])
+
+    before, after = run(1.0), run(3.0)
+    assert "MAE macro 1.3500." in page_of(after, tmp_path).html
+    page = page_of(after, tmp_path, baseline=before)
+    assert "MAE macro 1.3500 against 0.6750" in page.html
+    assert 'class="verdict worse"' in page.html
+    keyed = [part for part in sections(after) if part.label_key is not None]
+    assert lead(keyed) == "x: MAE 0.6750."
 
 
 def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:

@@ -301,6 +301,40 @@ def test_label_keys_are_named_where_there_are_several():
     assert "label Accuracy" not in repr(compared(a, b))
 
 
+def test_a_verdict_over_several_targets_is_on_their_mean():
+    """Where one of two is the same in both runs and the other worse, they are not equal."""
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"datum_id": range(40), "target": rng.normal(size=40)})
+    error = pl.Series(rng.normal(size=40))
+
+    def run(of_y: float) -> pl.DataFrame:
+        sizes = (("x", 1.0), ("y", of_y))
+        return pl.concat(
+            rows.with_columns(label_key=pl.lit(key), prediction=pl.col("target") + size * error)
+            for key, size in sizes
+        )
+
+    found = compared(run(1.0), run(3.0), task="regression", metrics=["MAE"])
+    assert found.verdict.startswith("b is worse than a: MAE macro ")
+    same = compared(run(1.0), run(1.0), task="regression", metrics=["MAE"])
+    assert same.verdict.startswith("a and b are equal: MAE macro is ")
+
+
+def test_a_verdict_over_several_label_keys_without_a_mean():
+    """All keys that differ are named; runs are equal only where all keys are."""
+    a, b = sides(8, right=(0.6, 0.95), alike=0.9)
+
+    def run(*tables: pl.DataFrame) -> pl.DataFrame:
+        keyed = zip(("heard", "seen", "told"), tables, strict=True)
+        return pl.concat(table.with_columns(label_key=pl.lit(key)) for key, table in keyed)
+
+    asked: dict[str, Any] = {"task": "classification"}
+    assert compared(run(a, a, a), run(a, a, a), **asked).verdict.startswith("a and b are equal")
+    found = compared(run(a, a, b), run(a, b, a), **asked).verdict
+    assert found.startswith("b is better than a by seen Accuracy: seen Accuracy 0.")
+    assert found.endswith(" b is significantly worse by told Accuracy.")
+
+
 def test_too_many_values_of_single_datums_are_told() -> None:
     table = pl.DataFrame({"datum_id": range(50), "actual": [True, False] * 25})
     scores = [np.random.default_rng(i).random(50) for i in (1, 2)]
