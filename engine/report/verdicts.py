@@ -158,12 +158,11 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     said = f"{told} ({', '.join(reach)})."
     sure = better(comparison, row)
     if sure:
-        found = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
-        keys = {one["label_key"] for _, one in beside}
-        if row["label_key"] is None or len(keys) == 1:
-            return f"{found}: {said}"
-        others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
-        return f"{found} by {name}: {said}{_surely_by(comparison, b, others)}"
+        way = f"{b} is {'better' if sure > 0 else 'worse'} than {a}"
+        of_others = [line for line in beside if line[1]["label_key"] != row["label_key"]]
+        if row["label_key"] is None or not of_others:
+            return f"{way}: {said}"
+        return f"{way} by {name}: {said}{_surely_by(comparison, b, of_others)}"
     others = _surely_by(comparison, b, _there(comparison, a, b))
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
