@@ -92,9 +92,9 @@ def match_anew(
     small = [seen.small(one)[ours.row] for one in rules.difficulties]
     set_aside = theirs.laid(batch.ignore)
     regular = [seen.regular(one)[theirs.row] & ~set_aside for one in rules.difficulties]
-    turned = all(one.size or not laid.row.size for one, laid in zip(seen.alpha, sides, strict=True))
-    alpha = [one[laid.row] if turned and one.size else one[:0]
-             for one, laid in zip(seen.alpha, sides, strict=True)]  # fmt: skip
+    alpha = [
+        one[laid.row] if turned else one[:0] for one, laid in zip(seen.alpha, sides, strict=True)
+    ]
     pairs_start, pairs = rows_by_datum(near.ground_truth, m)
     shape = len(variants.areas), len(variants.thresholds)
     gains = np.zeros((4 if turned else 2, *shape, n))
@@ -121,7 +121,7 @@ def match_anew(
             frozen(ours.score, np.float64),
             frozen(tiny, np.uint64),
             frozen(absorbed, np.uint64),
-            frozen(alpha[0] if turned else alpha[0][:0], np.float64),
+            frozen(alpha[0], np.float64),
             frozen(theirs.start, np.int64),
             frozen(theirs.datum, np.int32),
             frozen(counted[w], np.uint64),
