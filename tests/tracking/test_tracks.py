@@ -96,6 +96,17 @@ def test_one_side_alone() -> None:
     assert "no boxes on either side" in card.metrics["reason"].to_list()
 
 
+def test_a_sequence_is_as_long_as_its_frames() -> None:
+    sides = table(FOUND, "track_id"), table(TRUTH, "object_id")
+    for length in (6, 12):
+        datums = pl.DataFrame({"sequence": ["s"], "frames": [length]})
+        card = ee.score(*sides, datums=datums, metrics=["FP", "FPPerFrame"])
+        assert card.value("FPPerFrame") == card.value("FP") / length
+    datums = pl.DataFrame({"sequence": ["s"], "frames": [5]})
+    with pytest.raises(ee.InputError, match=r"'frames': 1 sequence shorter .* 's' \(5 of 6\)"):
+        ee.score(*sides, datums=datums, metrics=["FPPerFrame"])
+
+
 def test_perfect_and_turned_round_ids() -> None:
     truth = table(TRUTH, "object_id")
     same = truth.rename({"object_id": "track_id"}).with_columns(track_id=-pl.col("track_id"))

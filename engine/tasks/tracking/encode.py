@@ -28,6 +28,7 @@ NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
 """What the ids of each side are called."""
 UNNAMED = "object"
 """The label of all rows where tables have none."""
+_SHOWN = 3
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -169,6 +170,30 @@ def refuse_frames(batch: Batch, first: int) -> None:
         raise InputError(
             f"{'; '.join(said)}. Number frames from {first}; or correct the sequence's length"
             " (seqLength in seqinfo.ini, column frames of the datums)."
+        )
+
+
+def refuse_short(batch: Batch, seen: Array) -> None:
+    """Refuse lengths of sequences that have rows of more frames than that.
+
+    Args:
+        batch: all sequences.
+        seen: int64 [n_datums], frames of each that have a row.
+
+    Raises:
+        InputError: counted, with the first of them.
+    """
+    short = np.flatnonzero((batch.length > 0) & (batch.length < seen))
+    if short.size:
+        first = [
+            f"{batch.datums.id[int(at)]!r} ({batch.length[at]:,} of {seen[at]:,})"
+            for at in short[:_SHOWN]
+        ]
+        more = ", ..." if short.size > _SHOWN else ""
+        raise InputError(
+            f"datums: column 'frames': {count_of(short.size, 'sequence')} shorter than the frames"
+            f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or leave them"
+            " out: then frames with rows are counted."
         )
 
 

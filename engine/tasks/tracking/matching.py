@@ -14,7 +14,7 @@ from ...kernels.identities import identities
 from ...kernels.track_frames import EPSILON
 from ...tally.tracks import TrackRows
 from ..workers import Workers
-from .encode import Batch, Side
+from .encode import Batch, Side, refuse_short
 from .layout import LaidOut
 from .preparing import prepare
 from .settings import Settings
@@ -50,9 +50,15 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         settings: the run's settings.
         needs: ``hota``, ``clear``, ``identity``, ``events``: what is counted; the rest stays 0.
         workers: runs ranges of units side by side.
+
+    Raises:
+        InputError: no label is one that the dialect scores, or a sequence has rows of more frames
+            than it is long.
     """
     least = settings.overlap
     prepared = prepare(batch, settings.rules, workers)
+    seen = np.bincount(prepared.frames, minlength=len(batch.datums))
+    refuse_short(batch, seen)
     truth, found, laid = prepared.truth, prepared.found, prepared.laid
     n, n_alphas = laid.datum.size, len(settings.alphas)
 
@@ -85,9 +91,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         np.diff(start[ends]) for start in (laid.frames.truth_start, laid.frames.found_start)
     )
     both = (rows_truth > 0) & (rows_found > 0)
-    length = np.zeros(len(batch.datums), np.int64)
-    np.add.at(length, prepared.frames, 1)
-    length = np.where(batch.length > 0, batch.length, length)
+    length = np.where(batch.length > 0, batch.length, seen)
     rows = TrackRows(
         datum=laid.datum,
         label=laid.label,

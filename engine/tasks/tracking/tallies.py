@@ -70,7 +70,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
     Raises:
         InputError: one side alone has labels, rows lack what is compared, or are of frames that
-            the dialect's sequences do not have.
+            their sequence does not have.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings.iou_type, workers)
