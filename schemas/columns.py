@@ -78,6 +78,7 @@ TRUNCATED = Column(
     "number",
     "Share of the object beyond the image, 0 to 1 (KITTI); in tracking a level, 0 to 2.",
     ("truncation",),
+    single=True,
 )
 WIDTH = Column(
     "width", "number", "Image width, pixels.", ("image_width", "img_width"), nullable=True

@@ -29,6 +29,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
         by_iou_type: what is compared, where that has a dialect of its own -> that dialect.
         iou_type: what is compared where nothing says so, of those that compare one thing alone.
         heeds: kinds of warnings of files that its rules settle, which are not told then.
+        unpredicted: labels that its rules leave to ground truths alone, which is not told.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     by_iou_type: dict[str, str] = {}
     iou_type: str | None = None
     heeds: frozenset[str] = frozenset()
+    unpredicted: frozenset[str] = frozenset()
 
     def default(self, option: str) -> Any:
         """What an option is where it was not given; None where the dialect does not say."""

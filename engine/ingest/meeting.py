@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -30,7 +30,8 @@ LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
 SCORES = "score_columns"
 """Beside the tables: the labels of score columns, as a table of their own."""
-_NAMED = 5  # labels in an example of a map
+_NAMED = 5  # labels in an example of a map or in a note
+_HELD = 100  # labels of one side that a note knows
 
 Place = tuple[str, str]
 """A role and one of its columns."""
@@ -318,10 +319,35 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     for side, mine, other in () if ours.equals(theirs) else sides:
         lone = mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
         if lone.height:
-            what = f"{count_of(lone.height, 'label')} in the {side.replace('_', ' ')} only"
-            some = listing(_labels(lone), lone.height)
-            notes.append(Note(f"labels_in_{side}_only", f"{what}: {some}.", lone.height))
+            notes.append(_in_one_only(side, _labels(lone, _HELD), lone.height))
     return notes + _undeclared(pairs)
+
+
+def _in_one_only(side: str, labels: Sequence[Any], many: int) -> Note:
+    """So many labels in one side only; the first of them, or all, are held."""
+    what = f"{count_of(many, 'label')} in the {side.replace('_', ' ')} only"
+    said = f"{what}: {listing(labels, many)}."
+    return Note(f"labels_in_{side}_only", said, many, lowest=tuple(labels))
+
+
+def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note]:
+    """Notes without labels that the ground truths alone may have.
+
+    Args:
+        notes: of the tables.
+        settled: these labels.
+    """
+    left = []
+    for note in notes:
+        if settled and note.kind == f"labels_in_{GROUND_TRUTHS}_only":
+            held = [one[-1] if isinstance(one, tuple) else one for one in note.lowest]
+            named = [one for one, value in zip(note.lowest, held, strict=True)
+                     if str(value) not in settled]  # fmt: skip
+            many = (note.count or 0) - len(held) + len(named)
+            left += [_in_one_only(GROUND_TRUTHS, named, many)] if many else []
+        else:
+            left.append(note)
+    return left
 
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
@@ -340,8 +366,8 @@ def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     return [Note("labels_not_declared", f"{what} not in the labels table: {some}.", lone.height)]
 
 
-def _labels(pairs: pl.DataFrame) -> list[Any]:
-    first = pairs.head(5)
+def _labels(pairs: pl.DataFrame, most: int = _NAMED) -> list[Any]:
+    first = pairs.head(most)
     if first["label_key"].n_unique() == 1 and first["label_key"][0] == DEFAULT_LABEL_KEY:
         return first["label_value"].to_list()
     return list(first.iter_rows())

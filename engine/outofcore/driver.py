@@ -274,7 +274,7 @@ def run(
         if several is not None:
             plan, fit_notes = planner.fitted_late(asked, _found(asked, heads))
         notes += check_met(heads, ready)
-        notes += notes_of(heads, ready, whole, options)
+        notes += planner.worth_telling(plan, notes_of(heads, ready, whole, options))
         tell("merging")
         parts = list(range(n))
 

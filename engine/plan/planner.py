@@ -13,6 +13,7 @@ from .. import dialects, exports, metrics, tasks
 from .._version import __version__
 from ..executors import Threads
 from ..ingest.frames import Frames
+from ..ingest.meeting import without_labels
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.errors import OptionError
@@ -177,9 +178,15 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
         plan.metrics, frames, plan.settings, asked_for=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
-    frames.notes[:] = [note for note in frames.notes if note.kind not in plan.dialect.heeds]
+    frames.notes[:] = worth_telling(plan, frames.notes)
     frames.notes += notes + _idle(plan) + _unread(fit, notes)
     return _with_needs(fit, fit.needs | _needs_of_page(fit, frames)) if plan.paged else fit
+
+
+def worth_telling(plan: Plan, notes: Sequence[Note]) -> list[Note]:
+    """Notes on tables without what the dialect's rules settle."""
+    left = [note for note in notes if note.kind not in plan.dialect.heeds]
+    return without_labels(left, plan.dialect.unpredicted)
 
 
 def _needs_of_page(plan: Plan, frames: Frames) -> frozenset[str]:

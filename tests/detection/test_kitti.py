@@ -158,6 +158,55 @@ def test_twenty_of_twenty_are_half() -> None:
         loose.to_kitti()
 
 
+def cars(**columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A car in each of four images, and where it is found."""
+    box = {"xmin": 0.0, "ymin": 0.0, "xmax": 60.0, "ymax": 50.0, "occluded": 0, "alpha": 0.0}
+    truth = pl.DataFrame([{"datum_id": n, "label_value": "Car", **box} for n in range(4)])
+    truth = truth.with_columns(truncated=pl.lit(0.15)).with_columns(**columns)
+    return truth.select("datum_id", "label_value", *CORNERS, "alpha", score=0.5), truth
+
+
+@pytest.mark.parametrize("share", [0.15, 0.3])
+def test_single_precision_changes_no_difficulty(share: float) -> None:
+    """0.15 of single precision is above that of double precision."""
+    ours, theirs = cars(truncated=pl.lit(share))
+    metrics = ee.score(ours, theirs, **HOW).metrics
+    single = theirs.cast({"truncated": pl.Float32})
+    assert ee.score(ours, single, **HOW).metrics.equals(metrics)
+
+
+@pytest.mark.parametrize(("metric", "kinds"), [("AP", 2), ("AOS", 4)])
+def test_angles_are_gained_where_asked_for(metric: str, kinds: int) -> None:
+    plan = planner.make_plan(make_options(**HOW, metrics=[metric]), "detection")
+    tallies = planner.run(
+        plan, load_frames(*cars(), options=plan.options, task="detection"), Threads(1)
+    )
+    variants = tallies.ranked.variants
+    assert len(tallies.ranked.values) == kinds * len(variants.areas) * len(variants.thresholds)
+
+
+def test_notes_name_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vans beside cars were used; regions and labels that are not scored are told once."""
+    ours, theirs = cars()
+    more = ["Van", "Truck", "Truck", "DontCare", "Cyclist", "Misc"]
+    others = pl.concat([theirs, theirs]).head(6).with_columns(label_value=pl.Series(more))
+    whole = pl.concat([theirs, others])
+    notes = ee.score(ours, whole, **HOW).notes
+    told = [note for note in notes if "ground truths" in note]
+    assert told == [
+        "1 label in the ground truths only: 'Cyclist'.",
+        "ground truths: 2 rows of label 'Truck', which is not scored, left out.",
+        "ground truths: 1 row of label 'Misc', which is not scored, left out.",
+    ]
+    for name, table in (("ours", ours), ("theirs", whole)):
+        table.write_parquet(tmp_path / f"{name}.parquet")
+    in_buckets(monkeypatch)
+    paths = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
+    assert {*told} <= {*ee.score(*paths, **HOW, memory_limit="1GB").notes}
+    alone = ee.score(ours.clear(), whole.filter(label_value="Van"), **HOW).notes
+    assert any("1 row of label 'Van', which is not scored, left out" in note for note in alone)
+
+
 def test_regions_of_datums_are_those_of_rows() -> None:
     """In KITTI's files, as rows named DontCare, or as a column of the table of datums."""
     ours, theirs = best()

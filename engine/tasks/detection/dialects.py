@@ -115,6 +115,7 @@ _KITTI_RULES = DetectionRules(
     region="DontCare",
     compares=("bbox", "bev", "3d"),
 )
+_UNPREDICTED = frozenset({"DontCare", *_KITTI_RULES.unscored})
 _KITTI_DEFAULTS = DetectionDefaults(
     metrics=("AP", "mAPAveragedOverIOUs", "AOS"),
     iou_thresholds=(0.5, 0.7),
@@ -354,6 +355,7 @@ DIALECTS = {
             undefined=0.0,
             export="kitti",
             heeds=frozenset({"regions_left_out"}),
+            unpredicted=_UNPREDICTED,
         ),
         Dialect(
             name="kitti-r11",
@@ -364,6 +366,7 @@ DIALECTS = {
             undefined=0.0,
             export="kitti",
             heeds=frozenset({"regions_left_out"}),
+            unpredicted=_UNPREDICTED,
         ),
         Dialect(
             name="tidecv",

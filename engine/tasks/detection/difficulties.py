@@ -23,6 +23,7 @@ from ...schemas.errors import InputError
 from ...schemas.geometry_columns import ALPHA, HEIGHT_2D
 from ...schemas.shared_tables import REGIONS
 from ...tally.datums import Datums, Labels
+from ...tally.precision import comparable
 from .rules import DetectionRules, Difficulty
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +40,7 @@ class Graded(msgspec.Struct, frozen=True):
         height: float64 [n] and [m], pixels.
         occluded: float64 [m].
         truncated: float64 [m].
+        single: whether ``truncated`` was of single precision before it was widened.
         left: bool [m], ground truths that are regions, or of labels that are not scored.
         alpha: float64 [n] and [m], angles at which objects are seen; -10 where they are unknown.
         of_region: int32 [r], datums of regions.
@@ -48,6 +50,7 @@ class Graded(msgspec.Struct, frozen=True):
     height: tuple[Array, Array]
     occluded: Array
     truncated: Array
+    single: bool
     left: Array
     alpha: tuple[Array, Array]
     of_region: Array
@@ -58,7 +61,7 @@ class Graded(msgspec.Struct, frozen=True):
         found: Array = (
             (self.height[1] > one.height)
             & (self.occluded <= one.occluded)
-            & (self.truncated <= one.truncated)
+            & (self.truncated <= comparable(one.truncated, single=self.single))
         )
         return found
 
@@ -103,21 +106,20 @@ def graded(
         if name in code and other in code:
             here = label == code[name]
             moved[here], neighbour[here] = code[other], True
-    unscored = np.isin(label, [code[name] for name in rules.unscored if name in code])
-    n = int((unscored & ~neighbour).sum())
-    if n:
-        words = (
-            "row",
-            "rows",
-            f"of labels that are not scored ({', '.join(rules.unscored)}) left out",
-        )
-        frames.notes.append(note_of("unscored", n, words, before="ground truths: "))
+    unscored = np.zeros(label.size, bool)
+    for name in rules.unscored:
+        here = (label == code.get(name, -1)) & ~neighbour
+        unscored |= here
+        if n := int(here.sum()):
+            words = ("row", "rows", f"of label {name!r}, which is not scored, left out")
+            frames.notes.append(note_of("unscored", n, words, before="ground truths: "))
     of_region, regions = _regions(frames, datums, codes[0][1], is_region)
     made = Graded(
         height=(ours.height(), theirs.height()),
         occluded=theirs.needed(OCCLUDED.name),
         truncated=theirs.needed(TRUNCATED.name),
-        left=is_region | (unscored & ~neighbour),
+        single=frames.ground_truths.schema.get(TRUNCATED.name) == pl.Float32,
+        left=is_region | unscored,
         alpha=(_alpha(frames.predictions), _alpha(frames.ground_truths)),
         of_region=of_region,
         regions=regions,
