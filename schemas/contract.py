@@ -116,6 +116,8 @@ class Table(msgspec.Struct, frozen=True):
         beside: pairs of columns of which the first may be called by its kin, where nothing else is
             it and the second is there.
         together: columns that name a datum together, where none does so alone.
+        found_by: of a task whose annotations are converted, the column that one side of them has
+            if it is the predictions, and its other names; empty for other tasks.
         measured: columns that are signs only where their values are numbers with fractions; then
             tasks whose labels they would be give way.
     """
@@ -149,6 +151,7 @@ class Table(msgspec.Struct, frozen=True):
     beside: tuple[tuple[str, str], ...] = ()
     measured: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
+    found_by: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

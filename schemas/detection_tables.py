@@ -70,6 +70,7 @@ DETECTION_PREDICTIONS = Table(
     formats=("coco", "annotations", "images", "nuscenes"),
     shape="boxes",
     unread=_UNREAD,
+    found_by=(SCORE.name, *SCORE.aliases),
 )
 DETECTION_GROUND_TRUTHS = Table(
     "detection",

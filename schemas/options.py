@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import msgspec
 
 from .errors import OptionError, unknown
-from .option_groups import TASKS_OF
 from .option_synonyms import meant
 
 Where = str | Mapping[str, str]
@@ -477,15 +476,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(Options))
-
-
-def idle(options: Options, task: str) -> list[str]:
-    """Options that were given and that the task does not read, one sentence each."""
-    return [
-        f"{name} is an option of {' and '.join(owners)}; {task} does not read it."
-        for name, owners in TASKS_OF.items()
-        if task not in owners and getattr(options, name) is not None
-    ]
 
 
 def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,6 +96,7 @@ TRACKING_PREDICTIONS = Table(
     datum="sequence",
     unit=("sequence", "sequences"),
     unread=_UNREAD,
+    found_by=("track_id",),
 )
 TRACKING_GROUND_TRUTHS = Table(
     "tracking",

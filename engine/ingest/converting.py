@@ -8,19 +8,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
-from evalengine.schemas.columns import SCORE
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError, OptionError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
+from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
 from evalengine.schemas.wording import option
 
 from .annotations.coco_writing import Writer, coco_files
 from .annotations.registry import get, look_at
-from .annotations.track_writing import FORMS, track_files
+from .annotations.track_writing import FORMS, KIND, track_files
 from .contracts import contract
 from .finding import Finder
 from .names import recognise
@@ -90,13 +89,14 @@ def convert(
     given = (truths, None) if predictions is None else (predictions, truths)
     inputs = open_inputs(*given, datums=datums, options=known, wanted=_EVERYTHING)
     _told(inputs, tell)
-    tracked = to in FORMS or any(one.format == "tracks" for one in inputs.sources.values())
-    if tracked and to == COCO:
+    kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
+    if KIND in kinds and to == COCO:
         raise InputError(
             "COCO's JSON is written of images, not of tracks: write"
             f" {option('to', TABLES)} or {option('to', 'mot')}."
         )
-    known = msgspec.structs.replace(known, task="tracking" if tracked else "detection")
+    converted = [table for table in TABLE_CONTRACTS if table.found_by]
+    table = next((one for one in converted if kinds.intersection(one.formats)), converted[0])
     for source in inputs.sources.values():
         if source.shares:
             raise InputError(
@@ -105,11 +105,10 @@ def convert(
                 f" give a table of datum_id, width and height as {option('datums', 'TABLE')}."
             )
     with said_plainly():
-        frames = {role: _frame(inputs, role, known) for role in inputs.sources}
+        frames = {role: _frame(inputs, role, known, table) for role in inputs.sources}
     if TABLE in frames:
         alone = frames.pop(TABLE)
-        sign = "track_id" if tracked else "score"
-        frames[PREDICTIONS if sign in alone.columns else GROUND_TRUTHS] = alone
+        frames[PREDICTIONS if table.found_by[0] in alone.columns else GROUND_TRUTHS] = alone
     if to in FORMS:
         truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
         files = track_files(to, truth, found, told, lambda said: _tell(tell, said))
@@ -190,19 +189,24 @@ def _tell(tell: Tell | None, warning: str) -> None:
         tell(warning, True)
 
 
-def _frame(inputs: Inputs, role: str, options: Options) -> pl.DataFrame:
-    """The rows of one table in canonical columns, others beside them."""
+def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.DataFrame:
+    """The rows of one table in canonical columns, others beside them.
+
+    Args:
+        inputs: all tables.
+        role: of this one.
+        options: how columns are named.
+        found: the contract of the predictions.
+    """
     source = inputs.sources[role]
     if source.format in ("coco", "annotations"):
         frame = source.frame.collect()
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
     schema = inputs.schemas[role]
     if role == TABLE:
-        signs = ("track_id",) if options.task == "tracking" else (SCORE.name, *SCORE.aliases)
-        found = Finder(schema, role, {}).candidates(signs)
-        role = PREDICTIONS if found else GROUND_TRUTHS
-    assert options.task is not None
-    table = contract(options.task, role, options, schema)
+        signs = Finder(schema, role, {}).candidates(found.found_by)
+        role = PREDICTIONS if signs else GROUND_TRUTHS
+    table = contract(found.task, role, options, schema)
     naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})
     read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}

@@ -18,7 +18,8 @@ from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.errors import OptionError
 from ..schemas.intervals import wanted
-from ..schemas.options import Options, idle
+from ..schemas.options import Options
+from ..schemas.unread_options import idle
 from ..schemas.wording import option, options_in
 from .plan import Plan as Plan
 from .summary import summarise as summarise

@@ -30,6 +30,12 @@ def own_layout(task: str, dialect: str) -> Layout | None:
     return _of(task).get(dialect)
 
 
+def exact_layout(task: str, dialect: str) -> Layout:
+    """The layout of a dialect where it shows every digit; else the task's first one that does."""
+    own = layout_of(task, dialect)
+    return next((one for one in (own, *_of(task).values()) if one.exact), own)
+
+
 def _of(task: str) -> dict[str | None, Layout]:
     """By dialect; None is the task's own."""
     found: dict[str | None, Layout] = import_module(f"..tasks.{task}.layouts", __package__).LAYOUTS

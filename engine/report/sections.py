@@ -33,7 +33,7 @@ from .grids import (
     told_apart,
     with_more,
 )
-from .layouts import layout_of
+from .layouts import exact_layout, layout_of
 from .look import USUAL, Look, arranged
 from .shown import Shown, numbered
 from .spots import at_spots, spots
@@ -123,8 +123,7 @@ def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
             f"COCO's numbers are of one label key, and this result has {len(keys)}:"
             f" {', '.join(map(repr, keys))}."
         )
-    own = layout_of(card.task, card.dialect)
-    entries = (own if own.exact else layout_of("detection", "coco")).headline
+    entries = exact_layout(card.task, card.dialect).headline
     lines, _ = _headline(card, rows, entries, Shown(), rest=False)
     return [(line.title, line.value) for line in lines]
 

@@ -184,3 +184,5 @@ _NOWHERE = (-1, -1, -1, -1000, -1000, -1000, -10)
 """Size, place and turn in space, unknown."""
 FORMS = {MOT.name: _as_mot, KITTI_TRACKS.name: _as_kitti}
 """Formats that are written."""
+KIND = "tracks"
+"""What sources of tracks have as their format."""
