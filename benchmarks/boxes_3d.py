@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
-
-_FIELDS = ("cpu", "wall", "peak_mb")
+from measuring import in_turn, print_costs
 
 NAMES = ("car", "truck", "bus", "trailer", "construction_vehicle", "pedestrian", "motorcycle",
          "bicycle", "traffic_cone", "barrier")  # fmt: skip
@@ -120,16 +117,8 @@ def main() -> None:
             "evalengine, 2 threads": [sys.executable, "-c", OURS, folder, "2"],
             "nuscenes-devkit": [given.peers_python, "-W", "ignore", "-c", DEVKIT, folder],
         }
-        done: dict[str, list[Process]] = {name: [] for name in commands}
-        for _ in range(given.runs):
-            for name, command in commands.items():
-                done[name].append(spawn(command))
-    print("| | CPU s | wall s | peak MB | NDS |\n|---|---:|---:|---:|---|")
-    for name, ran in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in ran) for field in _FIELDS
-        )
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:,.0f} | {ran[-1].output.strip()} |")
+        done = in_turn(commands, given.runs)
+    print_costs(done, "NDS")
 
 
 if __name__ == "__main__":

@@ -15,14 +15,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import in_turn, print_costs
 
 OURS = """
 import sys, evalengine as ee
@@ -145,18 +144,8 @@ def main() -> None:
             "msgspec.json",
         ],
     }
-    done: dict[str, list[Process]] = {name: [] for name in commands}
-    for _ in range(given.runs):
-        for name, command in commands.items():
-            done[name].append(spawn(command))
-    print("| | CPU s | wall s | peak MB | AP |\n|---|---:|---:|---:|---|")
-    for name, runs in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in runs)
-            for field in ("cpu", "wall", "peak_mb")
-        )
-        first = runs[-1].output.strip().strip("[]").split(",")[0]
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {first} |")
+    done = in_turn(commands, given.runs)
+    print_costs(done, "AP", lambda said: said.strip("[]").split(",")[0])
     numbers = {name: runs[-1].output.strip() for name, runs in done.items()}
     print("\n" + "\n".join(f"{name}: {said}" for name, said in numbers.items() if said))
 

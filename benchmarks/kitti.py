@@ -11,16 +11,14 @@ compiles anew each time is told apart by a run on one image. Medians of several 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import in_turn, print_costs
 
-_FIELDS = ("cpu", "wall", "peak_mb")
 NAMES = ("Car", "Pedestrian", "Cyclist", "Van", "DontCare")
 OURS = """
 import sys, evalengine as ee
@@ -104,16 +102,8 @@ def main() -> None:
         if given.port:
             for said, n in (("OpenPCDet's port", given.images), ("the same, one image", 1)):
                 commands[said] = [sys.executable, "-c", PORT, folder, given.port, str(n)]
-        done: dict[str, list[Process]] = {name: [] for name in commands}
-        for _ in range(given.runs):
-            for name, command in commands.items():
-                done[name].append(spawn(command))
-    print("| | CPU s | wall s | peak MB | AP of cars, moderate |\n|---|---:|---:|---:|---|")
-    for name, ran in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in ran) for field in _FIELDS
-        )
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:,.0f} | {ran[-1].output.strip()} |")
+        done = in_turn(commands, given.runs)
+    print_costs(done, "AP of cars, moderate")
 
 
 if __name__ == "__main__":

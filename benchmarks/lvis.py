@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import in_turn, print_costs
 
 CLASSES = 1203
 
@@ -105,18 +104,8 @@ def main() -> None:
         "evalengine, JSON, 2 threads": [sys.executable, "-c", FILES, folder, "2"],
         "hotcoco, JSON": [given.peers_python, "-c", THEIRS, folder],
     }
-    done: dict[str, list[Process]] = {name: [] for name in commands}
-    for _ in range(given.runs):
-        for name, command in commands.items():
-            done[name].append(spawn(command))
-    print("| | CPU s | wall s | peak MB | AP |\n|---|---:|---:|---:|---:|")
-    for name, runs in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in runs)
-            for field in ("cpu", "wall", "peak_mb")
-        )
-        first = json.loads(runs[-1].output)[0]
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {first} |")
+    done = in_turn(commands, given.runs)
+    print_costs(done, "AP", lambda said: json.loads(said)[0])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,36 @@ def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = No
         raise Failed((errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1])
     peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
     return Process(wall, usage.ru_utime + usage.ru_stime, peak, output)
+
+
+def in_turn(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, list[Process]]:
+    """Each command so many times, one after the other."""
+    done: dict[str, list[Process]] = {name: [] for name in commands}
+    for _ in range(runs):
+        for name, command in commands.items():
+            done[name].append(spawn(command))
+    return done
+
+
+def costs_of(runs: Sequence[Process]) -> tuple[float, float, float]:
+    """Medians: CPU seconds, wall seconds, MB at the peak."""
+    median = statistics.median
+    return (
+        median(run.cpu for run in runs),
+        median(run.wall for run in runs),
+        median(run.peak_mb for run in runs),
+    )
+
+
+def print_costs(
+    done: Mapping[str, Sequence[Process]], title: str, told: Callable[[str], Any] = str
+) -> None:
+    """A table of what each command cost, and what it told at last of what it printed."""
+    print(f"| | CPU s | wall s | peak MB | {title} |\n|---|---:|---:|---:|---|")
+    for name, runs in done.items():
+        cpu, wall, peak = costs_of(runs)
+        said = told(runs[-1].output.strip())
+        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:,.0f} | {said} |")
 
 
 @dataclass(frozen=True)

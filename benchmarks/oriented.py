@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import costs_of, in_turn, spawn
 
 PAIRS = """
 import json, sys, time
@@ -199,15 +199,10 @@ def main() -> None:
             "evalengine, 2 threads": [sys.executable, "-c", SCORED, folder, "2"],
             "hotcoco": [peers, "-c", HOTCOCO, folder],
         }
-        done: dict[str, list[Process]] = {name: [] for name in commands}
-        for _ in range(given.runs):
-            for name, command in commands.items():
-                done[name].append(spawn(command))
+        done = in_turn(commands, given.runs)
     print("\n| | CPU s | wall s | AP |\n|---|---:|---:|---|")
     for name, ran in done.items():
-        cpu, wall = (
-            statistics.median(getattr(run, field) for run in ran) for field in ("cpu", "wall")
-        )
+        cpu, wall, _ = costs_of(ran)
         first = ran[-1].output.strip().strip("[]").split(",")[0]
         print(f"| {name} | {cpu:.2f} | {wall:.2f} | {first} |")
     print("\n" + "\n".join(f"{name}: {ran[-1].output.strip()}" for name, ran in done.items()))

@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import in_turn, print_costs
 
 HEIGHT, WIDTH, CATEGORIES = 480, 640, 20
 
@@ -127,17 +126,8 @@ def main() -> None:
         "reading alone, Pillow": [peers, "-c", PILLOW, folder],
         "reading alone, GDAL": [sys.executable, "-c", GDAL, folder],
     }
-    done: dict[str, list[Process]] = {name: [] for name in commands}
-    for _ in range(given.runs):
-        for name, command in commands.items():
-            done[name].append(spawn(command))
-    print("| | CPU s | wall s | peak MB | numbers |\n|---|---:|---:|---:|---|")
-    for name, runs in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in runs)
-            for field in ("cpu", "wall", "peak_mb")
-        )
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {runs[-1].output.strip()} |")
+    done = in_turn(commands, given.runs)
+    print_costs(done, "numbers")
 
 
 if __name__ == "__main__":

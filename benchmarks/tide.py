@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
-from measuring import Process, spawn
+from measuring import costs_of, in_turn
 
 OURS = """
 import json, sys, time, evalengine as ee
@@ -74,18 +74,12 @@ def main() -> None:
         "evalengine, dialect tidecv": [*ours, "tidecv", "TIDEAP,TIDE,TIDECounts"],
         "tidecv": [given.peers_python, "-c", THEIRS, folder],
     }
-    done: dict[str, list[Process]] = {name: [] for name in commands}
-    for _ in range(given.runs):
-        for name, command in commands.items():
-            done[name].append(spawn(command))
+    done = in_turn(commands, given.runs)
     print(
         "| | CPU s in process | CPU s | wall s | peak MB | costs |\n|---|---:|---:|---:|---:|---|"
     )
     for name, runs in done.items():
-        cpu, wall, peak = (
-            statistics.median(getattr(run, field) for run in runs)
-            for field in ("cpu", "wall", "peak_mb")
-        )
+        cpu, wall, peak = costs_of(runs)
         answers = [json.loads(run.output.splitlines()[-1]) for run in runs]
         inside = statistics.median(answer[0] for answer in answers)
         costs = ", ".join(map(str, answers[0][1]))

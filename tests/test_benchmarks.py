@@ -46,6 +46,19 @@ def numbers(module: Any, name: str, folder: Path) -> array[float]:
     return array("d", (math.nan if x is None else x for x in found))
 
 
+def test_costs_are_medians_beside_what_was_told(module, capsys):
+    measuring = module("measuring")
+    done = measuring.in_turn({"one": [sys.executable, "-c", "print([0.5, 1])"]}, 2)
+    assert [run.output for run in done["one"]] == ["[0.5, 1]\n"] * 2
+    runs = [measuring.Process(wall, cpu, 1234.0, "7\n") for wall, cpu in ((3, 1), (1, 5), (2, 2))]
+    measuring.print_costs({"one": runs}, "AP", lambda said: int(said) + 1)
+    assert capsys.readouterr().out.splitlines() == [
+        "| | CPU s | wall s | peak MB | AP |",
+        "|---|---:|---:|---:|---|",
+        "| one | 2.00 | 2.00 | 1,234 | 8 |",
+    ]
+
+
 def test_runs_are_untied_and_judged(module, tmp_path):
     folder = made(module, "ids", tmp_path, SCALE)
     run, qrels = (pl.read_parquet(folder / f"{side}.parquet") for side in ("run", "qrels"))
