@@ -70,7 +70,16 @@ class View(Protocol):
 
 
 class OwnFrames(Protocol):
-    """A frame that is not made of cells."""
+    """A frame that is not made of cells.
+
+    Args:
+        frame: its name.
+        tallies: what the run left behind.
+        settings: the run's settings.
+        each_view: calls a function with slice column (None for the whole set), group names and
+            view of each, and returns the results in order.
+        cuts: need -> the cut-offs at which it is wanted.
+    """
 
     def __call__(
         self, frame: str, tallies: Any, settings: Any, each_view: EachView, *, cuts: Cuts

@@ -111,16 +111,7 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """A frame that is not made of cells, one of :data:`MAKERS`.
-
-    Args:
-        frame: its name.
-        tallies: what the run left behind.
-        settings: the run's settings.
-        each_view: calls a function with slice column (None for the whole set), group names and
-            view of each, and returns the results in order.
-        cuts: need -> the cut-offs at which it is wanted.
-    """
+    """See :class:`..task.OwnFrames`: one of :data:`MAKERS`."""
     make = MAKERS.get(frame)
     if make is None:
         return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)

@@ -98,17 +98,7 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """A frame that is not made of cells: examples, confusion, outcomes, errors or label
-    errors.
-
-    Args:
-        frame: its name.
-        tallies: what the run left behind.
-        settings: the run's settings.
-        each_view: calls a function with slice column (None for the whole set), group names and
-            view of each, and returns the results in order.
-        cuts: need -> the cut-offs at which it is wanted.
-    """
+    """See :class:`..task.OwnFrames`: examples, confusion, outcomes, errors or label errors."""
     if frame == "outcomes" and tallies.outcomes is not None:
         return tallies.outcomes
     if frame == "errors":
