@@ -181,5 +181,5 @@ REGRESSION_TRAINING = Table(
     "regression",
     TRAINING,
     (renamed(TARGET, "value"),),
-    (SERIES, TIME),
+    (SERIES, TIME, LABEL_KEY),
 )

@@ -18,11 +18,13 @@ class HeldTable:
     Args:
         name: of its kind.
         table: the table, or None in a copy.
+        digest: of what is in it, known once it was read.
     """
 
-    def __init__(self, name: str, table: Any = None) -> None:
+    def __init__(self, name: str, table: Any = None, digest: str = "") -> None:
         self.name = name
         self._table = table
+        self.digest = digest
 
     @property
     def table(self) -> Any:
@@ -42,16 +44,20 @@ class HeldTable:
         return f"HeldTable({self.name!r})"
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}, sha256 {self.digest[:12]}" if self.digest else self.name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HeldTable) and other.name == self.name
+        if not isinstance(other, HeldTable):
+            return False
+        if self.digest or other.digest:  # a name says no more than how many rows there are
+            return self.digest == other.digest
+        return self.name == other.name
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(HeldTable)  # digests come later, and equal ones may have other names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldTable, (self.name,)
+        return HeldTable, (self.name, None, self.digest)
 
 
 def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
@@ -66,8 +72,8 @@ def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
         return fspath(given)
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
         return given[0] if len(given) == 1 else tuple(given)
-    if isinstance(given, Mapping) and set(given) == {"object"}:
-        return HeldTable(str(given["object"]))
+    if isinstance(given, Mapping) and set(given) == {"object", "sha256"}:
+        return HeldTable(str(given["object"]), digest=str(given["sha256"]))
     kind = type(given)
     rows = (
         f" of {len(given):,} rows"

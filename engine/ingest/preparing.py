@@ -78,7 +78,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
     one_way(namings, contracts, by_rule=options.match is not None)
     ids_together(task, contracts, inputs.sources, schemas, namings, options)
-    step_columns(task, contracts, schemas, namings, options)
+    step_columns(task, contracts, inputs.sources, schemas, namings, options)
     point_out_swap(namings, schemas, contracts)
     leave_unread(namings, contracts, inputs.sources, options)
     if TABLE in namings and DATUMS in namings:

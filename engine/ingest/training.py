@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
-from evalengine.schemas.contract import TRAINING, Column, Table
+from evalengine.schemas.contract import PREDICTIONS, TRAINING, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts
-from evalengine.schemas.training import HeldTable
 from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
-from .names import Naming, recognise
-from .problems import Note, count_of, listing, note_of, refuse
-from .sources.tables import open_source, schema_of
-
-Array = np.ndarray[Any, Any]
+from .names import Naming
+from .problems import Problem, listing, refuse
+from .sources.source import Source
+from .training_steps import Steps, key_of, read_steps, scored_in_training
 
 _LACKING = "series that the training table does not have"
-_ONE = "__one"
+_LACKING_TARGETS = "series and targets that the training table does not have"
+_BEYOND = (
+    "series whose steps in training, or the squares of these, are beyond what doubles hold ({}:"
+    " measure all values in another unit)"
+)
 
 
 def step_columns(
     task: str,
     tables: dict[str, Table],
+    sources: Mapping[str, Source],
     schemas: Mapping[str, Mapping[str, pl.DataType]],
     namings: Mapping[str, Naming],
     options: Options,
@@ -40,6 +41,7 @@ def step_columns(
     Args:
         task: whose tables they are.
         tables: role to contract; those columns are changed here.
+        sources: role to the table.
         schemas: role to own columns.
         namings: role to what they were recognised as; expressions and notes are added here.
         options: ``training`` and ``seasonality``.
@@ -64,119 +66,80 @@ def step_columns(
     if not made:
         return
     first = next(iter(namings.values()))
-    steps = _read(contracts(task)[TRAINING], options, first)
+    steps = read_steps(contracts(task)[TRAINING], options, first)
     for role, column in made:
-        series, dtype = _series_of(contracts(task)[role], schemas[role], options, role)
-        values = pl.Series(steps.mean(column.steps))
-        if steps.series is None or series is None:
-            if (steps.series is None) != (series is None):
-                raise InputError(_one_side(role, has=series is not None))
-            expr = pl.lit(values[0], pl.Float64)
-        else:
-            _check_kinds(dtype, steps.series.dtype, role)
-            expr = _joined(series, steps.series, values)
+        own, problems = _own(contracts(task)[role], schemas[role], options, role)
+        refuse([one for one in problems if one.column != "time"], {})
+        key = _key(steps, own, sources[role], role)
+        values, beyond = steps.mean(column.steps)
+        expr = pl.lit(values[0], pl.Float64) if key is None else _joined(key, steps.keys, values)
         namings[role].exprs[column.name] = expr.alias(column.name)
-        tables[role] = _with(tables[role], msgspec.structs.replace(column, lacking=_LACKING))
+        lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
+        if beyond:
+            lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"
+        tables[role] = _with(tables[role], msgspec.structs.replace(column, lacking=lacking))
+    for role in (PREDICTIONS, made[0][0]):
+        own = _own(contracts(task)[role], schemas[role], options, role)[0] if role in tables else {}
+        if {*steps.by, "time"} <= own.keys() & {*steps.rows.columns}:
+            exprs = {name: value for name, (value, _) in own.items()}
+            said = f"{role.replace('_', ' ')}: {'before where, ' if options.where else ''}"
+            namings[role].notes += scored_in_training(steps, exprs, sources[role].frame, said)
+            break
 
 
-class _Steps(msgspec.Struct, frozen=True):
-    """Steps of the series of a training table.
-
-    Attributes:
-        series: of what; None where the table has no such column.
-        code: int64 [n], place of the series of each step.
-        step: float64 [n].
-        many: int64 [series], steps of each.
-    """
-
-    series: pl.Series | None
-    code: Array
-    step: Array
-    many: Array
-
-    def mean(self, power: int) -> Array:
-        """Mean of a power of the steps of each series, exact, float64; 0 where it has none."""
-        from evalengine.kernels.sums import ExactSums
-
-        total = ExactSums(self.many.size).add(np.abs(self.step) ** power, self.code).rounded()
-        return np.divide(total, self.many, out=np.zeros(total.size), where=self.many > 0)
-
-
-def _read(contract: Table, options: Options, told: Naming) -> _Steps:
-    """The steps of a training table, a season apart.
-
-    Args:
-        contract: of the table.
-        options: ``training``, ``seasonality`` and ``columns``.
-        told: whose notes become the table's.
-    """
-    given = options.training
-    thing = given.table if isinstance(given, HeldTable) else given
-    source = open_source(list(thing) if isinstance(thing, tuple) else thing)
-    schema = schema_of(source)
-    columns = {m: to for m, to in (options.columns or {}).items() if to in contract.names}
-    naming = recognise(schema, contract, columns)
-    refuse(naming.problems, {TRAINING: source.description})
-    rows = source.frame.select(list(naming.exprs.values())).collect()
-    by = [name for name in ("series", "time") if name in rows.columns]
-    wrong = rows.select(
-        pl.col("target").is_null() | ~pl.col("target").is_finite(),
-        *(pl.col(name).is_null() for name in by),
-    )
-    _refuse_rows(wrong, source.description)
-    if "time" not in by:
-        said = "training: without a column of time, values of a series follow each other as rows do"
-        told.notes.append(Note("training_in_row_order", f"{said}."))
-    elif (n := int(rows.select(pl.struct(by).is_duplicated().sum()).item())) > 0:
-        twice = rows.filter(pl.struct(by).is_duplicated()).select(by).row(0)
-        raise InputError(
-            f"training ({source.description}): {count_of(n, 'row')} of one series at one time,"
-            f" first {listing(twice)}. Each time may appear once in a series; was a file read"
-            f" twice?"
-        )
-    rows = rows.sort(by, maintain_order=True)
-    season = options.seasonality or 1
-    value = rows["target"].to_numpy()
-    names = rows["series"] if "series" in by else pl.Series(_ONE, [""] * rows.height)
-    series = names.unique().sort()
-    code = names.rank("dense").to_numpy().astype(np.int64) - 1
-    ahead, back = slice(season, None), slice(None, max(rows.height - season, 0))
-    same = code[ahead] == code[back]
-    step = (value[ahead] - value[back])[same]
-    many = np.bincount(code[ahead][same], minlength=len(series))
-    if short := series.gather(np.flatnonzero(many == 0)).to_list():
-        what = f"of no more than {count_of(season, 'value')} in training, whose scale is 0"
-        told.notes.append(note_of("short_training", len(short), ("series", "series", what), short))
-    return _Steps(series if "series" in by else None, code[ahead][same], step, many)
+def _key(
+    steps: Steps, own: Mapping[str, tuple[pl.Expr, pl.DataType]], source: Source, role: str
+) -> pl.Expr | None:
+    """What tells which steps are those of a row; None where all rows have the same."""
+    by = [name for name in ("series", "label_key") if name in own]
+    where = role.replace("_", " ")
+    if ("series" in by) != ("series" in steps.by):
+        raise InputError(_one_side(role, has="series" in by))
+    here = {name: own[name][0] for name in by}
+    if "label_key" in steps.by and "label_key" not in by:
+        targets = steps.rows["label_key"].unique()
+        if len(targets) > 1:
+            raise InputError(
+                f"training has {len(targets):,} targets (label_key), and the {where} no column of"
+                " them: give it label_key, or give the rows of one target as training."
+            )
+        here["label_key"] = pl.lit(targets[0])
+    if "label_key" in by and "label_key" not in steps.by:
+        many = int(source.frame.select(own["label_key"][0].n_unique()).collect().item())
+        if many > 1:
+            raise InputError(
+                f"training has no column label_key, and the {where} has {many:,} targets: give each"
+                " its own rows in training, with the column label_key."
+            )
+    if "series" in by:
+        _check_kinds(own["series"][1], steps.rows.schema["series"], role)
+    if not steps.by:
+        return None
+    return key_of([here[name] for name in steps.by])
 
 
-def _refuse_rows(wrong: pl.DataFrame, description: str) -> None:
-    n = int(wrong.select(pl.any_horizontal(pl.all()).sum()).item())
-    if n or not wrong.height:
-        first = wrong.with_row_index("row").filter(pl.any_horizontal(pl.exclude("row")))["row"]
-        what = f"{count_of(n, 'row')} with a null or a value that is not finite, first (rows count"
-        raise InputError(
-            f"training ({description}): "
-            + (f"{what} from 0): {listing(first.head(3).to_list())}." if n else "no rows.")
-            + " Repair or remove them."
-        )
-
-
-def _series_of(
+def _own(
     contract: Table, schema: Mapping[str, pl.DataType], options: Options, role: str
-) -> tuple[pl.Expr | None, pl.DataType]:
-    """The column of series of a table, None where there is none, and its dtype."""
-    column = next(one for one in contract.columns if one.name == "series")
+) -> tuple[dict[str, tuple[pl.Expr, pl.DataType]], list[Problem]]:
+    """The columns of a table that tell whose steps a row needs, and when it is.
+
+    Returns:
+        value and dtype of those that can be read; why others cannot.
+    """
     said = {m: to for m, to in (options.columns or {}).items() if m in schema}
     find = Finder(schema, role, said)
-    own = find.find(column)
-    refuse(find.problems, {})
-    if own is None:
-        return None, pl.Null()
-    dtype = dtypes.canonical_dtype(column, schema[own])
-    if dtype is None:
-        raise InputError(dtypes.wrong_type(column, own, schema[own]))
-    return dtypes.cast(pl.col(own), schema[own], dtype), dtype
+    found = {}
+    for column in contract.columns:
+        if column.name not in ("series", "label_key", "time") or not (own := find.find(column)):
+            continue
+        dtype = dtypes.canonical_dtype(column, schema[own])
+        if dtype is None:
+            wrong = dtypes.wrong_type(column, own, schema[own])
+            find.problems.append(Problem(role, column.name, wrong))
+        else:
+            found[column.name] = dtypes.cast(pl.col(own), schema[own], dtype), dtype
+    unsure = {one.column for one in find.problems}
+    return {name: one for name, one in found.items() if name not in unsure}, find.problems
 
 
 def _check_kinds(ours: pl.DataType, theirs: pl.DataType, role: str) -> None:
@@ -187,9 +150,9 @@ def _check_kinds(ours: pl.DataType, theirs: pl.DataType, role: str) -> None:
         )
 
 
-def _joined(key: pl.Expr, series: pl.Series, values: pl.Series) -> pl.Expr:
-    """Values by the series of each row, null for those that training does not have."""
-    return key.replace_strict(series, values, default=None, return_dtype=pl.Float64)
+def _joined(key: pl.Expr, keys: pl.Series, values: pl.Series) -> pl.Expr:
+    """Values by the key of each row, null for those that training does not have."""
+    return key.replace_strict(keys, values, default=None, return_dtype=pl.Float64)
 
 
 def _one_side(role: str, *, has: bool) -> str:

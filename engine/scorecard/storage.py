@@ -390,7 +390,8 @@ def plain_options(options: Options) -> dict[str, Any]:
     if isinstance(options.embedder, Encoder):
         plain["embedder"] = {"object": options.embedder.name}
     if isinstance(options.training, HeldTable):
-        plain["training"] = {"object": options.training.name}
+        table = options.training
+        plain["training"] = {"object": table.name, "sha256": table.digest}
     if options.area_ranges:
         # JSON has no infinity, the usual upper end of the last range.
         plain["area_ranges"] = {

@@ -60,7 +60,7 @@ def test_intervals_by_other_names(names: tuple[str, str, str], level: float | No
     card = ee.score(table(*names), metrics=["MAE", "Coverage", "Winkler"], interval_level=0.5)
     assert (card.value("MAE"), card.value("Coverage")) == (pytest.approx(0.125), 1.0)
     told = None if level is None else f'{{"level": {level}}}'
-    assert card.metrics["parameters"].to_list() == [None, told, told]
+    assert card.metrics["parameters"].to_list() == [None, told, told or '{"level": 0.5}']
     above = ee.score(
         table(*names).with_columns(y=pl.Series(HIGH + 1)), metrics=["Winkler"], interval_level=0.5
     )
@@ -156,3 +156,22 @@ def test_decimal_commas_are_refused() -> None:
         ee.score(rows)
     labels = pl.DataFrame({"y_true": ["a", "b"], "y_pred": ["a", "3,1"]})
     assert ee.score(labels).task == "classification"
+
+
+def test_a_level_that_nobody_said() -> None:
+    rows = table("yhat_lower", "yhat", "yhat_upper")
+    card = ee.score(rows, metrics=["Winkler", "Coverage"])
+    assert any("taken for a 90 % interval (interval_level=0.9)" in note for note in card.notes)
+    told = dict(card.metrics.select("metric", "parameters").iter_rows())
+    assert told == {"Winkler": '{"level": 0.9}', "Coverage": None}
+    quiet = [
+        ee.score(rows, metrics=["Winkler"], interval_level=0.9),
+        ee.score(rows, metrics=["Coverage"]),
+        ee.score(table("lo-80", "yhat", "hi-80"), metrics=["Winkler"]),
+    ]
+    assert not any("taken for" in note for one in quiet for note in one.notes)
+    alone = ee.score(rows.drop("yhat"), metrics=["Coverage"], task="regression")
+    assert any("taken for a 90 %" in note for note in alone.notes)  # single datums are judged by it
+    both = rows.with_columns(pl.Series("lo-90", LOW - 1), pl.Series("hi-90", HIGH + 1))
+    rows = ee.score(both, metrics=["Winkler"], columns={"yhat": "prediction"}).metrics
+    assert rows["parameters"].n_unique() == 2  # no two rows are called alike

@@ -7,7 +7,7 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .columns import GROUP, INTERVALS, QUANTILES, intervals_of, quantiles_of
+from .columns import GROUP, INTERVALS, QUANTILES, intervals_of, quantiles_of, read_of
 from .settings import Settings
 
 _CALLED = {
@@ -73,4 +73,18 @@ def fit(
             + (_called(columns_lacking) if columns_lacking else " Or")
             + " leave these metrics out."
         )
-    return tuple(one for one in metrics if set(one.needs) <= here), []
+    fitting = tuple(one for one in metrics if set(one.needs) <= here)
+    return fitting, _told_of_level(fitting, here, settings)
+
+
+def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
+    """A note where the level of an interval is taken for what nobody said."""
+    alone = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
+    read = alone or any("interval_level" in one.params for one in metrics)
+    if settings.level_said or not read or all(level for *_, level in intervals_of(here)):
+        return []
+    said = (
+        f"lower and upper are taken for a {settings.interval_level * 100:g} % interval"
+        f" ({option('interval_level', settings.interval_level)}), which Winkler needs."
+    )
+    return [Note("interval_level", said)]

@@ -23,6 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tweedie_power: of TweedieDeviance and D2Tweedie.
         quantile: which the prediction is, for Pinball and D2Pinball.
         interval_level: share of targets that the intervals are to hold, for Winkler.
+        level_said: whether the user said so.
         n_features: of the model, for AdjustedR2; None where nobody said.
     """
 
@@ -32,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tweedie_power: float
     quantile: float
     interval_level: float
+    level_said: bool
     n_features: int | None
 
 
@@ -69,6 +71,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         tweedie_power=power,
         quantile=_within("quantile", options.quantile, 0.5),
         interval_level=_within("interval_level", options.interval_level, 0.9),
+        level_said=options.interval_level is not None,
         n_features=features,
     )
 

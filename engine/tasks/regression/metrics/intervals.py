@@ -50,17 +50,22 @@ def winkler(rows: Paired, settings: Settings) -> Array:
     return mean
 
 
-def _each(name: str, number: Callable[[Array, Array, Array, float], Array]) -> Any:
+def _each(
+    name: str, number: Callable[[Array, Array, Array, float], Array], *, leveled: bool = False
+) -> Any:
     """A mean over rows of every pair of ends.
 
     Args:
         name: of the sums.
         number: of each row, from targets, both ends, and the level of the interval.
+        leveled: whether the number depends on the level, so that rows say what it was taken for.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
         made: list[Cells] = []
-        for low, high, level in intervals_of(view.whole.beside):
+        every = intervals_of(view.whole.beside)
+        named = {level for *_, level in every}
+        for low, high, level in every:
 
             def loss(
                 rows: Paired,
@@ -73,7 +78,10 @@ def _each(name: str, number: Callable[[Array, Array, Array, float], Array]) -> A
                 return number(rows.target, first, second, own)
 
             found = mean_of(f"{name} {low}", loss)(view, settings)
-            made += found if level is None else at_level(found, level=level)
+            told = level
+            if leveled and level is None and settings.interval_level not in named:
+                told = settings.interval_level
+            made += found if told is None else at_level(found, level=told)
         return made
 
     return compute
@@ -107,7 +115,7 @@ METRICS = (
         "mean of upper - lower + 2 / (1 - level) times how far the target is outside; the level"
         " is in the columns' names, or is interval_level",
         "Winkler 1972, A decision-theoretic approach to interval estimation",
-        _each("winkler", _winkler),
+        _each("winkler", _winkler, leveled=True),
         aliases=("winkler_score", "IntervalScore", "interval_score"),
         **_READ,
         params=("interval_level",),

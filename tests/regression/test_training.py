@@ -1,0 +1,164 @@
+"""Training tables: their order in time, their targets, what is in them, numbers beyond doubles."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.schemas.errors import InputError
+
+ROWS = pl.DataFrame({"prediction": [1.5], "target": [4.5]})
+DAYS = [date(2024, month, 1) for month in range(1, 13)]
+VALUES = [float(month) for month in range(12)]  # steps of 1
+
+
+def trained(times: Any, **more: Any) -> pl.DataFrame:
+    """A year in the order of text, which is not that of time where months have one digit."""
+    return pl.DataFrame({"time": times, "target": VALUES, **more}).sort(pl.col("time").cast(str))
+
+
+def mase(training: Any, rows: pl.DataFrame = ROWS, **options: Any) -> float | None:
+    return ee.score(rows, metrics=["MASE"], training=training, **options).value("MASE")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        DAYS,
+        [day.isoformat() for day in DAYS],
+        [f"{day:%Y-%m}" for day in DAYS],
+        [f"{day} 12:00" if i % 2 else f"{day}T12:00:00.5" for i, day in enumerate(DAYS)],
+        [f"{day}T12:00{'Z' if i % 2 else '+0530'}" for i, day in enumerate(DAYS)],
+    ],
+)
+def test_iso_text_is_ordered_as_time(times: list[Any]) -> None:
+    assert mase(trained(times)) == 3.0
+
+
+def test_zones_are_heeded() -> None:
+    times = ["2024-01-01T09:00+09:00", "2024-01-01T01:00Z", "2024-01-01T02:00+00:00"]
+    assert mase(pl.DataFrame({"time": times, "target": [0.0, 1, 3]})) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("times", "first"),
+    [
+        ([f"{month}/1/2024" for month in range(1, 13)], "'1/1/2024', '10/1/2024'"),
+        ([str(month) for month in range(1, 13)], "'1', '10'"),
+        ([f"2024-{month:02}-31" for month in range(1, 13)], "'2024-02-31'"),
+        ([f"{day} 12:00" + "Z" * (i > 0) for i, day in enumerate(DAYS)], "'2024-01-01 12:00'"),
+    ],
+)
+def test_other_text_is_refused(times: list[str], first: str) -> None:
+    with pytest.raises(
+        InputError, match=r"column 'time' is text.*cast it to a date or a number"
+    ) as e:
+        mase(trained(times))
+    assert f"first {first}" in str(e.value)
+
+
+def test_text_of_one_row_a_series_needs_no_order() -> None:
+    card = ee.score(ROWS, metrics=["MASE"], training=pl.DataFrame({"time": ["x"], "target": [1.0]}))
+    assert card.metrics["reason"].to_list() == ["a scale is 0"]
+
+
+def test_one_time_written_twice() -> None:
+    table = pl.DataFrame({"time": ["2024-01-01", "2024-01-01 00:00"], "target": [1.0, 2]})
+    with pytest.raises(InputError, match="of one series at one time"):
+        mase(table)
+
+
+TARGETS = pl.DataFrame(
+    {"label_key": ["x", "y"], "datum_id": [0, 0], "prediction": [1.5, 1.5], "target": [4.5, 4.5]}
+)
+HISTORY = trained(DAYS).with_columns(label_key=pl.lit("x"))
+BOTH = pl.concat([HISTORY, HISTORY.with_columns(pl.col("target") * 10, label_key=pl.lit("y"))])
+
+
+@pytest.mark.parametrize("series", [None, "a", 7])
+def test_each_target_has_its_own_scale(series: Any) -> None:
+    rows, history = TARGETS, BOTH
+    if series is not None:  # 1 and 11 beside: keys that run together may not meet
+        rows, history = (one.with_columns(series=pl.lit(series)) for one in (rows, history))
+        other = history.with_columns(pl.col("target") * 100, series=pl.lit(series) + series)
+        history = pl.concat([history, other], how="vertical_relaxed")
+    card = ee.score(rows, metrics=["MASE"], training=history.sample(fraction=1, shuffle=True))
+    assert [card.value("MASE", label_key=key) for key in "xy"] == [3.0, 0.3]
+    with pytest.raises(InputError, match="series and targets that the training table does not"):
+        ee.score(rows, metrics=["MASE"], training=history.filter(label_key="x"))
+
+
+def test_targets_of_one_side_alone() -> None:
+    with pytest.raises(InputError, match="no column label_key, and the table has 2 targets"):
+        mase(HISTORY.drop("label_key"), TARGETS)
+    assert mase(HISTORY.drop("label_key"), TARGETS.filter(label_key="x")) == 3.0
+    with pytest.raises(InputError, match="training has 2 targets"):
+        mase(BOTH, ROWS)
+    assert mase(HISTORY, ROWS) == 3.0
+    assert (
+        mase(HISTORY.with_columns(series=pl.lit("a")), ROWS.with_columns(series=pl.lit("a"))) == 3.0
+    )
+    with pytest.raises(InputError, match="If it has several targets, name them in label_key"):
+        mase(BOTH.drop("label_key"), ROWS)
+
+
+def test_runs_of_other_training_are_not_compared(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"datum_id": range(30), "prediction": [1.5] * 30, "target": [4.5] * 30})
+    history = trained(DAYS)
+    asked: dict[str, Any] = {"metrics": ["MASE"]}
+    one = ee.score(rows, training=history, **asked)
+    other = ee.score(rows, training=history.with_columns(pl.col("target") * 2), **asked)
+    with pytest.raises(InputError, match=r"sha256 .*score both with the same"):
+        ee.compare(one, other)
+    for name, card in (("one", one), ("other", other)):
+        card.save(tmp_path / name)
+    with pytest.raises(InputError, match="score both with the same"):
+        ee.compare(tmp_path / "one", tmp_path / "other")
+    shuffled = history.sample(fraction=1, shuffle=True, seed=1)
+    for same in (history, shuffled, shuffled.to_pandas(), shuffled.to_dict(as_series=False)):
+        again = ee.score(rows, training=same, **asked)
+        assert ee.compare(tmp_path / "one", again).differences["difference"].to_list() == [0.0]
+
+
+def test_scored_rows_that_training_has() -> None:
+    history = trained(DAYS).with_columns(series=pl.lit("a"))
+    rows = pl.DataFrame(
+        {"series": ["a", "a", "a", "b"], "time": [DAYS[0], DAYS[1], date(2025, 1, 1), DAYS[2]],
+         "prediction": [1.5] * 4, "target": [4.5] * 4}
+    )  # fmt: skip
+    history = pl.concat([history, history.with_columns(series=pl.lit("b")).head(2)])
+    said = "table: 2 rows of a series and time that training has"
+    for times in (rows["time"], rows["time"].cast(str), rows["time"].cast(pl.Datetime("ms"))):
+        card = ee.score(rows.with_columns(times), metrics=["MASE"], training=history)
+        assert [said in note for note in card.notes].count(True) == 1
+    later = ee.score(rows[2:], metrics=["MASE"], training=history)
+    assert not any("that training has" in note for note in later.notes)
+    sides = rows.drop("target"), rows.drop("prediction")
+    card = ee.score(*sides, metrics=["MASE"], training=history, where="target > 0")
+    assert any("predictions: before where, 2 rows of a series" in note for note in card.notes)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_squares_beyond_doubles(size: float) -> None:
+    table = trained(DAYS, series=["big"] * 12).with_columns(pl.col("target") * size)
+    rows = ROWS.with_columns(series=pl.lit("big"))
+    assert mase(table, rows) == pytest.approx(3 / size, rel=1e-12)
+    with pytest.raises(InputError, match=r"beyond what doubles hold \('big': measure all"):
+        ee.score(rows, metrics=["RMSSE"], training=table)
+    fine = table.with_columns(pl.col("target") / size * 1e-150)
+    near = ee.score(rows, metrics=["RMSSE"], training=fine)
+    assert near.value("RMSSE") == pytest.approx(3e150)
+    huge = pl.DataFrame({"series": "big", "target": [-1.5e308, 1.5e308]})
+    with pytest.raises(InputError, match=r"beyond what doubles hold \('big'"):
+        mase(huge, rows)
+
+
+def test_times_of_a_day() -> None:
+    times = [datetime(2024, 1, 1, hour) for hour in range(12)]
+    assert mase(trained(times)) == mase(trained([str(one) for one in times])) == 3.0
