@@ -26,6 +26,7 @@ from .scorecard.card import Scorecard
 from .statistics.compared_datums import same_kind
 from .statistics.comparing import Compared, compare_runs
 from .statistics.comparison import Comparison
+from .statistics.drawn import does_not_vary
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
 from .statistics.multiple import ADJUSTMENTS, nothing_found
@@ -298,6 +299,9 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
                 else "."
             )
         )
+    if found.single:
+        what = f"no interval for {count_of(found.single, 'number')}"
+        notes.append(f"{what}: {does_not_vary(asked.cluster)}.")
     # The least p of a number alone; bh finds it where all others are as small.
     together = found.most if adjust == "holm" else 1
     least = together / (asked.draws + 1)

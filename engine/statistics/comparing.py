@@ -42,6 +42,7 @@ class Compared(msgspec.Struct, frozen=True):
         lone: numbers that one run of a pair alone has, by metric and label.
         failed: why some numbers have no test, with how many.
         uncounted: numbers whose values of single datums are too many to hold.
+        single: numbers without an interval, since they rest on one datum or cluster.
         clusters: how many datums, or clusters of them, are drawn from.
         most: how many p-values are adjusted together at most.
     """
@@ -54,6 +55,7 @@ class Compared(msgspec.Struct, frozen=True):
     lone: list[str]
     failed: dict[str, int]
     uncounted: int
+    single: int
     clusters: int
     most: int
 
@@ -96,6 +98,7 @@ def compare_runs(
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
+    single = 0
     for a, b in combinations(names, 2):
         mixed = None
         if TESTS[test] is None:
@@ -103,7 +106,8 @@ def compare_runs(
             inside = np.concatenate([datums.codes[name] >= 0 for name in (a, b)])[origin]
             some = None if inside.all() else inside
             mixed = swapped(both, side, asked.draws, asked.seed, some)
-        part, alone, why = pair(found[a], found[b], mixed, asked)
+        part, alone, why, still = pair(found[a], found[b], mixed, asked)
+        single += still
         if mixed is None:
             p, left = _by_test(part, singles[a], singles[b], test)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
@@ -136,6 +140,7 @@ def compare_runs(
         lone=lone,
         failed=failed,
         uncounted=max(left_out for _, left_out in made.values()),
+        single=single,
         clusters=clusters,
         most=max((int((~np.isnan(p[family])).sum()) for family in families), default=0),
     )
@@ -176,8 +181,9 @@ def pair(
     asked: Wanted,
     *,
     recentred: bool = False,
-) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Differences of two runs, a row for every number that both have.
+) -> tuple[pl.DataFrame, list[str], list[str], int]:
+    """Differences of two runs, a row for every number that both have; numbers that one alone has;
+    why some have no test; how many have no interval, since they rest on one datum or cluster.
 
     Args:
         first: the one that is taken away.
@@ -214,8 +220,10 @@ def pair(
     lower, upper = quantiles(gone, tails) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
-    # A difference that no draw changes rests on one datum or cluster: it has no spread to tell.
-    still = undefined | ((se <= _TIE) & (np.abs(difference) > _TIE))
+    # A difference that no draw changes rests on one datum or cluster, too, as of a rare label.
+    still = first.alone[at_a] | second.alone[at_b] | ((se <= _TIE) & (np.abs(difference) > _TIE))
+    single = int((still & ~undefined).sum())
+    still |= undefined
     size = np.fmax(np.abs(_floats(rows["a"])), np.abs(_floats(rows["b"])))
     p = randomisation_p(difference, swaps, size)
     reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
@@ -233,7 +241,7 @@ def pair(
         "detectable": np.where(still, np.nan, reach * se),
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
-    return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why
+    return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
 
 
 def _by_test(

@@ -179,6 +179,12 @@ class _Unlike(Exception):
     """Draws cannot be held against the numbers; the message says why."""
 
 
+def does_not_vary(cluster: str | None) -> str:
+    """Why numbers of one datum, or of one cluster, have no interval."""
+    what = "datum" if cluster is None else f"cluster of {cluster!r}"
+    return f"one {what} alone does not vary"
+
+
 def places(cells: Cells) -> Array:
     """Which cells make rows, int64 [rows], places in the flat array."""
     if cells.keep is None:
@@ -231,6 +237,13 @@ def _room(draws: int, numbers: int, scratch: str | None) -> Array:
         held: Array = np.memmap(file, np.float64, "r+", shape=shape)
     held[:] = np.nan
     return held
+
+
+def of_rows(groups: Array, cells: Cells) -> Array:
+    """Of each number what is said of its group, [rows]."""
+    each = math.prod(cells.shape) // max(groups.size, 1)
+    of: Array = groups[places(cells) // max(each, 1)]
+    return of
 
 
 def spread(values: Array, where: Array, cells: Cells) -> Array:

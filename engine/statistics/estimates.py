@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from ..plan.summary import Computed
 from ..schemas.intervals import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.wording import option
 from ..tally.cells import Cells
-from .drawn import Drawing, column_of, places, spread
+from .drawn import Drawing, column_of, does_not_vary, of_rows, places, spread
 from .intervals import METHODS, Interval, Method, Sample, means
 
 Array = np.ndarray[Any, Any]
@@ -137,8 +136,7 @@ class Estimates:
             )
             failed = drawn if isinstance(drawn, str) else left_out
             why = failed if isinstance(failed, str) else ""
-            single = alone[where // (math.prod(cells.shape) // alone.size)]
-            out.append(self._filled(cells, where, sample, method, why, single))
+            out.append(self._filled(cells, where, sample, method, why, of_rows(alone, cells)))
         return out
 
     def _filled(
@@ -163,8 +161,7 @@ class Estimates:
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} draws have a value"
             bad = bad | few
         if not why:
-            what = "datum" if self._asked.cluster is None else f"cluster of {self._asked.cluster!r}"
-            reasons[single & ~np.isnan(sample.point)] = f"one {what} alone does not vary"
+            reasons[single & ~np.isnan(sample.point)] = does_not_vary(self._asked.cluster)
             bad = bad | single
         lost = np.isnan(found.lower) & ~bad
         reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"

@@ -53,7 +53,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         for run, left in zip((first, second), apart, strict=True)
     ]
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
-    rows, _, _ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
+    rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
     return Margins(rows, asked.level, _told(first, second, differing, int(apart[1].sum())))
 
 

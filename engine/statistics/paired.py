@@ -16,7 +16,7 @@ from ..plan.summary import Computed, Tallied
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws
-from .drawn import Drawing, column_of, places, spread
+from .drawn import Drawing, column_of, of_rows, places, spread
 
 Array = np.ndarray[Any, Any]
 
@@ -35,11 +35,13 @@ class Numbers(msgspec.Struct, frozen=True):
         rows: the ``metrics`` frame.
         drawn: float64 [draws, rows], NaN where undefined.
         failed: row -> why its draws could not be made.
+        alone: bool [rows], numbers of one datum, or of one cluster.
     """
 
     rows: pl.DataFrame
     drawn: Array
     failed: dict[int, str]
+    alone: Array
 
 
 class _Collector:
@@ -52,18 +54,22 @@ class _Collector:
         self._blocks = blocks
         self._lock = threading.Lock()
         self.kept: list[Array | str] = []
+        self.alone: list[Array] = []
         self.n = 0
         self.begins: list[int] = []
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
         values = self._drawing.values(view, computed, self._blocks(computed))
+        alone = self._drawing.alone(view)
         out = []
         for (_, _, every), drawn in zip(computed, values, strict=True):
-            size = sum(places(cells).size for cells in every)
+            of_one = [of_rows(alone, cells) for cells in every]
+            size = sum(rows.size for rows in of_one)
             with self._lock:
                 at = self.n
                 self.n += size
                 self.kept.append(drawn)
+                self.alone += of_one
                 self.begins.append(at)
             cells_of = []
             for cells in every:
@@ -109,7 +115,8 @@ def numbers(
             every[:, first:last] = one
     at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
     failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
-    return Numbers(rows.drop("lower", "upper", "se", "bias", AT), every[:, at], failed)
+    alone = np.concatenate([np.zeros(0, bool), *collector.alone])[at]
+    return Numbers(rows.drop("lower", "upper", "se", "bias", AT), every[:, at], failed, alone)
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
