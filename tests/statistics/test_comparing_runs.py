@@ -340,20 +340,20 @@ def test_one_datum_has_no_interval():
     a, b = (table.with_columns(part=pl.int_range(N) < 1) for table in sides(2))
     reach = ["lower", "upper", "se", "detectable"]
     for first, second in ((a, a), (a, b)):
-        found = compared(first, second, by="part")
+        found = compared(first, second, by="part", draws=40)
         for row in found.differences.iter_rows(named=True):
             alone = row["slice_value"] == "true"
             assert [row[name] is None for name in reach] == [alone] * 4
             assert row["p"] is not None
         assert "no interval for 1 number: one datum alone does not vary." in found.notes
-    found = compared(a.head(1), a.head(1))
+    found = compared(a.head(1), a.head(1), draws=40)
     assert found.differences[reach].null_count().row(0) == (1,) * 4
     assert found.verdict.startswith("a and b are equal: Accuracy is ")
-    found = compared(a.head(3), a.head(3), cluster="part")
+    found = compared(a.head(3), a.head(3), cluster="part", draws=40)
     assert found.differences["lower"].null_count() == 0
-    found = compared(a[1:9], a[1:9], cluster="part")
+    found = compared(a[1:9], a[1:9], cluster="part", draws=40)
     assert "no interval for 1 number: one cluster of 'part' alone does not vary." in found.notes
-    assert not any("no interval" in note for note in compared(a, b).notes)
+    assert not any("no interval" in note for note in compared(a, b, draws=40).notes)
 
 
 def test_too_many_values_of_single_datums_are_told() -> None:
