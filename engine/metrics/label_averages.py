@@ -5,56 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
-from .registry import Metric
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
 
 Array = np.ndarray[Any, Any]
 
-NO_WEIGHT = "weights are all zero"
 NO_TRUTH = "no ground truth"
 UNREACHED = "no threshold reaches it"
 LABEL = ("group", "label")
 KEY = ("group", "key")
-
-
-def metric(
-    name: str,
-    definition: str,
-    source: str,
-    compute: Any,
-    *,
-    frame: str = "metrics",
-    needs: tuple[str, ...] = ("hard",),
-    **more: Any,
-) -> Metric:
-    """A metric of classification; one of scores makes no rows where there are none.
-
-    Args:
-        name: what users write.
-        definition: one sentence with the formula.
-        source: whose definition it is.
-        compute: from a view and settings to cells.
-        frame: the frame it fills.
-        needs: what must be tallied for it.
-        **more: other fields of :class:`Metric`.
-    """
-    return Metric(
-        name=name,
-        task="classification",
-        frame=frame,
-        needs=needs,
-        definition=definition,
-        source=source,
-        compute=told_by_weight(if_scored(compute) if "scores" in needs else compute),
-        **more,
-    )
 
 
 def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
@@ -63,41 +27,6 @@ def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
     out = np.full(top.shape, fill)
     np.divide(top, bottom, out=out, where=bottom != 0)
     return out
-
-
-def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
-    """A metric of scores, which makes no rows where there are none."""
-
-    def guarded(view: ScoredView, settings: Settings) -> list[Cells]:
-        return compute(view, settings) if view.has_scores else []
-
-    return guarded
-
-
-def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
-    """A metric whose values say so where weights of 0 alone leave them undefined."""
-
-    def explained(view: ScoredView, settings: Settings) -> list[Cells]:
-        cells = compute(view, settings)
-        if view.plain is view or not any("value" in one.columns for one in cells):
-            return cells
-        others = compute(view.plain, settings)
-        return [_weightless(*pair) for pair in zip(cells, others, strict=True)]
-
-    return explained
-
-
-def _weightless(cells: Cells, plain: Cells) -> Cells:
-    """The cells, with the reason of the rows where the value is undefined without weights too.
-
-    Where it is defined without them, weights of 0 leave it undefined, or scores that have weight
-    but reach no aim.
-    """
-    if cells.reason is None:  # counts, which are always defined
-        return cells
-    other = np.isnan(np.asarray(plain.columns["value"]))
-    alone = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
-    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), alone))
 
 
 def scored_rows(view: ScoredView) -> Array:

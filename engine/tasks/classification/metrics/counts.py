@@ -19,7 +19,6 @@ from ....metrics.label_averages import (
     label_cells,
     macro,
     members,
-    metric,
     present,
     ratio,
 )
@@ -27,6 +26,7 @@ from ....metrics.registry import Metric
 from ....schemas.asked import in_name
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
+from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....metrics.label_averages import metric, ratio, scored_rows
+from ....metrics.label_averages import ratio, scored_rows
 from ....tally.cells import Cells
 from ....tally.points import first_of, last_of, segment_of
 from ....tally.scored_view import ScoredView
+from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings

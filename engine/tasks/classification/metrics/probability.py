@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ....metrics.label_averages import NO_TRUTH, key_cells, metric, ratio
+from ....metrics.label_averages import NO_TRUTH, key_cells, ratio
 from ....tally.cells import Cells, parameters
 from ....tally.scored_view import ScoredView
+from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -12,7 +12,6 @@ from ....metrics.label_averages import (
     key_cells,
     label_cells,
     macro,
-    metric,
     ratio,
     scored_rows,
     weighted,
@@ -20,6 +19,7 @@ from ....metrics.label_averages import (
 from ....tally.cells import Cells, parameters
 from ....tally.curve_areas import delong_variance, partial_area
 from ....tally.scored_view import ScoredView
+from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ....metrics.label_averages import UNREACHED, by_key, label_cells, metric, scored_rows
+from ....metrics.label_averages import UNREACHED, by_key, label_cells, scored_rows
 from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.asked import in_name
@@ -20,6 +20,7 @@ from ....tally.draws import Draws
 from ....tally.scored_parts import PartsView
 from ....tally.scored_parts_draws import PartsDraws
 from ....tally.scored_view import ScoredView
+from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings

@@ -1,0 +1,87 @@
+"""What metrics of classification share: their task, no rows without scores, why weights leave none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from ....metrics.label_averages import UNREACHED
+from ....metrics.registry import Metric
+from ....tally.cells import Cells
+from ....tally.scored_view import ScoredView
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+NO_WEIGHT = "weights are all zero"
+
+
+def metric(
+    name: str,
+    definition: str,
+    source: str,
+    compute: Any,
+    *,
+    frame: str = "metrics",
+    needs: tuple[str, ...] = ("hard",),
+    **more: Any,
+) -> Metric:
+    """A metric of classification; one of scores makes no rows where there are none.
+
+    Args:
+        name: what users write.
+        definition: one sentence with the formula.
+        source: whose definition it is.
+        compute: from a view and settings to cells.
+        frame: the frame it fills.
+        needs: what must be tallied for it.
+        **more: other fields of :class:`Metric`.
+    """
+    return Metric(
+        name=name,
+        task="classification",
+        frame=frame,
+        needs=needs,
+        definition=definition,
+        source=source,
+        compute=told_by_weight(if_scored(compute) if "scores" in needs else compute),
+        **more,
+    )
+
+
+def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric of scores, which makes no rows where there are none."""
+
+    def guarded(view: ScoredView, settings: Settings) -> list[Cells]:
+        return compute(view, settings) if view.has_scores else []
+
+    return guarded
+
+
+def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
+    """A metric whose values say so where weights of 0 alone leave them undefined."""
+
+    def explained(view: ScoredView, settings: Settings) -> list[Cells]:
+        cells = compute(view, settings)
+        if view.plain is view or not any("value" in one.columns for one in cells):
+            return cells
+        others = compute(view.plain, settings)
+        return [_weightless(*pair) for pair in zip(cells, others, strict=True)]
+
+    return explained
+
+
+def _weightless(cells: Cells, plain: Cells) -> Cells:
+    """The cells, with the reason of the rows where the value is undefined without weights too.
+
+    Where it is defined without them, weights of 0 leave it undefined, or scores that have weight
+    but reach no aim.
+    """
+    if cells.reason is None:  # counts, which are always defined
+        return cells
+    other = np.isnan(np.asarray(plain.columns["value"]))
+    alone = np.where(np.asarray(cells.reason) == UNREACHED, UNREACHED, NO_WEIGHT)
+    return msgspec.structs.replace(cells, reason=np.where(other, np.asarray(plain.reason), alone))
