@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from evalengine.schemas.task_names import NAMES
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -52,6 +54,20 @@ def test_files_can_be_read_in_one_sitting():
         if (n := len(path.read_text(encoding="utf-8").splitlines())) > 500
     }
     assert not long
+
+
+def test_tasks_are_named_in_their_folders_alone():
+    """By a string of its own; exports, drop-ins and the judge are for some tasks by design."""
+    of_some = ("tasks", "exports", "compat", "integrations", "judge")
+    also_words = {"text", "segmentation", "panoptic"}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for path in (ROOT / "engine").rglob("*.py")
+        if path.relative_to(ROOT / "engine").parts[0] not in of_some
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in set(NAMES) - also_words
+    ]
+    assert found == []
 
 
 def test_constraints_name_no_host():

@@ -1,4 +1,4 @@
-"""What metrics of classification share: their task, no rows without scores, why weights leave none."""
+"""What metrics of classification share: no rows without scores, why weights leave no value."""
 
 from __future__ import annotations
 
