@@ -72,8 +72,8 @@ def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
         return fspath(given)
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
         return given[0] if len(given) == 1 else tuple(given)
-    if isinstance(given, Mapping) and set(given) == {"object", "sha256"}:
-        return HeldTable(str(given["object"]), digest=str(given["sha256"]))
+    if isinstance(given, Mapping) and "object" in given and {*given} <= {"object", "sha256"}:
+        return HeldTable(str(given["object"]), digest=str(given.get("sha256", "")))
     kind = type(given)
     rows = (
         f" of {len(given):,} rows"

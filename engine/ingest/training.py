@@ -105,7 +105,8 @@ def _key(
             )
         here["label_key"] = pl.lit(targets[0])
     if "label_key" in by and "label_key" not in steps.by:
-        many = int(source.frame.select(own["label_key"][0].n_unique()).collect().item())
+        every = source.frame.select(own["label_key"][0].n_unique())
+        many = int(every.collect(engine="streaming").item())
         if many > 1:
             raise InputError(
                 f"training has no column label_key, and the {where} has {many:,} targets: give each"

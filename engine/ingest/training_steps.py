@@ -215,14 +215,23 @@ def scored_in_training(
         before: what the note starts with.
     """
     names = [*steps.by, "time"]
-    ours = frame.select(own[name].alias(name) for name in names).collect()
-    ours, theirs = (
-        table.select(names).with_columns(_moments(table["time"]).alias("time"))
-        for table in (ours, steps.rows)
+    theirs = steps.rows.select(*steps.by, _moments(steps.rows["time"]))
+    ours = frame.select(own[name].alias(name) for name in names)
+    dtype = theirs.schema["time"]
+
+    def moments(times: pl.Series) -> pl.Series:
+        made = _moments(times)
+        if made.dtype == dtype:
+            return made
+        return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # none is met
+
+    ours = ours.with_columns(
+        pl.col("time").map_batches(moments, return_dtype=dtype, is_elementwise=True)
     )
-    if ours.schema != theirs.schema:
+    if ours.collect_schema() != theirs.schema:
         return []
-    n = ours.join(theirs, on=names, how="semi").height
+    met = ours.join(theirs.lazy(), on=names, how="semi").select(pl.len())
+    n = int(met.collect(engine="streaming").item())
     if not n:
         return []
     what = "of a series and time that training has: errors there are not those of forecasts"
