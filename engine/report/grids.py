@@ -287,16 +287,22 @@ def reach(row: dict[str, Any]) -> str:
     digits = 0 if value.is_integer() and abs(value) >= 2 else 4
     half = (upper - lower) / 2
     if abs((lower + upper) / 2 - value) <= _MIDDLE * half:
-        return f"± {half:.{digits}f}"
-    return f"[{lower:.{digits}f}, {upper:.{digits}f}]"
+        return f"± {fixed(half, digits)}"
+    return f"[{fixed(lower, digits)}, {fixed(upper, digits)}]"
 
 
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """A number with so many decimals, or with an exponent where it has more than 15 before them."""
+    return f"{value:{sign}.{digits}f}" if abs(value) < _LONG else f"{value:{sign}.6g}"
+
+
+_LONG = 1e15
 _MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
 
 
 def amount(rows: float) -> str:
     """How many rows, or what they weigh together."""
-    return f"{rows:.0f}" if float(rows).is_integer() else f"{rows:.2f}"
+    return fixed(rows, 0 if float(rows).is_integer() else 2)
 
 
 def _rest(rest: Support) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from .grids import Row, amount
+from .grids import Row, amount, fixed
 from .look import USUAL, Look
 from .sections import Grid, Line, Number, Section, exact_headline, sections
 from .shown import getting
@@ -30,8 +30,8 @@ def number(value: Number, *, counted: bool = False) -> str:
     if value is None:
         return UNDEFINED
     if value.is_integer() and (counted or abs(value) >= 2):
-        return f"{value:.0f}"
-    return f"{value:.4f}"
+        return fixed(value, 0)
+    return fixed(value, 4)
 
 
 def cells(grid: Grid, row: Row) -> list[str]:

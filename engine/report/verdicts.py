@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ..scorecard.lookup import KEYS
-from .grids import at_k, chosen, titled
+from .grids import at_k, chosen, fixed, titled
 from .layouts import USUAL_K, layout_of
 from .summary import number
 
@@ -78,8 +78,8 @@ def signed(value: float) -> str:
     if abs(value) <= NONE:
         return "0.0000"
     if value.is_integer() and abs(value) >= 2:
-        return f"{value:+.0f}"
-    return f"{value:+.4f}" if abs(value) >= 0.00005 else f"{value:+.1e}"
+        return fixed(value, 0, "+")
+    return fixed(value, 4, "+") if abs(value) >= 0.00005 else f"{value:+.1e}"
 
 
 def probability(p: float | None) -> str:

@@ -146,3 +146,9 @@ def test_medians_of_many_rows(n: int, kind: str) -> None:
     table = pl.DataFrame({"target": np.zeros(n), "prediction": error})
     card = ee.score(table, task="regression", metrics=["MedianAE"])
     assert card.value("MedianAE") == np.median(np.abs(error))
+
+
+def test_huge_numbers_are_shown_with_an_exponent() -> None:
+    table = pl.DataFrame({"target": [1e201, 2e201], "prediction": [1.5e201, 2e201]})
+    text = str(ee.score(table, task="regression", metrics=["MAE", "MeanError"]))
+    assert "2.5e+200" in text and "MeanError" in text
