@@ -12,7 +12,6 @@ import polars as pl
 
 from . import scoring
 from .executors import Threads
-from .metrics.thresholds import LARGEST_F
 from .plan import planner
 from .plan.summary import Tallied
 from .schemas.errors import InputError, OptionError, ResultError
@@ -262,11 +261,7 @@ def tallied_through(
 
     if not is_scored(run):
         changed = options
-        # A rule's name decides between tasks that the tables fit, as any metric's does.
-        named = options.metrics or (LARGEST_F.metric,)
-        plain = options.replace(
-            intervals=asked.level, draws=asked.draws, metrics=named, **dict.fromkeys(unread)
-        )
+        plain = options.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(unread))
         tell("scoring")
         card = scoring.run(run, ground_truths, plain, looked=look, metrics=metrics, **tables)
         return found[0], card.notes

@@ -30,7 +30,7 @@ PREDICTION = Column(
     "number",
     "The value predicted.",
     _PREDICTED_NAMES,
-    kin=("mean", "median", "0.5", "p50", "q0.5"),
+    kin=("mean", "predictions", "median", "0.5", "p50", "q0.5"),
 )
 TARGET = Column("target", "number", "The true value.", _TRUE_NAMES)
 SCALE = Column(
@@ -129,6 +129,7 @@ _OF_FORECASTS = (SERIES, TIME, CUTOFF, HORIZON)
 _TOGETHER = tuple(column.name for column in _OF_FORECASTS)
 _KEY = ("datum_id", "label_key")
 _ANSWERS = ("prediction", "q", "samples", "lower", "lo")
+_BESIDE = tuple(("prediction", name) for name in _ANSWERS[1:])
 
 REGRESSION_PREDICTIONS = Table(
     "regression",
@@ -141,6 +142,7 @@ REGRESSION_PREDICTIONS = Table(
     signs=("prediction",),
     shape="values",
     measured=("prediction",),
+    beside=_BESIDE,
     unread=((WEIGHT, "weights are read from the ground truths; put the column there"),),
 )
 REGRESSION_GROUND_TRUTHS = Table(
@@ -175,6 +177,7 @@ REGRESSION_TABLE = Table(
     signs=("prediction", "target"),
     shape="values",
     measured=("prediction", "target"),
+    beside=_BESIDE,
     values=(("prediction", "target"),),
 )
 REGRESSION_TRAINING = Table(

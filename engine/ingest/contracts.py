@@ -13,6 +13,7 @@ from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Colum
 from evalengine.schemas.errors import InputError, TruthsMissingError
 from evalengine.schemas.options import Options
 
+from .finding import kin_beside
 from .numbered import numbered_columns, with_numbered
 
 SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
@@ -39,9 +40,12 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
         raise InputError(f"{task} takes one table: leave the second one out.")
     table = tables.table_for(task, role)
-    served = _served(_spared(table, options), task, options, schema)
-    table = _with_stand_ins(served, options, schema)
-    table = with_numbered(table, options, schema)
+    table = _spared(_with_kin(table, options, schema), options)
+    answered = any(is_there(one, options, schema) for one in table.optional
+                   if one.name in table.any_of)  # fmt: skip
+    table = _with_stand_ins(_served(table, task, options, schema), options, schema)
+    needed = options.metrics is not None or not answered
+    table = with_numbered(table, options, schema, needed=needed)
     table = _sliced(table, options)
     if options.multilabel:
         table = msgspec.structs.replace(
@@ -64,6 +68,23 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
             any_of=(),
         )
     return table
+
+
+def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+    """The contract in which columns that are called by kin of their names are known by these."""
+    kin = {name: mine for mine, name in kin_beside(schema, table, options.columns or {}).items()}
+    if not kin:
+        return table
+
+    def known(column: Column) -> Column:
+        more = (kin[column.name],) if column.name in kin else ()
+        return msgspec.structs.replace(column, aliases=(*column.aliases, *more))
+
+    return msgspec.structs.replace(
+        table,
+        required=tuple(map(known, table.required)),
+        optional=tuple(map(known, table.optional)),
+    )
 
 
 def _spared(table: Table, options: Options) -> Table:

@@ -10,6 +10,7 @@ import polars as pl
 from evalengine.schemas.contract import Column, Table
 from evalengine.schemas.wording import option
 
+from .numbered import numbered_columns
 from .problems import Problem
 
 
@@ -130,15 +131,21 @@ def kin_beside(
         Own name to canonical name.
     """
     columns = {column.name: column for column in table.columns}
+    levels = {name for one in table.columns for name in numbered_columns(one, schema)}
+    here = {mine: to for mine, to in said.items() if mine in schema}
     taken = {}
     for name, other in table.beside:
-        find = Finder(schema, table.side, said)
+        find = Finder(schema, table.side, here)
         there, wanted = (
-            find.exact(one) or find.candidates((one, *columns[one].aliases))
+            find.exact(one)
+            or find.candidates((one, *columns[one].aliases))
+            or numbered_columns(columns[one], [*schema, *here.values()])
             for one in (other, name)
         )
-        near = [mine for mine in schema if mine.casefold() in columns[name].kin]
-        if there and not wanted and len(near) == 1 and near[0] not in said:
+        near = [
+            mine for mine in schema if mine.casefold() in columns[name].kin and mine not in levels
+        ]
+        if there and not wanted and len(near) == 1 and near[0] not in here:
             taken[near[0]] = name
     return taken
 

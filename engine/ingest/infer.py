@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -17,15 +18,15 @@ from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
-from .measured import fractional, known_alone, refuse_commas
-from .numbered import numbered_columns
+from .measured import fractional, known_alone, numbers, refuse_commas
+from .numbered import levels_in
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
 
 _LOOKED_AT = 1000  # rows that tell whether numbers have fractions
 _Measured = Mapping[str, frozenset[str]]
-"""Role -> own columns of numbers with fractions that a contract measures."""
+"""Role -> own columns of numbers that a contract measures."""
 
 _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_id", "text_id")
 """Names of columns that name the rows of a table, whatever its task."""
@@ -150,24 +151,26 @@ def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
 
 
 def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
-    """Columns of numbers with fractions on every side that a contract measures; else none."""
+    """Columns on every side that a contract measures, told by fractions or names; else none."""
     for task in tables.task_names():
         contracts = tables.contracts(task)
+        sides = [
+            _side(contracts[role], inputs, role, options)
+            for role in roles
+            if all(role in contracts for role in roles)
+        ]
+        spread = any(side.spread for side in sides)
         found = {}
-        for role in roles if all(role in contracts for role in roles) else ():
-            columns = {column.name: column for column in contracts[role].columns}
-            find = _finder(contracts[role], inputs, role, options, {})
-            answers = [columns[one] for one in contracts[role].any_of]
-            groups = [_names_of(find, columns[one], answers) for one in contracts[role].measured]
+        for role, (groups, _) in zip(roles, sides, strict=False):
             own = [name for group in groups for name in group]
             if not own or not all(name in inputs.schemas[role] for name in own):
                 break
             values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
-            plain = known_alone(task, role, own) and all(one.dtype.is_numeric() for one in values)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_commas(texts, task)
                 break
+            plain = all(map(numbers, values)) and (spread or known_alone(task, role, own))
             if not plain and not all(any(fractional(values[x]) for x in group) for group in groups):
                 break
             found[role] = frozenset(own)
@@ -176,17 +179,40 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
     return {}
 
 
-def _names_of(find: Finder, column: Column, answers: Sequence[Column]) -> list[str]:
-    """The own column that is one of a contract, empty for none; where it is not there and is of
-    those of which any may be, the others.
+class _Side(NamedTuple):
+    """Own columns of one side, a group for each that a contract measures.
+
+    ``spread`` says that a distribution is all that was predicted, and that no column beside it may
+    be a label or its score: then names decide, whatever the values are.
     """
-    own = find.said.get(column.name) or _first(find, column)
-    if own or column not in answers:
-        return [own]
+
+    groups: list[list[str]]
+    spread: bool
+
+
+def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
+    columns = {column.name: column for column in table.columns}
+    find = _finder(table, inputs, role, options, {})
+    answers = [columns[one] for one in table.any_of]
+    groups, rest, spread = [], set(inputs.schemas[role]), False
+    for column in (columns[one] for one in table.measured):
+        own = find.said.get(column.name) or _first(find, column)
+        others = [] if own or column not in answers else _others(find, column, answers)
+        groups.append(others or [own])
+        spread = spread or bool(others)
+        rest -= set() if column in answers else {own}
+    said = options.columns or {}
+    lone = options.score_columns is None and known_alone(
+        table.task, TABLE, [said.get(name, name) for name in rest]
+    )
+    return _Side(groups, spread and lone)
+
+
+def _others(find: Finder, column: Column, answers: Sequence[Column]) -> list[str]:
+    """Own columns of those of which any may be there, but for one."""
     others = [one for one in answers if one is not column]
-    found = [name for one in others for name in numbered_columns(one, find.schema)]
-    found += [name for one in others if (name := _first(find, one))]
-    return found or [""]
+    found = [name for one in others for name in levels_in(one, find.schema)]
+    return found + [name for one in others if (name := _first(find, one))]
 
 
 def _first(find: Finder, column: Column) -> str:
@@ -268,7 +294,7 @@ def _has(find: Finder, column: Column) -> bool:
     return bool(
         find.exact(column.name)
         or find.candidates((column.name, *column.aliases))
-        or numbered_columns(column, find.schema)
+        or levels_in(column, find.schema)
     )
 
 
@@ -277,7 +303,7 @@ def _finder(
 ) -> Finder:
     """A table's columns, with what the user said of them.
 
-    Numbers with fractions are not labels: they are found by contracts that measure them alone.
+    Measured numbers are not labels: they are found by contracts that measure them alone.
     """
     schema = inputs.schemas[role]
     said = {
@@ -421,6 +447,10 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
             columns = {column.name: column for column in table.columns}
             names = [name for name in table.signs if name in columns]
             also = [alias for name in names for alias in columns[name].aliases][:4]
+            rest = [f"{name}0.1" if columns[name].numbered else name
+                    for name in table.any_of if name in columns and name not in names]  # fmt: skip
+            if rest and (first := [name for name in table.any_of if name in names]):
+                also.append(f"in place of {listing(first)} any of {', '.join(rest)}")
             ways.append(f"{task} needs {listing(names, most=4)} (or {', '.join(also)}, ...)")
     if len(left) == 1:
         raise TruthsMissingError(

@@ -129,7 +129,7 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
         if table is None or not table.measured or options.task not in (None, task):
             continue
         if options.task == task:
-            fits = _numbers(ours) and _numbers(theirs)
+            fits = numbers(ours) and numbers(theirs)
         else:
             fits = fractional(ours) and fractional(theirs)
             if ours.dtype.is_nested():
@@ -146,8 +146,8 @@ def _alone(task: str, options: Options) -> bool:
     return able == [task]
 
 
-def _numbers(values: pl.Series) -> bool:
-    """Whether values are numbers, or rows of as many numbers each."""
+def numbers(values: pl.Series) -> bool:
+    """Whether values are numbers, or rows of several."""
     if not isinstance(values.dtype, (pl.Array, pl.List)):
         return values.dtype.is_numeric()
     inner = values.dtype.inner

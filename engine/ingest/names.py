@@ -13,7 +13,7 @@ from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unk
 from evalengine.schemas.wording import option
 
 from . import dtypes
-from .finding import Finder, kin_beside, turned
+from .finding import Finder, turned
 from .id_forms import formed
 from .meeting import LABEL_COLUMNS
 from .problems import Note, Problem
@@ -103,7 +103,6 @@ def recognise(
         for mine, target in (columns or {}).items()
         if mine in schema and target in contract
     }
-    said |= kin_beside(schema, table, said)
     find = Finder(schema, table.side, said)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}

@@ -17,13 +17,16 @@ from evalengine.schemas.wording import option
 from .problems import listing
 
 
-def with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
+def with_numbered(
+    table: Table, options: Options, schema: Mapping[str, Any], *, needed: bool
+) -> Table:
     """The contract with a column for each own one that is numbered, ascending, in place of one.
 
     Args:
         table: the contract.
         options: ``columns`` says which own column is of which level.
         schema: the table's own columns.
+        needed: whether names that may be one are refused where no other is one.
 
     Raises:
         InputError: two columns of one level, levels that are none, or names that may be one.
@@ -33,7 +36,7 @@ def with_numbered(table: Table, options: Options, schema: Mapping[str, Any]) -> 
     optional: list[Column] = []
     named: dict[str, tuple[str, ...]] = {name: (name,) for name in table.any_of}
     for column in table.optional:
-        levels = _levels(column, options, schema) if column.numbered else [column]
+        levels = _levels(column, options, schema, needed=needed) if column.numbered else [column]
         named[column.name] = tuple(one.name for one in levels) or (column.name,)
         optional += levels
     return msgspec.structs.replace(
@@ -55,7 +58,17 @@ def numbered_columns(column: Column, names: Iterable[str]) -> list[str]:
     return [name for name in names if re.fullmatch(column.numbered, name.casefold())]
 
 
-def _levels(column: Column, options: Options, schema: Mapping[str, Any]) -> list[Column]:
+def levels_in(column: Column, names: Iterable[str]) -> list[str]:
+    """Those of own names that are such a column each; where none is, those that may be one."""
+    here = list(names)
+    return numbered_columns(column, here) or [
+        name for name in here if column.unclear and re.fullmatch(column.unclear, name.casefold())
+    ]
+
+
+def _levels(
+    column: Column, options: Options, schema: Mapping[str, Any], *, needed: bool
+) -> list[Column]:
     said = options.columns or {}
     found: dict[float, list[str]] = {}
     for own in schema:
@@ -68,16 +81,17 @@ def _levels(column: Column, options: Options, schema: Mapping[str, Any]) -> list
         for own in schema
         if column.unclear and own not in taken and re.fullmatch(column.unclear, own.casefold())
     ]
-    if found and unclear:
+    if unclear and (found or needed):
         first = unclear[0]
         digit = int(first[-1])
         ways = " or ".join(
             option("columns", {first: f"{column.name}{level!r}"})
             for level in (digit / 100, digit / 10)
         )
+        clear = [own for names in found.values() for own in names]
+        beside = f" beside {listing(clear)}" if clear else ""
         raise InputError(
-            f"{listing(unclear)} may be columns of {column.name} beside"
-            f" {listing([own for names in found.values() for own in names])}, in percent or in"
+            f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in"
             f" tenths. Say which level each is: write {ways}; or leave them out of the table."
         )
     return [

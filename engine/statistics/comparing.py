@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
+from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.intervals import Wanted
 from ..scorecard.lookup import KEYS
 from .compared_datums import datums_of
@@ -203,11 +204,11 @@ def pair(
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     lone = [
-        f"{metric} of {label}" if label is not None else metric
+        _named(**row)
         for mine, other in ((a, b), (b, a))
-        for metric, label in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)
-        .select("metric", "label_value")
-        .iter_rows()
+        for row in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)
+        .select("metric", "average", "label_key", "label_value")
+        .iter_rows(named=True)
     ]
     at_a, at_b = rows["at_a"].to_numpy(), rows["at_b"].to_numpy()
     gone = second.drawn[:, at_b] - first.drawn[:, at_a]
@@ -242,6 +243,14 @@ def pair(
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
+
+
+def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
+    """A number in messages."""
+    key = None if label_key == DEFAULT_LABEL_KEY else label_key
+    of = key if label_value is None else label_value
+    said = metric if average is None else f"{metric} {average}"
+    return said if of is None else f"{said} of {of}"
 
 
 def _by_test(

@@ -90,6 +90,14 @@ def test_names_that_may_be_percent_or_tenths() -> None:
     rows = table("q1", "q50", "q90")
     with pytest.raises(InputError, match=r"'q1' may be columns of q .*\{\"q1\": \"q0.01\"\} or"):
         ee.score(rows)
+    alone = table("q1", "q5", "q9")
+    for given, asked in [
+        (alone, {}),
+        (alone.with_columns(yhat=pl.Series(MIDDLE)), {"metrics": ["CRPSFromQuantiles"]}),
+    ]:
+        with pytest.raises(InputError, match="'q1', 'q5', 'q9' may be columns of q, in percent"):
+            ee.score(given, **asked)
+    assert ee.score(alone.with_columns(yhat=pl.Series(MIDDLE))).value("MAE") > 0
     card = ee.score(rows, columns={"q1": "q0.1"}, metrics=["QuantileCoverage"])
     assert card.metrics["parameters"][0] == '{"quantile": 0.1}'
 
@@ -112,6 +120,48 @@ def test_distributions_alone() -> None:
         ee.score(rows, metrics=["MAE"])
     with pytest.raises(InputError, match="MAE needs column 'prediction'"):
         ee.score(rows, metrics=["MAE", "CRPSFromQuantiles"])
+
+
+@pytest.mark.parametrize("true", ["y", "target"])
+@pytest.mark.parametrize(
+    "spread",
+    [
+        {"p10": [0, 1], "p90": [2, 4]},
+        {"lower": [0, 1], "upper": [2, 4]},
+        {"lo-80": [0, 1], "hi-80": [2, 4]},
+        {"samples": [[1, 2], [2, 3]]},
+    ],
+)
+def test_names_of_distributions_tell_whole_numbers(true: str, spread: dict[str, list[int]]) -> None:
+    ids = {"datum_id": [1, 2]}
+    assert ee.score({true: [1, 2], **spread}).task == "regression"
+    assert ee.score({**ids, **spread}, {**ids, true: [1, 2]}).task == "regression"
+    beside = pl.DataFrame({true: [1, 0], **spread, "score": [0.5, 0.25]})
+    if true == "target":  # a column that may be a label's score
+        assert ee.score(beside).task == "classification"
+
+
+@pytest.mark.parametrize("name", ["mean", "predictions"])  # AutoGluon, Chronos
+def test_forecasts_by_names_that_stand_beside_a_distribution(name: str) -> None:
+    rows = table("0.1", "0.5", "0.9", "target").with_columns(
+        pl.Series(name, MIDDLE + 1), item_id=pl.lit("a"), timestamp=pl.int_range(N)
+    )
+    for given in (rows, rows.with_columns(target=pl.int_range(N))):
+        card = ee.score(given)
+        assert card.task == "regression"
+        assert f"table: read {name} as prediction." in card.notes
+    asked = ["MAE", "CRPSFromQuantiles"]
+    want = ee.score(rows.rename({name: "prediction"}), metrics=asked)
+    assert ee.score(rows, metrics=asked).metrics.equals(want.metrics)
+    named = rows.with_columns(yhat=pl.Series(MIDDLE))
+    assert ee.score(named).value("MAE") == pytest.approx(0.125)
+    with pytest.raises(InputError, match="nothing was predicted"):
+        ee.score(rows.select(name, "target"), task="regression")
+
+
+def test_what_is_needed_names_distributions() -> None:
+    with pytest.raises(InputError, match="'prediction' any of q0.1, samples, lower, lo0.1"):
+        ee.score(pl.DataFrame({"a": [1.5], "b": [2.5]}))
 
 
 @pytest.mark.parametrize(

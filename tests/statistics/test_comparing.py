@@ -311,3 +311,12 @@ def test_the_verdict_names_other_numbers_that_significantly_differ():
     )
     assert found.verdict.endswith(" b is significantly worse by P@2.")
     assert "worse by" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict
+
+
+def test_numbers_of_one_run_alone_are_told_with_their_target() -> None:
+    both = pl.DataFrame(
+        {"datum_id": [1, 2] * 2, "label_key": ["x", "x", "y", "y"],
+         "prediction": [1.5, 2, 3, 4.5], "target": [1.25, 2, 3, 4]}
+    )  # fmt: skip
+    notes = ee.compare(both, both.filter(label_key="x"), metrics=["MAE"], draws=DRAWS).notes
+    assert any("one run alone has: 'MAE macro', 'MAE of y'." in note for note in notes)

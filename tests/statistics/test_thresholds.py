@@ -346,6 +346,16 @@ def test_tables_of_tasks_without_thresholds() -> None:
         ee.find_calibration(ranked, ranked.drop("score"))
 
 
+def test_tracks_have_no_thresholds() -> None:
+    tracks = [f"examples/tracking/{side}.parquet" for side in ("tracks", "truth")]
+    with pytest.raises(ee.OptionError, match="nothing in tracking is decided by a threshold"):
+        ee.find_thresholds(*tracks)
+    with pytest.raises(ee.OptionError, match="tracking has no scores to calibrate"):
+        ee.find_calibration(*tracks)
+    with pytest.raises(ee.ResultError, match="this run is tracking: no number of it rests on"):
+        ee.find_limits(*tracks)
+
+
 def test_other_errors_keep_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: Any) -> None:
         raise KeyError("a bug")

@@ -33,6 +33,7 @@ TASK = Task(
     samples=samples,
     losses=losses,
     contents=Contents(of_tally=contents),
+    no_limits="no number of it rests on ties of scores, a cap or missing judgments",
     drawn=TrackDraws,
     warm_large=warm_large,
     in_parts=counts_in_parts("tracks", merge),
