@@ -160,7 +160,7 @@ def test_forecasts_by_names_that_stand_beside_a_distribution(name: str) -> None:
 
 
 def test_what_is_needed_names_distributions() -> None:
-    with pytest.raises(InputError, match="'prediction' any of q0.1, samples, lower, lo0.1"):
+    with pytest.raises(InputError, match=r"'prediction' any of q0\.1, samples, lower, lo0\.1"):
         ee.score(pl.DataFrame({"a": [1.5], "b": [2.5]}))
 
 
