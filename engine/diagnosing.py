@@ -14,6 +14,7 @@ from .analysis.suspicions import FEW, Finding, confused, fits, label_errors, sco
 from .analysis.suspicions import labels as of_labels
 from .analysis.worst import losses_of, shares, worst, worst_codes
 from .held_runs import card_of, is_scored, tallied_of
+from .ingest.contracts import contract
 from .ingest.names import recognise
 from .ingest.problems import count_of
 from .ingest.sources.tables import open_source
@@ -232,15 +233,17 @@ def _twice(
         return
     hashes = []
     known = contracts(card.task)
-    for role, given in ((PREDICTIONS, predictions), (GROUND_TRUTHS, ground_truths)):
+    first = TABLE if ground_truths is None else PREDICTIONS
+    for role, given in ((first, predictions), (GROUND_TRUTHS, ground_truths)):
         if given is None:
             continue
-        own = known.get(TABLE) if ground_truths is None else known.get(role)
-        if own is None:
+        if role not in known:
             return
         try:
             source = open_source(given, storage_options=storage_options)
-            exprs = recognise(source.frame.collect_schema(), own, options.columns).exprs
+            schema = source.frame.collect_schema()
+            own = contract(card.task, role, options, schema)
+            exprs = recognise(schema, own, options.columns).exprs
         except EvalengineError as error:
             said.append(_unlooked("duplicate datums", error))
             return
@@ -248,8 +251,8 @@ def _twice(
         if "datum_id" not in exprs or not names:
             return
         rows = source.frame.select(exprs[name].alias(name) for name in ("datum_id", *names))
-        schema = rows.collect_schema()
-        simple = [n for n in names if not schema[n].is_nested() and schema[n] != pl.Object]
+        types = rows.collect_schema()
+        simple = [n for n in names if not types[n].is_nested() and types[n] != pl.Object]
         if not simple:
             return
         row = rows.select("datum_id", row=pl.struct(simple).hash(seed=1))

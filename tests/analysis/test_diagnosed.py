@@ -139,3 +139,15 @@ def test_what_hits_all_the_same_is_named(name, planted, unseen, monkeypatch):
     ((_, _, at, said, _),) = planted.measured()
     assert at is not None, said
     assert at <= 2
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"label": list("abbcdefg"), "y_pred": list("aabcdefg")},
+        {"target": [1.5, 1.5, *range(2, 8)], "p10": [0, 1, *range(2, 8)]},
+    ],
+)
+def test_rows_that_differ_in_a_column_by_another_name_are_no_duplicates(rows):
+    found = ee.diagnose(pl.DataFrame({"id": range(8), **rows}, strict=False))
+    assert not any("duplicates" in one for one in found.frame["finding"])
