@@ -80,13 +80,14 @@ FRAMES = Column(
 )
 _BOX = (XMIN, YMIN, XMAX, YMAX)
 _COMMON = (LABEL_VALUE, DATASET, BBOX)
+_SCORE = msgspec.structs.replace(SCORE, about="Confidence; not read by any metric.", nullable=True)
 _UNREAD = ((WEIGHT, "tracking has no weights; every box counts once"),)
 
 TRACKING_PREDICTIONS = Table(
     "tracking",
     PREDICTIONS,
     (SEQUENCE, FRAME, TRACK_ID, *_BOX),
-    (*_COMMON, msgspec.structs.replace(SCORE, about="Confidence; not read by any metric.")),
+    (*_COMMON, _SCORE),
     key=("sequence", "frame", "track_id"),
     signs=("sequence", "frame", "track_id"),
     all_signs=True,

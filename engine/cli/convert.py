@@ -104,8 +104,10 @@ def _tell(message: str, warning: bool) -> None:
 
 
 def _listed(files: dict[str, int], out: str) -> None:
+    from ..ingest.problems import count_of
+
     for name, rows in files.items():
-        click.echo(f"{os.path.join(out, name)}: {rows} rows")
+        click.echo(f"{os.path.join(out, name)}: {count_of(rows, 'row')}")
 
 
 @convert.command()

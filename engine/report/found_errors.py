@@ -29,7 +29,8 @@ def heading(found: FoundErrors) -> str:
         for name, value in made_with.items()
     )
     by = first["metric"] + (f" ({at})" if at else "")
-    return f"the {len(found):,} worst of {count_of(found.n, 'datum')}, by {by}"
+    few = f"{len(found):,} " if len(found) > 1 else ""
+    return f"the {few}worst of {count_of(found.n, 'datum')}, by {by}"
 
 
 def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:

@@ -71,7 +71,7 @@ def test_voc(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert source.datums is not None
     assert source.datums.rows() == [("a", "a.jpg", 64, 32), ("b", "b.png", None, None)]
-    assert "1 objects in 2 images, 1 without any" in noted(source, "format_recognised")
+    assert "1 object in 2 images, 1 without any" in noted(source, "format_recognised")
 
 
 def test_voc_polygons(tmp_path: Path) -> None:

@@ -66,6 +66,20 @@ def test_tables_of_text(tmp_path: Path) -> None:
     assert ee.score(*tables).value("HOTA") == ee.score(found, truth).value("HOTA")
 
 
+@pytest.mark.parametrize("to", ["tables", "kitti-tracking"])
+def test_the_confidence_of_a_prediction_is_its_score(tmp_path: Path, to: str) -> None:
+    """And not whether it is considered, as that of a ground truth is."""
+    found, truth = sides(("pedestrian", "car"))
+    ee.convert(truth, found, out=tmp_path / "text", to="mot")
+    text = tmp_path / "text"
+    files = ee.convert(text / "groundtruths", text / "predictions", out=tmp_path, to=to)
+    if to == "tables":
+        assert "considered" not in pl.read_parquet(tmp_path / "predictions.parquet").columns
+        assert "considered" in pl.read_parquet(tmp_path / "groundtruths.parquet").columns
+    else:
+        assert files["predictions/a.txt"] == 5
+
+
 def test_what_a_format_cannot_say(tmp_path: Path) -> None:
     found, truth = sides(("pedestrian", "car"), ignored=pl.col("frame") == 2)
     with pytest.warns(UserWarning, match="4 rows marked in 'ignored' left out"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from coco_masks import compressed
 
@@ -46,9 +47,27 @@ def test_mot(tmp_path: Path) -> None:
     sides = mot(tmp_path)
     card = ee.score(*sides, dialect="mot", metrics=METRICS)
     assert [card.value(name) for name in METRICS] == [2, 2, 0, 0.5]
-    assert any("MOTChallenge tracks: 6 boxes in 1 sequences" in note for note in card.notes)
+    assert any("MOTChallenge tracks: 6 boxes in 1 sequence." in note for note in card.notes)
     plain = ee.score(*sides, metrics=METRICS, label_map={"distractor": "pedestrian"})
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
+
+
+def test_tracks_without_scores(tmp_path: Path) -> None:
+    """A score is optional: one that is null everywhere, or here and there, is none."""
+    line = "0 {} Car 0 0 -1.5 0 0 40 40 1.5 1.6 4 1 2 20 -1.5"
+    written(tmp_path / "gt" / "0000.txt", line.format(1))
+    written(tmp_path / "found" / "0000.txt", line.format(7))
+    sides = str(tmp_path / "found"), str(tmp_path / "gt")
+    assert ee.score(*sides, metrics=METRICS).value("TP") == 1
+    ee.convert(*sides[::-1], out=tmp_path)
+    found, truth = (
+        pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("predictions", "groundtruths")
+    )
+    assert found["score"].null_count() == 1
+    none = found.with_columns(score=pl.lit(None))
+    assert ee.score(none, truth, metrics=METRICS).value("TP") == 1
+    errors = ee.score(none, truth, metrics=["Outcomes"]).outcomes
+    assert errors["score"].to_list() == [None]
 
 
 def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> None:

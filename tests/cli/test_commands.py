@@ -198,7 +198,7 @@ class TestOthers:
             "--out", str(tmp_path / "tables"),
         )  # fmt: skip
         assert status == 0
-        assert f"{tmp_path / 'tables' / 'groundtruths.parquet'}: 1 rows" in out
+        assert f"{tmp_path / 'tables' / 'groundtruths.parquet'}: 1 row\n" in out
         assert (tmp_path / "tables" / "predictions.parquet").is_file()
 
     def test_the_example_of_convert_coco(

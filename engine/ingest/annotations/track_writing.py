@@ -166,7 +166,8 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
         raise InputError(f"{name}: labels with blanks in KITTI's text: {listing(odd[:5])}.")
     region = _given(side, "region", 0).cast(pl.Boolean)
     nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE)]
-    scored = ["score"] if name == _FOUND and "score" in side.columns else []
+    known = name == _FOUND and "score" in side.columns and side["score"].count()
+    scored = ["score"] if known else []
     return side.select(
         "frame",
         pl.when(region).then(-1).otherwise("id").alias("id"),

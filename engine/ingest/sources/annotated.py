@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ..annotations.format import Format, Look
+from ..problems import count_of
 from .source import Source
 
 
@@ -20,12 +21,10 @@ def open_annotations(format_: Format, look: Look) -> Source:
     own = read.rows.select(pl.col(format_.datum).alias("datum_id"))
     bare = images - read.datums.join(own, on="datum_id", how="semi").height
     tracks = format_.datum == "sequence"
-    objects, datums = ("boxes", "sequences") if tracks else ("objects", "images")
+    objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
+    datums = count_of(images, "sequence" if tracks else "image")
     empty = f", {bare:,} without any" if bare else ""
-    said = (
-        f"{look.given} is read as {format_.title}: {rows:,} {objects} in {images:,}"
-        f" {datums}{empty}."
-    )
+    said = f"{look.given} is read as {format_.title}: {objects} in {datums}{empty}."
     return Source(
         read.rows.lazy(),
         f"{format_.title} {look.given}",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects import Dialect
+from ...ingest.problems import count_of
 from ...metrics import Metric
 from ..contents import ROWS, Content, Rows, called
 from ..task import Cuts, Losses
@@ -38,9 +39,10 @@ def losses(
         said = []
         for code in codes.tolist():
             truth, found, tp, switches = (int(totals[name][code]) for name in totals)
-            parts = f"{truth:,} boxes, {found:,} predicted"
+            parts = f"{count_of(truth, 'box', 'boxes')}, {found:,} predicted"
             if "clear" in tallies.counted:
-                parts = f"{truth - tp:,} missed, {found - tp:,} too many, {switches:,} switches"
+                switched = count_of(switches, "switch", "switches")
+                parts = f"{truth - tp:,} missed, {found - tp:,} too many, {switched}"
             said.append(parts)
         return said
 
