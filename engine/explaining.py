@@ -20,6 +20,7 @@ from .report.layouts import by_title
 from .report.summary import number as shown
 from .schemas.errors import EvalengineError, OptionError, ResultError
 from .schemas.options import Options
+from .schemas.results import RIGHT
 from .schemas.wording import option
 from .scorecard.card import Scorecard
 from .scorecard.lookup import SHORT, ambiguous, chosen_rows
@@ -180,7 +181,8 @@ def _listed(value: Any) -> str:
 def _rows(card: Scorecard, row: dict[str, Any], tallied: Tallied | None) -> Iterator[str]:
     inside = _inside(row, tallied)
     if "outcomes" in card.frames:
-        yield from _of_outcomes(card.frame("outcomes"), row, inside)
+        against = metrics.get(card.task, row["metric"]).wrong
+        yield from _of_outcomes(card.frame("outcomes"), row, inside, against)
     singles = _singles(card, row, inside)
     if singles is not None and singles.height:
         undefined = singles["value"].null_count()
@@ -204,7 +206,7 @@ def _rows(card: Scorecard, row: dict[str, Any], tallied: Tallied | None) -> Iter
 
 
 def _of_outcomes(
-    rows: pl.DataFrame, row: dict[str, Any], inside: pl.Series | None
+    rows: pl.DataFrame, row: dict[str, Any], inside: pl.Series | None, against: tuple[str, ...]
 ) -> Iterator[str]:
     """What became of the rows behind a number, and those that hurt it most."""
     for name in ("label_key", "label_value"):
@@ -226,7 +228,10 @@ def _of_outcomes(
         yield _line(
             "left out", f"{count_of(before - rows.height, 'row')} below the score threshold"
         )
-    wrong = rows.filter(~pl.col("outcome").is_in(["tp", "ignored"]))
+    outcome = pl.col("outcome")
+    hurts = outcome.is_in(against) if against else ~outcome.is_in(RIGHT)
+    flags = [name for name in against if rows.schema.get(name) == pl.Boolean]
+    wrong = rows.filter(pl.any_horizontal(hurts, *flags))
     surest = wrong.drop_nulls("score").sort("score", "datum_id", descending=[True, False])
     if surest.height:
         said = (f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"

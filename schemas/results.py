@@ -108,6 +108,8 @@ OUTCOMES: Schema = {
     "matched_annotation_id": None,
 }
 """One row per prediction or missed ground truth."""
+RIGHT = ("tp", "tn", "ignored", "match", "fragment")
+"""Outcomes of rows with which nothing is wrong."""
 
 ERRORS: Schema = {
     "datum_id": None,

@@ -50,6 +50,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
             there is none; from a view and the task's settings.
         pairs: whether it holds truths of a label against those of another, so that runs in bounded
             memory keep the true label beside every scored one; of classification.
+        wrong: outcomes of rows that count against it, or flags of such rows; all outcomes but
+            :data:`~evalengine.schemas.results.RIGHT` unless given.
         definition: one sentence.
         formula: the same in TeX; empty where it lists rows and computes no number.
         source: whose definition it is.
@@ -75,6 +77,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     trials: str | None = None
     variance: Callable[[Any, Any], list[Any]] | None = None
     pairs: bool = False
+    wrong: tuple[str, ...] = ()
     definition: str
     formula: str
     source: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -80,3 +81,25 @@ def test_command():
     done = CliRunner().invoke(cli, ["explain", *BOXES, "--number", "mAP[iou=0.75]"])
     assert done.exit_code == 0, done.output
     assert done.output.startswith("mAP [label_key=label, iou_threshold=0.75] = 0.5218")
+
+
+@pytest.mark.parametrize(
+    ("number", "wrong"),
+    [("IDSW", {"switch"}), ("FN", {"miss"}), ("FP", {"false"}), ("Frag", {"fragment"}),
+     ("HOTA", {"miss", "false", "switch"})],
+)  # fmt: skip
+def test_of_tracking_what_hurts_the_number_is_wrong(number, wrong):
+    """Matches hurt none; the worst sequences are told by the rows that hurt this number."""
+    boxes = pl.DataFrame({"sequence": "a", "frame": range(1, 7), "label_value": "dog"})
+    boxes = boxes.with_columns(xmin=0.0, ymin=0.0, xmax=10.0, ymax=10.0)
+    truth = boxes.with_columns(object_id=1)
+    tracks = pl.Series("track_id", [1, 1, 2, 9, 2, 2])
+    found = boxes.with_columns(tracks, score=0.5).with_columns(
+        xmin=pl.when(pl.col("frame") == 4).then(8.0).otherwise("xmin")
+    )
+    told = ee.explain(found, truth, number=f"{number}[label=dog]")
+    value = ee.score(found, truth).value(number, label_value="dog", average=None)
+    n = 3 if number == "HOTA" else value
+    assert f"a ({n:.0f} wrong)" in told
+    surest = next((line for line in told.splitlines() if line.startswith("surest")), "")
+    assert {*re.findall(r"a (\w+) dog", surest)} == wrong - {"miss"}

@@ -47,6 +47,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
         range: smallest and largest value.
         aliases: other names.
         counts: whether it is a count, which has no mean over labels.
+        wrong: outcomes that count against it, as of the metric.
         rests_on: the column without whose rows it has no value; none for any box on either side.
     """
 
@@ -60,6 +61,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     range: tuple[float, float] = (0.0, 1.0)
     aliases: tuple[str, ...] = ()
     counts: bool = False
+    wrong: tuple[str, ...] = ()
     rests_on: str = ""
 
     @property
@@ -175,19 +177,22 @@ def _of_identity(name: str, formula: Formula, about: str, **more: Any) -> Number
 
 _COUNT: dict[str, Any] = {"range": (0.0, INF), "counts": True}
 _FEW = {**_COUNT, "better": "lower"}
+_MISSED: dict[str, Any] = {"wrong": ("miss",)}
+_FALSE: dict[str, Any] = {"wrong": ("false",)}
+_BOTH: dict[str, Any] = {"wrong": ("miss", "false")}
 _BELOW: dict[str, Any] = {"range": (-INF, 1.0), "rests_on": "truth"}
 
 NUMBERS = (
     _of_hota("HOTA", f.hota, "Higher order tracking accuracy, sqrt(DetA x AssA)"),
-    _of_hota("DetA", f.det_a, "Detection accuracy, tp / (tp + fn + fp)"),
+    _of_hota("DetA", f.det_a, "Detection accuracy, tp / (tp + fn + fp)", **_BOTH),
     _of_hota(
         "AssA",
         f.ass_a,
         "Association accuracy, over matches the mean of n / (boxes of the object + boxes of the"
         " track - n), n being the matches of that object and track",
     ),
-    _of_hota("DetRe", f.det_re, "Detection recall, tp / (tp + fn)"),
-    _of_hota("DetPr", f.det_pr, "Detection precision, tp / (tp + fp)"),
+    _of_hota("DetRe", f.det_re, "Detection recall, tp / (tp + fn)", **_MISSED),
+    _of_hota("DetPr", f.det_pr, "Detection precision, tp / (tp + fp)", **_FALSE),
     _of_hota("AssRe", f.ass_re, "Association recall, over matches n / boxes of the object"),
     _of_hota("AssPr", f.ass_pr, "Association precision, over matches n / boxes of the track"),
     _of_hota("LocA", f.loc_a, "Localisation accuracy, IoU of matches, 1 without any"),
@@ -196,8 +201,12 @@ NUMBERS = (
     _at_first("LocA0", f.first(f.loc_a), "LocA"),
     _at_first("HOTALocA0", f.first(lambda of: f.hota(of) * f.loc_a(of)), "HOTA x LocA"),
     _of_hota("HOTATP", f.plain("alpha_tp"), "Matches of HOTA", aliases=("HOTA_TP",), **_COUNT),
-    _of_hota("HOTAFP", f.alpha_fp, "Predictions without one", aliases=("HOTA_FP",), **_FEW),
-    _of_hota("HOTAFN", f.alpha_fn, "Ground truths without one", aliases=("HOTA_FN",), **_FEW),
+    _of_hota(
+        "HOTAFP", f.alpha_fp, "Predictions without one", aliases=("HOTA_FP",), **_FEW, **_FALSE
+    ),
+    _of_hota(
+        "HOTAFN", f.alpha_fn, "Ground truths without one", aliases=("HOTA_FN",), **_FEW, **_MISSED
+    ),
     _of_clear(
         "MOTA",
         f.mota,
@@ -205,7 +214,9 @@ NUMBERS = (
         **_BELOW,
     ),
     _of_clear("MOTP", f.motp, "Multiple object tracking precision: mean IoU of matches."),
-    _of_clear("MODA", f.moda, "Detection accuracy of CLEAR: (tp - fp) / ground truths.", **_BELOW),
+    _of_clear(
+        "MODA", f.moda, "Detection accuracy of CLEAR: (tp - fp) / ground truths.", **_BELOW, **_BOTH
+    ),
     _of_clear(
         "sMOTA",
         f.smota,
@@ -213,9 +224,9 @@ NUMBERS = (
         **_BELOW,
     ),
     _of_clear("MOTAL", f.motal, "MOTA with log10(switches) in the place of switches.", **_BELOW),
-    _of_clear("Recall", f.recall, "tp / ground truths.", aliases=("CLR_Re",)),
-    _of_clear("Precision", f.precision, "tp / predictions.", aliases=("CLR_Pr",)),
-    _of_clear("F1", f.f1, "tp / (tp + fp / 2 + fn / 2).", aliases=("CLR_F1",)),
+    _of_clear("Recall", f.recall, "tp / ground truths.", aliases=("CLR_Re",), **_MISSED),
+    _of_clear("Precision", f.precision, "tp / predictions.", aliases=("CLR_Pr",), **_FALSE),
+    _of_clear("F1", f.f1, "tp / (tp + fp / 2 + fn / 2).", aliases=("CLR_F1",), **_BOTH),
     _of_clear(
         "FPPerFrame",
         f.per_frame,
@@ -224,6 +235,7 @@ NUMBERS = (
         better="lower",
         range=(0.0, INF),
         rests_on="frames",
+        **_FALSE,
     ),
     _of_clear(
         "TP",
@@ -231,14 +243,16 @@ NUMBERS = (
         "Pairs of an IoU of 0.5 or more in one frame that match, those of the frame before first.",
         aliases=("CLR_TP",),
         **_COUNT,
+        **_MISSED,
     ),
-    _of_clear("FP", f.fp, "Predictions without a match.", aliases=("CLR_FP",), **_FEW),
-    _of_clear("FN", f.fn, "Ground truths without a match.", aliases=("CLR_FN",), **_FEW),
+    _of_clear("FP", f.fp, "Predictions without a match.", aliases=("CLR_FP",), **_FEW, **_FALSE),
+    _of_clear("FN", f.fn, "Ground truths without a match.", aliases=("CLR_FN",), **_FEW, **_MISSED),
     _of_clear(
         "IDSW",
         f.plain("switches"),
         "Identity switches: matches of an object whose last track was another one.",
         aliases=("IDSwitches", "IDs"),
+        wrong=("switch",),
         **_FEW,
     ),
     _of_clear(
@@ -246,6 +260,7 @@ NUMBERS = (
         f.plain("fragments"),
         "Fragmentations: how often objects are matched again after frames without a match.",
         aliases=("Fragmentations", "FM"),
+        wrong=("resumed",),
         **_FEW,
     ),
     _of_clear(
@@ -291,6 +306,7 @@ def _metric(number: Number) -> Metric:
         range=number.range,
         better=number.better,
         counts=number.counts and not number.alphas,
+        wrong=number.wrong,
         definition=number.about,
         formula=TEX[number.name],
         source=number.source,
