@@ -122,6 +122,8 @@ def kin_beside(
 ) -> dict[str, str]:
     """Columns that are called by kin of their names, and are meant by what stands beside them.
 
+    A model's own column is meant by its levels: ``AutoETS`` beside ``AutoETS-lo-80``.
+
     Args:
         schema: the table's own columns.
         table: the contract.
@@ -132,6 +134,13 @@ def kin_beside(
     """
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
+    known = {name for one in table.columns for name in (one.name, *one.aliases)}
+    models = {
+        mine
+        for mine in {*schema} - levels
+        if mine.casefold() not in known
+        and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
+    }
     here = {mine: to for mine, to in said.items() if mine in schema}
     taken = {}
     for name, other in table.beside:
@@ -143,7 +152,9 @@ def kin_beside(
             for one in (other, name)
         )
         near = [
-            mine for mine in schema if mine.casefold() in columns[name].kin and mine not in levels
+            mine
+            for mine in schema
+            if mine in models or (mine.casefold() in columns[name].kin and mine not in levels)
         ]
         if there and not wanted and len(near) == 1 and near[0] not in here:
             taken[near[0]] = name

@@ -225,3 +225,14 @@ def test_a_level_that_nobody_said() -> None:
     both = rows.with_columns(pl.Series("lo-90", LOW - 1), pl.Series("hi-90", HIGH + 1))
     rows = ee.score(both, metrics=["Winkler"], columns={"yhat": "prediction"}).metrics
     assert rows["parameters"].n_unique() == 2  # no two rows are called alike
+
+
+def test_a_models_own_column_beside_its_levels_is_the_prediction() -> None:
+    table = pl.DataFrame(
+        {"y": [1.5, 2.5], "AutoETS": [1.0, 2.0], "AutoETS-lo-80": [0.0, 1.0]}
+    ).with_columns((pl.col("AutoETS") + 1).alias("AutoETS-hi-80"))
+    card = ee.score(table)
+    assert card.value("MAE") == 0.5
+    assert any("AutoETS as prediction" in note for note in card.notes)
+    # Of two models' levels neither is meant, and one's column without levels is not, either.
+    assert "MAE" not in ee.score(table.rename({"AutoETS": "Naive"})).metrics["metric"]
