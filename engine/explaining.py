@@ -14,6 +14,7 @@ from .analysis.worst import worst
 from .finding_limits import find_limits
 from .held_runs import card_of, is_scored, refuse_tables, tallied_of
 from .ingest.problems import count_of
+from .plan import planner
 from .plan.limits import KEYS
 from .plan.summary import Tallied
 from .report.layouts import by_title
@@ -29,6 +30,7 @@ _WRITTEN = re.compile(r"\s*(?P<metric>[^\s\[\]]+)\s*(?:\[(?P<conditions>.*)\])?\
 _CONDITION = re.compile(r"""\s*("[^"]*"|[^=,"]+?)\s*=\s*("[^"]*"|[^,"]*?)\s*(?:,|$)""")
 _FRAMES = ("outcomes", "per_datum")
 _FEW = 5
+_SPOT = "pr_curve_iou_threshold"
 
 
 def number_told(
@@ -64,9 +66,10 @@ def number_told(
     parts = [
         *_what(card, row),
         *_rules(card, row, tallied),
-        *_rows(card, row, tallied),
+        *_rows(_listing(card, row, run, ground_truths, options, datums, labels, storage_options),
+               card, row, tallied),
         *_left_out(card),
-    ]
+    ]  # fmt: skip
     given = (card if is_scored(run) else run), ground_truths
     parts += _limits(given, row, options, datums, labels, storage_options)
     return "\n".join(parts)
@@ -135,6 +138,37 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
     return found.row(0, named=True)
 
 
+def _listing(
+    card: Scorecard,
+    row: dict[str, Any],
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+) -> pl.DataFrame | str | None:
+    """What became of rows at the IoU threshold of a number; why they are not listed."""
+    if "outcomes" not in card.frames:
+        return None
+    rows, at = card.frame("outcomes"), row["iou_threshold"]
+    listing = planner.filling(card.task, "outcomes")
+    if not any(_SPOT in one.params for one in listing):
+        return rows
+    settings = planner.make_plan(card.options, card.task).settings
+    if row["area"] not in (None, settings.areas[0][0]):
+        return (
+            f"not listed: they are matched whatever their area, and this number is of {row['area']}"
+        )
+    if at is None or not rows.height or at in {*rows["iou_threshold"]}:
+        return rows
+    if is_scored(run):
+        return f"not listed: the run keeps those at other IoU thresholds than {at:g}"
+    asked = options.replace(metrics=tuple(one.name for one in listing), **{_SPOT: at})
+    again = card_of(run, ground_truths, asked, datums, labels, storage_options)
+    return again.frame("outcomes")
+
+
 def _line(title: str, text: str) -> str:
     return f"{title:<10}{text}"
 
@@ -166,6 +200,8 @@ def _rules(card: Scorecard, row: dict[str, Any], tallied: Tallied | None) -> Ite
         for name in metrics.get(card.task, row["metric"]).params:
             value = getattr(plan.settings, name, None)
             if value not in (None, ()):
+                if "iou" in name and (told := getattr(plan.settings, "told", None)) is not None:
+                    value = tuple(map(told, value)) if isinstance(value, tuple) else told(value)
                 yield _line("option", f"{name} = {_listed(value)}")
     if row["parameters"]:
         yield _line("option", row["parameters"])
@@ -178,11 +214,19 @@ def _listed(value: Any) -> str:
     return few + (f" and {len(value) - 12} more" if len(value) > 12 else "")
 
 
-def _rows(card: Scorecard, row: dict[str, Any], tallied: Tallied | None) -> Iterator[str]:
+def _rows(
+    listed: pl.DataFrame | str | None,
+    card: Scorecard,
+    row: dict[str, Any],
+    tallied: Tallied | None,
+) -> Iterator[str]:
     inside = _inside(row, tallied)
-    if "outcomes" in card.frames:
+    if isinstance(listed, str):
+        yield _line("rows", listed)
+        return
+    if listed is not None:
         against = metrics.get(card.task, row["metric"]).wrong
-        yield from _of_outcomes(card.frame("outcomes"), row, inside, against)
+        yield from _of_outcomes(listed, row, inside, against)
     singles = _singles(card, row, inside)
     if singles is not None and singles.height:
         undefined = singles["value"].null_count()

@@ -13,6 +13,7 @@ import evalengine as ee
 from evalengine.cli import cli
 
 BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
+TO_RETURN = "iou_thresholds_to_return"
 LABELS = tuple(path.replace("detection", "classification") for path in BOXES)
 RUN = ("examples/retrieval/run.parquet", "examples/retrieval/qrels.parquet")
 WEATHER = {"datums": "examples/detection/datums.parquet", "by": ["weather"]}
@@ -40,13 +41,56 @@ def test_of_detection(number, named, asked):
         told = ee.explain(*BOXES, number=number, **named)
     value = ee.score(*BOXES, **named).value(asked[0], **asked[1])
     assert f"({value!r})" in told.splitlines()[0]
-    outcomes = ee.score(*BOXES, metrics=["Outcomes"], **named).outcomes
+    at = {"pr_curve_iou_threshold": asked[1].get("iou_threshold", named.get(TO_RETURN, [0.5])[0])}
+    outcomes = ee.score(*BOXES, metrics=["Outcomes"], **named, **at).outcomes
     if "car" in number:
         outcomes = outcomes.filter(label_value="car")
         known = dict(outcomes["outcome"].value_counts().rows())
         assert {kind: n for kind, n in counts(told).items() if kind in known} == known
     assert "moves " in told
     assert "1 datum without predictions" in told
+
+
+def test_rows_are_those_of_the_number(tmp_path):
+    told = ee.explain(*BOXES, number="AP75", dialect="coco")
+    rows = ee.score(*BOXES, metrics=["Outcomes"], dialect="coco", pr_curve_iou_threshold=0.75)
+    assert counts(told).items() >= dict(rows.outcomes["outcome"].value_counts().rows()).items()
+    assert "at IoU 0.75" in told
+    told = ee.explain(*BOXES, number="APsmall", dialect="coco")
+    assert "rows      not listed: they are matched whatever their area" in told
+    assert "surest" not in told
+    ee.score(*BOXES, metrics=["mAP", "Outcomes"], iou_thresholds_to_return=[0.75]).save(
+        tmp_path / "run"
+    )
+    told = ee.explain(tmp_path / "run", number="mAP[iou=0.75]")
+    assert "not listed: the run keeps those at other IoU thresholds than 0.75" in told
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("standard", "the mean of interpolated precision at 101 recall levels"),
+        ("voc2007", "the mean of interpolated precision at 11 recall levels"),
+        ("voc2012", "the area under interpolated precision"),
+    ],
+)
+def test_what_average_precision_is_of(dialect, said):
+    told = ee.explain(*BOXES, number="AP[label=car,iou=0.5]", dialect=dialect)
+    assert f"average   AP is {said}" in told
+    assert "Mean of 101" not in told
+
+
+def test_distances_are_told_in_metres():
+    box = {"datum_id": ["a"], "label_value": ["car"], "cx": [1.0], "cy": [2.0], "cz": [0.5],
+           "length": [4.0], "width": [2.0], "height": [1.5], "yaw": [0.1]}  # fmt: skip
+    truths = pl.DataFrame(box)
+    told = ee.explain(
+        truths.with_columns(score=pl.lit(0.9)), truths, number="AP[label=car,iou=2]",
+        dialect="nuscenes", iou_type="distance", angle_format="radians-z-up",
+    )  # fmt: skip
+    (line,) = [line for line in told.splitlines() if "option    iou_thresholds =" in line]
+    assert {*line.partition("= ")[2].split(", ")} <= {"0.5", "1", "2", "4"}
+    assert "average   AP is of precision at 101 recall levels, on lines between points" in told
 
 
 def test_of_other_tasks():

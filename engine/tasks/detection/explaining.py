@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .geometry import POINTS, SOLID
+from .rules import DetectionRules
 from .settings import Settings
 from .tallies import variants
 
@@ -24,6 +25,20 @@ _GEOMETRY = {
     SOLID: "3-D boxes",
 }
 _OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
+
+
+def _averaged(rules: DetectionRules) -> str:
+    """What average precision is of."""
+    if rules.every_point:
+        return "AP is the area under interpolated precision"
+    if rules.positions:
+        return (
+            f"AP is the mean of interpolated precision at {len(rules.positions)} recall positions"
+        )
+    said = f"precision at {len(rules.levels)} recall levels"
+    if rules.linear is None:
+        return f"AP is the mean of interpolated {said}"
+    return f"AP is of {said}, on lines between points: what lies above {rules.linear:g}"
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
@@ -50,6 +65,8 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     used = [name for need, name in _OVERLAPS.items() if need in needs]
     if used:
         lines.append(f"overlaps  across labels, for {', '.join(used)}")
+    if "iou_thresholds" in needs:
+        lines.append(f"average   {_averaged(settings.rules)}")
     scores = settings.score_thresholds
     lines.append(f"tally     ranked outcomes; counts at {len(scores)} score thresholds on demand")
     return lines

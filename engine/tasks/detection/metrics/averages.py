@@ -338,8 +338,9 @@ _RANGES = ("[.5:.95]", "[0.5:0.95]", ".5:.95", "0.5:0.95", "50:95", "50-95")
 METRICS = (
     _average(
         "AP",
-        "Mean of 101 interpolated precisions p(r) = max precision at recall >= r,"
-        " r = 0, 0.01, ..., 1, of one label at one IoU threshold.",
+        "Mean of interpolated precisions p(r) = max precision at recall >= r, at the recall levels"
+        " of the dialect (r = 0, 0.01, ..., 1 unless it has others), of one label at one IoU"
+        " threshold.",
         _BOTH,
         _ap,
         _RETURNED,
