@@ -13,13 +13,13 @@ from .analysis.diagnosis_table import Diagnosis
 from .analysis.suspicions import FEW, Finding, confused, fits, label_errors, scored_apart
 from .analysis.suspicions import labels as of_labels
 from .analysis.worst import losses_of, shares, worst, worst_codes
-from .held_runs import card_of, is_scored, tallied_of
+from .held_runs import card_of, is_scored, own_ious, tallied_of
 from .ingest.contracts import contract
 from .ingest.names import recognise
 from .ingest.problems import count_of
 from .ingest.sources.tables import open_source
 from .metrics import get as metric_of
-from .plan.planner import filling
+from .plan.planner import filling, make_plan
 from .report.summary import number
 from .schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError
@@ -104,6 +104,11 @@ def diagnose(
         found += confused(frames["confusion"])
     if "outcomes" in frames:
         outcomes = frames["outcomes"]
+        settings = make_plan(card.options, card.task).settings
+        at = outcomes["iou_threshold"].min() if "iou_threshold" in outcomes.columns else None
+        if at is not None:
+            names = card.labels["label_value"]
+            said += own_ious(settings, names, at, "pr_curve_iou_threshold")
         found += of_labels(outcomes)
         found += fits(outcomes, columns)
         found += scored_apart(outcomes, columns, [one.finding for one in slices])

@@ -10,7 +10,7 @@ import polars as pl
 
 from . import scoring, tasks
 from .analysis.calibration_table import FoundCalibration
-from .held_runs import hits_at, intervals_of, tallied_through
+from .held_runs import hits_at, intervals_of, ious_of, tallied_through
 from .ingest.values import sides_by_name
 from .metrics.thresholds import LARGEST_F
 from .plan.summary import Tallied
@@ -130,7 +130,7 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibratio
         **hits_at(plan.settings),
         n_bins=n_bins,
         n=len(tallies.datums),
-        notes=_notes(tallies, asked, cut=levels[0].cut),
+        notes=[*_notes(tallies, asked, cut=levels[0].cut), *ious_of(tallied)],
     )
 
 

@@ -11,7 +11,7 @@ from . import scoring
 from .analysis.error_table import FoundErrors
 from .analysis.worst import losses_of, worst
 from .executors import Threads
-from .held_runs import card_of, class_names, is_scored, refuse_tables, tallied_of
+from .held_runs import card_of, class_names, is_scored, own_ious, refusal, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
 from .plan import planner
@@ -58,14 +58,23 @@ def found_errors(
     given = run, ground_truths, options, datums, labels, storage_options
     card, losses, whole = _judged(given, tell)
     n = whole.height if card.read.get("datums") is None else card.read["datums"]
-    notes = () if is_scored(run) else card.notes
+    at = losses.made_with.get("iou_threshold")
+    settings = planner.make_plan(card.options, card.task).settings
+    notes = (
+        *(() if is_scored(run) else card.notes),
+        *own_ious(settings, card.labels["label_value"], at, "iou_thresholds"),
+    )
     filled_by = [one.name for one in planner.filling(card.task, FRAME)]
     rowless = None
     if not filled_by:
         rowless = f"in {card.task} datums are wrong as wholes, not row by row"
     elif FRAME not in card.frames:
-        told = option("metrics", filled_by[:1])
-        rowless = f"the run keeps no rows of errors (score it with {told})"
+        told = f"score it with {option('metrics', filled_by[:1])}"
+        if not is_scored(run):
+            tables = {"datums": datums, "labels": labels, "storage_options": storage_options}
+            why = refusal(FRAME, card.task, options, run, ground_truths, **tables)
+            told = why.rstrip(".") or told
+        rowless = f"the run keeps no rows of errors ({told})"
     if rowless is not None:
         if sort != "loss":
             raise OptionError(f"{option('sort', sort)}: {rowless}; leave it out.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from .analysis.label_error_table import FoundLabelErrors
-from .held_runs import card_of, class_names, is_scored, refuse_tables
+from .held_runs import card_of, class_names, is_scored, refusal, refuse_tables
 from .plan import planner
 from .progress import heard
 from .schemas.errors import OptionError, ResultError, unknown
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FRAME = "label_errors"
 FILTER_BY, RANK_BY = "prune_by_noise_rate", QUALITIES[0]
 _COLUMNS = dict(zip(QUALITIES, (QUALITIES[0], "given_score", QUALITIES[2]), strict=True))
+_SCORELESS = (
+    "labels are judged by scores, and these predictions have none: give the column 'score', or in"
+    " classification a score of every label."
+)
 
 
 @heard
@@ -103,13 +107,14 @@ def find_label_errors(
         able = [task for task in NAMES if planner.filling(task, FRAME)]
         raise ResultError(f"labels are judged in {' and '.join(able)}; this run is {card.task}.")
     if FRAME not in card.frames:
+        if not is_scored(run):
+            why = refusal(
+                FRAME, card.task, make_options(options, **named), run, ground_truths,
+                datums=datums, labels=labels, storage_options=storage_options,
+            )  # fmt: skip
+            raise ResultError(why or _SCORELESS)
         wanted = option("metrics", [one.name for one in filling])
-        raise ResultError(
-            f"the run keeps no label errors: score it with {wanted}."
-            if is_scored(run)
-            else "labels are judged by scores, and these predictions have none: give the column"
-            " 'score', or in classification a score of every label."
-        )
+        raise ResultError(f"the run keeps no label errors: score it with {wanted}.")
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:

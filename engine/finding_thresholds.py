@@ -10,7 +10,7 @@ import polars as pl
 
 from . import scoring
 from .analysis.threshold_table import FoundThresholds
-from .held_runs import hits_at, intervals_of, tallied_through
+from .held_runs import hits_at, intervals_of, ious_of, tallied_through
 from .ingest.problems import listing
 from .ingest.values import sides_by_name
 from .metrics.aims import Aims, aims_of
@@ -155,7 +155,10 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
         level=asked.level,
         **hits_at(plan.settings),
         n=len(tallies.datums),
-        notes=_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
+        notes=[
+            *_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
+            *ious_of(tallied),
+        ],
     )
 
 

@@ -12,9 +12,10 @@ import polars as pl
 
 from . import scoring
 from .executors import Threads
+from .ingest.problems import listing
 from .plan import planner
 from .plan.summary import Tallied
-from .schemas.errors import InputError, OptionError, ResultError
+from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
 from .schemas.intervals import LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option
@@ -209,6 +210,56 @@ def hits_at(settings: Any) -> dict[str, Any]:
     if at is None:
         return {"iou_threshold": None}
     return {"iou_threshold": settings.told(at), "by_distance": settings.by_distance}
+
+
+def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
+    """Which labels have their average precision at another IoU than hits are looked at.
+
+    Args:
+        settings: of the run.
+        labels: of the run, their values.
+        at: IoU of the hits, as users write it.
+        way: the option that sets it.
+    """
+    own: dict[str, float] = getattr(settings, "label_ious", {})
+    there = {*labels.cast(pl.String)}
+    said = []
+    for iou in sorted({settings.told(one) for one in own.values()} - {at}):
+        named = [name for name, one in own.items() if settings.told(one) == iou and name in there]
+        if named:
+            value = [iou] if way == "iou_thresholds" else iou
+            said.append(
+                f"AP of {listing(named)} is at IoU {iou:g}, and hits are looked at here at IoU"
+                f" {at:g}: write {option(way, value)} for those of that AP."
+            )
+    return said
+
+
+def ious_of(tallied: Tallied) -> list[str]:
+    """The same of what is found at ``pr_curve_iou_threshold``."""
+    settings = tallied.plan.settings
+    at = hits_at(settings)["iou_threshold"]
+    values = tallied.tallies.labels.frame["label_value"]
+    return own_ious(settings, values, at, "pr_curve_iou_threshold")
+
+
+def refusal(frame: str, task: str, options: Options, run: Any, truths: Any, **tables: Any) -> str:
+    """Why tables cannot carry the first metric that fills a frame; empty where they can.
+
+    Args:
+        frame: the frame.
+        task: the task of the tables.
+        options: as given.
+        run: predictions.
+        truths: ground truths.
+        **tables: further arguments of :func:`.scoring.run`.
+    """
+    names = (planner.filling(task, frame)[0].name,)
+    try:
+        scoring.run(run, truths, options.replace(metrics=names, task=task), **tables)
+    except EvalengineError as error:
+        return error.said
+    return ""
 
 
 def tallied_through(

@@ -293,3 +293,48 @@ def test_of_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert saved.rows is not None
     assert saved.datums.equals(whole.datums)
     assert saved.rows.equals(whole.rows)
+
+
+def kitti_tables() -> list[pl.DataFrame]:
+    """A car that is predicted at an IoU of 0.6, and a person."""
+    box = {
+        "datum_id": ["a", "b"], "label_value": ["Car", "Pedestrian"], "xmin": [0.0, 0.0],
+        "ymin": [0.0, 0.0], "xmax": [100.0, 50.0], "ymax": [100.0, 100.0],
+    }  # fmt: skip
+    truths = pl.DataFrame(box).with_columns(occluded=0, truncated=0.0)
+    moved = pl.col("ymin") + pl.when(pl.col("label_value") == "Car").then(40.0).otherwise(0.0)
+    return [pl.DataFrame(box).with_columns(score=0.9, ymin=moved), truths]
+
+
+def test_labels_with_an_iou_of_their_own_are_told() -> None:
+    tables = kitti_tables()
+    said = "AP of 'Car' is at IoU 0.7, and hits are looked at here at IoU 0.5: write "
+    for find in (ee.find_thresholds, ee.find_calibration, ee.diagnose):
+        for at, there in ((0.5, True), (0.7, False)):
+            found = find(*tables, dialect="kitti", pr_curve_iou_threshold=at)
+            assert (said + "pr_curve_iou_threshold=0.7" in " ".join(found.notes)) is there
+    found = ee.find_errors(*tables, dialect="kitti")
+    assert said + "iou_thresholds=[0.7]" in " ".join(found.notes)
+    found = ee.find_errors(*tables, dialect="kitti", iou_thresholds=[0.7])
+    assert said[:6] not in " ".join(found.notes)
+    assert "1 of 1 object missed" in found.datums["why"][0]
+
+
+def test_why_a_dialect_has_no_rows() -> None:
+    tables = kitti_tables()
+    why = r"dialect kitti matches anew at every score: write dialect='standard'"
+    with pytest.raises(ee.OptionError, match=rf"no rows of errors \(Errors: {why}\); leave it"):
+        ee.find_errors(*tables, dialect="kitti", sort="score")
+    with pytest.raises(ee.ResultError, match=f"^LabelErrors: {why}"):
+        ee.find_label_errors(*tables, dialect="kitti")
+
+
+def test_nothing_is_told_of_keypoints_that_nobody_asked_for() -> None:
+    box = {"datum_id": ["a"], "label_value": ["car"], "cx": [1.0], "cy": [2.0], "cz": [0.5],
+           "length": [4.0], "width": [2.0], "height": [1.5], "yaw": [0.1]}  # fmt: skip
+    truths = pl.DataFrame(box)
+    found = ee.find_errors(
+        truths.with_columns(score=0.9), truths, dialect="nuscenes", iou_type="distance",
+        angle_format="radians-z-up",
+    )  # fmt: skip
+    assert "KeypointErrors" not in " ".join(found.notes)

@@ -45,8 +45,9 @@ def fit(
             notes.append(Note(kind, f"{names} left out: {why}."))
     if asked_for and said and not kept:
         raise InputError(" ".join(said))
-    told = notes if asked_for or settings.by_distance else []
-    return (kept, told) if kept else (metrics, [])
+    if not asked_for:  # of what no dialect's default set has nothing is told
+        notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
+    return (kept, notes) if kept else (metrics, [])
 
 
 def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
