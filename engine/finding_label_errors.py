@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 FRAME = "label_errors"
 FILTER_BY, RANK_BY = "prune_by_noise_rate", QUALITIES[0]
 _COLUMNS = dict(zip(QUALITIES, (QUALITIES[0], "given_score", QUALITIES[2]), strict=True))
-_SCORELESS = (
-    "labels are judged by scores, and these predictions have none: give the column 'score', or in"
-    " classification a score of every label."
-)
 
 
 @heard
@@ -112,7 +108,7 @@ def find_label_errors(
                 FRAME, card.task, make_options(options, **named), run, ground_truths,
                 datums=datums, labels=labels, storage_options=storage_options,
             )  # fmt: skip
-            raise ResultError(why or _SCORELESS)
+            raise ResultError(why)
         wanted = option("metrics", [one.name for one in filling])
         raise ResultError(f"the run keeps no label errors: score it with {wanted}.")
     rows = card.frame(FRAME)

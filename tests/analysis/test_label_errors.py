@@ -93,7 +93,7 @@ def test_one_score_a_datum():
 )
 def test_without_probabilities_of_all_labels(table):
     if "actual" in table.columns:
-        with pytest.raises(ee.ResultError, match="these predictions have none"):
+        with pytest.raises(ee.ResultError, match="no column 'score', which it needs"):
             ee.find_label_errors(table)
     else:
         truth = table.drop("score")
