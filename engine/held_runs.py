@@ -57,6 +57,11 @@ def refuse_tables(**tables: Any) -> None:
             )
 
 
+def unset(value: Any) -> bool:
+    """Whether an option has no value, so that a run was scored without it."""
+    return value in (None, (), {})
+
+
 def refuse_options(card: Scorecard, options: Options, settable: Collection[str]) -> None:
     """Refuse options beside a run that is scored already, but for those that it was scored with.
 
@@ -75,7 +80,7 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
             theirs = card.task
         if field in settable or given in (getattr(plain, field), theirs):
             continue
-        told = "without it" if theirs in (None, ()) else f"with {option(field, theirs)}"
+        told = "without it" if unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
             f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
             " or give the tables."

@@ -390,3 +390,23 @@ def test_runs_keep_their_clusters(tmp_path: Path) -> None:
         ee.compare(folders[0], single, draws=100)
     with pytest.raises(ee.OptionError, match="were scored with cluster='video'"):
         ee.compare(*folders, draws=100, test="mcnemar")
+
+
+def test_runs_may_keep_tallies_that_others_lack() -> None:
+    """Frames that one run alone was scored for change nothing, in either order."""
+    tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
+    plain = ee.score(*tables, metrics=["AP", "mAP"])
+    full = ee.score(*tables, metrics=["AP", "mAP", "ConfusionMatrix", "Outcomes", "Errors"])
+    same = ee.compare(plain, plain, draws=20).differences
+    assert_frame_equal(ee.compare(plain, full, draws=20).differences, same)
+    assert_frame_equal(ee.compare(full, plain, draws=20).differences, same)
+
+
+def test_options_of_one_run_alone_are_told_as_missing() -> None:
+    tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
+    given: list[dict[str, Any]] = [{}, {"iou_thresholds": [0.5]}]
+    runs = [ee.score(*tables, metrics=["mAP"], **more) for more in given]
+    for order in (runs, runs[::-1]):
+        with pytest.raises(ee.InputError, match=" without iou_thresholds=") as error:
+            compared(*order)
+        assert "None" not in str(error.value)

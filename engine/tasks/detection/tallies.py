@@ -382,6 +382,16 @@ def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
     )
 
 
+def _alike(parts: Sequence[Tallies]) -> list[Tallies]:
+    """Parts without what some lack: compared runs may have been scored with other metrics."""
+    lone = [
+        name
+        for name in ("crossed", "examples", "outcomes", "errors", "label_errors", "found")
+        if any(getattr(part, name) is None for part in parts)
+    ]
+    return [msgspec.structs.replace(part, **dict.fromkeys(lone)) for part in parts]
+
+
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     """The tally of all parts.
 
@@ -392,6 +402,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts that do not go together.
     """
+    parts = _alike(parts)
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
     before = _before(parts)
