@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from . import scoring
-from .held_runs import card_of, class_names, is_scored, tallied_of, unset
+from .held_runs import card_of, class_names, is_scored, tallied_of, with_or_without
 from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
@@ -361,7 +361,7 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             given, theirs = getattr(asked, field), getattr(card.options, field)
             if field not in (*_FREE, "columns") and given not in (getattr(plain, field), theirs):
                 raise InputError(
-                    f"{name} was scored {_told(field, theirs)}, not with"
+                    f"{name} was scored {with_or_without(field, theirs)}, not with"
                     f" {option(field, given)}: score it so, or leave the option out."
                 )
     (name, first), *rest = cards.items()
@@ -376,13 +376,9 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             ours, theirs = getattr(first.options, field), getattr(card.options, field)
             if field not in _FREE and field != "columns" and ours != theirs:
                 raise InputError(
-                    f"{name} was scored {_told(field, ours)}, {other} {_told(field, theirs)}:"
+                    f"{name} was scored {with_or_without(field, ours)}, {other} {with_or_without(field, theirs)}:"
                     " score both with the same."
                 )
-
-
-def _told(field: str, value: Any) -> str:
-    return f"without {option(field)}" if unset(value) else f"with {option(field, value)}"
 
 
 def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Tallied]:

@@ -57,9 +57,13 @@ def refuse_tables(**tables: Any) -> None:
             )
 
 
-def unset(value: Any) -> bool:
-    """Whether an option has no value, so that a run was scored without it."""
+def _unset(value: Any) -> bool:
     return value in (None, (), {})
+
+
+def with_or_without(field: str, value: Any) -> str:
+    """How a run was scored, for messages: with an option's value, or without it."""
+    return f"without {option(field)}" if _unset(value) else f"with {option(field, value)}"
 
 
 def refuse_options(card: Scorecard, options: Options, settable: Collection[str]) -> None:
@@ -80,7 +84,7 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
             theirs = card.task
         if field in settable or given in (getattr(plain, field), theirs):
             continue
-        told = "without it" if unset(theirs) else f"with {option(field, theirs)}"
+        told = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
             f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
             " or give the tables."
