@@ -13,6 +13,7 @@ from .analysis.diagnosis_table import Diagnosis
 from .analysis.suspicions import FEW, Finding, confused, fits, label_errors, scored_apart
 from .analysis.suspicions import labels as of_labels
 from .analysis.worst import losses_of, shares, worst, worst_codes
+from .finding_label_errors import FILTER_BY
 from .held_runs import card_of, is_scored, own_ious, tallied_of
 from .ingest.contracts import contract
 from .ingest.names import recognise
@@ -97,7 +98,8 @@ def diagnose(
     said += _unkept(card) if is_scored(run) else []
     found = [Finding(warning, 1.0, 0, "check") for warning in card.warnings]
     frames = {name: card.frame(name) for name in _FRAMES if name in card.frames}
-    slices = list(_slices(card, datums, chosen, said))
+    looked = datums is not None or bool(chosen.by) or is_scored(run)
+    slices = list(_slices(card, datums, said)) if looked else []
     found += _label_numbers(card)
     found += slices
     if "confusion" in frames:
@@ -113,7 +115,7 @@ def diagnose(
         found += fits(outcomes, columns)
         found += scored_apart(outcomes, columns, [one.finding for one in slices])
     if "label_errors" in frames:
-        found += label_errors(frames["label_errors"], _truths(card), columns)
+        found += label_errors(frames["label_errors"], _truths(card), columns, FILTER_BY)
     found += _twice(card, run, ground_truths, chosen, storage_options, said)
     if not any(one.share for one in found):
         found += _singles(card, said)
@@ -177,9 +179,7 @@ def _label_numbers(card: Scorecard) -> Iterator[Finding]:
             return
 
 
-def _slices(card: Scorecard, datums: Any, options: Options, said: list[str]) -> Iterator[Finding]:
-    if datums is None and not options.by:
-        return
+def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
     try:
         asked = Options(draws=_DRAWS)
         found = found_slices(

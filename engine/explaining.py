@@ -66,6 +66,7 @@ def number_told(
     parts = [
         *_what(card, row),
         *_rules(card, row, tallied),
+        *(_unkept(card) if is_scored(run) else ()),
         *_rows(_listing(card, row, run, ground_truths, options, datums, labels, storage_options),
                card, row, tallied),
         *_left_out(card),
@@ -212,6 +213,14 @@ def _listed(value: Any) -> str:
         return str(value)
     few = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in value[:12])
     return few + (f" and {len(value) - 12} more" if len(value) > 12 else "")
+
+
+def _unkept(card: Scorecard) -> Iterator[str]:
+    """Which metric makes a scored run keep the rows behind its numbers, where it does not."""
+    makers = [(frame, planner.filling(card.task, frame)) for frame in _FRAMES]
+    frame, filling = next(filter(lambda one: one[1], makers), ("", ()))
+    if filling and frame not in card.frames:
+        yield _line("rows", f"none are kept: score the tables with metric {filling[0].name}, too")
 
 
 def _rows(

@@ -118,7 +118,7 @@ def _turned(rows: pl.DataFrame, total: int) -> Iterator[Finding]:
 
 
 def label_errors(
-    frame: pl.DataFrame, every_truth: int, columns: pl.DataFrame | None
+    frame: pl.DataFrame, every_truth: int, columns: pl.DataFrame | None, way: str
 ) -> Iterator[Finding]:
     """Ground truths that are likely wrong, and the values of the datums where they gather.
 
@@ -126,11 +126,16 @@ def label_errors(
         frame: ``label_errors``.
         every_truth: ground truths in all.
         columns: ids of datums, and what is known of them beside.
+        way: that picks label errors, of those that are found in several ways; others are told by
+            their suspicion.
     """
-    rows = frame.filter(pl.col("suspicion") >= _SUSPICIOUS)
+    ways = pl.col("found_by")
+    by_suspicion = ways.is_null() & (pl.col("suspicion") >= _SUSPICIOUS)
+    rows = frame.filter(by_suspicion | ways.str.split(" ").list.contains(way).fill_null(False))
     for reason, some in rows.group_by("reason", maintain_order=True):
         share = some.height / (some.height + every_truth)
-        kind = f"{reason[0]} ({count_of(some.height, 'ground truth')} that may be wrong)"
+        least = f", suspicion {_SUSPICIOUS:g} or more" if some["found_by"].null_count() else ""
+        kind = f"{reason[0]} ({count_of(some.height, 'ground truth')} that may be wrong{least})"
         yield Finding(kind, share / 2, some.height, "label-errors")
         if columns is None or columns["datum_id"].dtype != some["datum_id"].dtype:
             continue

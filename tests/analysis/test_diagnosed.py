@@ -151,3 +151,16 @@ def test_what_hits_all_the_same_is_named(name, planted, unseen, monkeypatch):
 def test_rows_that_differ_in_a_column_by_another_name_are_no_duplicates(rows):
     found = ee.diagnose(pl.DataFrame({"id": range(8), **rows}, strict=False))
     assert not any("duplicates" in one for one in found.frame["finding"])
+
+
+def test_slices_that_a_run_keeps_are_looked_at(planted, tmp_path):
+    tables = planted.boxes(3, 60)
+    sides = [tables["predictions"], tables["ground_truths"]]
+    images = tables["datums"].select("datum_id", bad=pl.int_range(pl.len()) % 3 == 0)
+    sides[0] = sides[0].join(images.filter(~pl.col("bad")), on="datum_id", how="semi")
+    kept = ee.score(*sides, datums=images, by=["bad"])
+    kept.save(tmp_path / "run")
+    for run in (kept, tmp_path / "run"):
+        assert ee.diagnose(run).frame["finding"].str.starts_with("datums with bad = true").any()
+    notes = ee.diagnose(ee.score(*sides)).notes
+    assert any(one.startswith("slices were not looked for: the run knows") for one in notes)

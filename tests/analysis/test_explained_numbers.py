@@ -147,3 +147,10 @@ def test_of_tracking_what_hurts_the_number_is_wrong(number, wrong):
     assert f"a ({n:.0f} wrong)" in told
     surest = next((line for line in told.splitlines() if line.startswith("surest")), "")
     assert {*re.findall(r"a (\w+) dog", surest)} == wrong - {"miss"}
+
+
+def test_a_run_without_rows_names_the_metric_that_keeps_them():
+    told = ee.explain(ee.score(*BOXES, metrics=["mAP"]), number="mAP[iou=0.5]")
+    assert "rows      none are kept: score the tables with metric Outcomes, too" in told
+    kept = ee.score(*BOXES, metrics=["mAP", "Outcomes"])
+    assert "none are kept" not in ee.explain(kept, number="mAP[iou=0.5]")

@@ -255,3 +255,15 @@ def test_command():
     assert text.startswith("no label is suspicious")
     assert "there are location, missing, other label, unfound" in text
     assert "<table>" in ee.find_label_errors(*BOXES)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "tables", [BOXES, tuple(path.replace("detection", "classification") for path in BOXES)]
+)
+def test_diagnose_counts_as_they_are_found(tables):
+    rows = ee.find_label_errors(*tables).rows
+    of_ways = not rows["found_by"].null_count()
+    told = ee.diagnose(*tables).frame.filter(pl.col("more") == "label-errors")
+    sure = rows if of_ways else rows.filter(pl.col("suspicion") >= 0.5)
+    assert told["n"].sum() == sure.height > 0
+    assert told["finding"].str.contains("suspicion 0.5 or more").all() is not of_ways
