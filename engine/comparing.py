@@ -376,8 +376,8 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             ours, theirs = getattr(first.options, field), getattr(card.options, field)
             if field not in _FREE and field != "columns" and ours != theirs:
                 raise InputError(
-                    f"{name} was scored {with_or_without(field, ours)}, {other} {with_or_without(field, theirs)}:"
-                    " score both with the same."
+                    f"{name} was scored {with_or_without(field, ours)}, {other}"
+                    f" {with_or_without(field, theirs)}: score both with the same."
                 )
 
 
