@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
 from ..schemas.wording import in_shell
 from .base import Commands, debug
+from .options import label_map_of
 
 AUTO = "auto"
 """The command that tells the format by content."""
@@ -73,6 +75,13 @@ def _annotations(name: str, title: str) -> click.Command:
     @click.option(
         "--box-format", metavar="NAME", help="What a list of four numbers holds, in a table."
     )
+    @click.option(
+        "--label-map",
+        metavar="OLD=NEW|PATH",
+        multiple=True,
+        callback=label_map_of,
+        help="Renames labels of both sides. E.g. person=pedestrian",
+    )
     @debug
     def command(
         ground_truths: str,
@@ -81,9 +90,11 @@ def _annotations(name: str, title: str) -> click.Command:
         to: str,
         datums: str | None,
         box_format: str | None,
+        label_map: Any,
     ) -> None:
         from ..ingest.converting import convert as converted
 
+        said = {"box_format": box_format, "label_map": label_map}
         files = converted(
             ground_truths,
             predictions,
@@ -91,7 +102,7 @@ def _annotations(name: str, title: str) -> click.Command:
             to=to,
             format=None if name == AUTO else name,
             datums=datums,
-            options={} if box_format is None else {"box_format": box_format},
+            options={name: one for name, one in said.items() if one is not None},
             tell=_tell,
         )
         _listed(files, out)

@@ -144,7 +144,7 @@ def _all_of(conditions: list[str]) -> str:
     return " AND ".join(f"({condition})" for condition in conditions)
 
 
-def _label_map(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
+def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
     """``van=car`` as often as there are labels to rename, or the path of one table."""
     if len(value) == 1 and "=" not in value[0]:
         return value[0]
@@ -246,7 +246,7 @@ def _training(ctx: click.Context, param: click.Parameter, value: Sequence[str]) 
 
 _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "where": (str, "CONDITION", _conditions),
-    "label_map": (str, "OLD=NEW|PATH", _label_map),
+    "label_map": (str, "OLD=NEW|PATH", label_map_of),
     "score_columns": (str, "NAME,...|LABEL=NAME", _score_columns),
     "gains": (str, "NAME|RELEVANCE=GAIN,...", _gains),
     "stop_words": (str, "WORD,...|PATH", _stop_words),

@@ -25,6 +25,7 @@ from .finding import Finder
 from .names import recognise
 from .opening import Inputs, open_inputs
 from .problems import refuse
+from .relabel import renamed
 from .sources.annotated import open_annotations
 from .sources.coco_masks import said_plainly
 from .sources.json_files import sniff
@@ -65,7 +66,8 @@ def convert(
         to: ``tables``, ``coco``, ``mot`` or ``kitti-tracking``.
         format: of the ground truths; told by content unless given.
         datums: table of datum_id, width and height, where formats need sizes and lack them.
-        options: ``columns``, ``box_format`` and ``angle_format`` are used here, for tables.
+        options: ``columns``, ``box_format`` and ``angle_format`` are used here, for tables, and
+            ``label_map``.
         tell: takes what had to be decided, and what the target cannot say; Python's warnings
             take the latter unless given.
 
@@ -109,6 +111,12 @@ def convert(
     if TABLE in frames:
         alone = frames.pop(TABLE)
         frames[PREDICTIONS if table.found_by[0] in alone.columns else GROUND_TRUTHS] = alone
+    if known.label_map is not None:
+        frames, notes = renamed(frames, known.label_map)
+        if LABELS in frames:
+            frames[LABELS] = frames[LABELS].unique("label_value", keep="first", maintain_order=True)
+        for note in notes:
+            _tell(tell, note.message)
     if to in FORMS:
         truth, found, told = (frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS))
         files = track_files(to, truth, found, told, lambda said: _tell(tell, said))

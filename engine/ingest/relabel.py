@@ -79,6 +79,22 @@ def hold_labels(
     return None, notes
 
 
+def renamed(
+    frames: dict[str, pl.DataFrame], label_map: Any
+) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+    """Tables with their labels renamed, and notes on mapped labels that none has.
+
+    Args:
+        frames: role to its table; those without labels stay as they are.
+        label_map: in any form.
+    """
+    mapping, notes = relabel(read_label_map(label_map), meeting.side_pairs(frames))
+    return {
+        role: _with_new_labels(frame, "label_value", mapping[role]) if role in mapping else frame
+        for role, frame in frames.items()
+    }, notes
+
+
 def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
     """Boolean labels as 0 and 1."""
     if pairs.schema["label_value"] != pl.Boolean:

@@ -80,14 +80,29 @@ def test_the_confidence_of_a_prediction_is_its_score(tmp_path: Path, to: str) ->
         assert files["predictions/a.txt"] == 5
 
 
+def test_frames_from_0_and_other_names(tmp_path: Path) -> None:
+    """Both sides move by one frame, and labels are renamed by a map."""
+    found, truth = sides(("person", "car"))
+    early = [side.with_columns(pl.col("frame") - 1) for side in (truth, found)]
+    early[1] = early[1].filter(pl.col("frame") > 0)
+    renaming = {"label_map": {"person": "pedestrian"}}
+    with pytest.warns(UserWarning, match="1 is added to all of them"):
+        ee.convert(*early, out=tmp_path, to="mot", options=renaming)
+    written = [str(tmp_path / name) for name in ("predictions", "groundtruths")]
+    lines = (tmp_path / "predictions" / "a.txt").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["2", "2", "3", "3"]
+    assert {line.split(",")[7] for line in lines} == {"1", "3"}
+    assert ee.score(*written).value("TP") == ee.score(early[1], early[0]).value("TP")
+
+
 def test_what_a_format_cannot_say(tmp_path: Path) -> None:
     found, truth = sides(("pedestrian", "car"), ignored=pl.col("frame") == 2)
     with pytest.warns(UserWarning, match="4 rows marked in 'ignored' left out"):
         files = ee.convert(truth, found, out=tmp_path, to="mot")
     assert files["groundtruths/a/gt/gt.txt"] == 4
     for change, said in (
-        ({"label_value": pl.lit("cow")}, "no class for the labels 'cow'"),
-        ({"frame": pl.col("frame") - 1}, "4 rows of frames below 1"),
+        ({"label_value": pl.lit("cow")}, r"the labels 'cow'.*label_map={.cow"),
+        ({"frame": pl.col("frame") - 2}, "4 rows of frames below 0"),
         ({"sequence": pl.lit("a/b")}, "names of files here, and 'a/b'"),
     ):
         with pytest.raises(ee.InputError, match=said):

@@ -48,6 +48,7 @@ def test_mot(tmp_path: Path) -> None:
     card = ee.score(*sides, dialect="mot", metrics=METRICS)
     assert [card.value(name) for name in METRICS] == [2, 2, 0, 0.5]
     assert any("MOTChallenge tracks: 6 boxes in 1 sequence." in note for note in card.notes)
+    assert any("ground truths: 2 rows with 0 in 'considered'" in note for note in card.notes)
     plain = ee.score(*sides, metrics=METRICS, label_map={"distractor": "pedestrian"})
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
 

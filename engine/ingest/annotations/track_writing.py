@@ -11,6 +11,7 @@ import polars as pl
 from evalengine.ingest.boxes import CORNER_NAMES
 from evalengine.ingest.problems import count_of, listing
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.wording import option
 
 from .tracks import KITTI_TRACKS, MOT, MOT_CLASSES, REGION
 
@@ -47,6 +48,8 @@ def track_files(
             does not have, or sequences that are no names of files.
     """
     sides = {_TRUTHS: truths, _FOUND: found}
+    if form == MOT.name:
+        sides = _from_one(sides, warn)
     named = [] if datums is None else [datums["datum_id"].cast(pl.String)]
     named += [side["sequence"].cast(pl.String) for side in sides.values() if side is not None]
     sequences = pl.concat(named).unique().sort()
@@ -70,6 +73,33 @@ def track_files(
             if frames is not None:
                 files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (partial(_put, said), 1)
     return files
+
+
+def _from_one(
+    sides: dict[str, pl.DataFrame | None], warn: Callable[[str], object]
+) -> dict[str, pl.DataFrame | None]:
+    """Frames that count from 1; those of both sides move together.
+
+    Raises:
+        InputError: frames below 0.
+    """
+    lowest = 1
+    for name, side in sides.items():
+        early = 0 if side is None else side.filter(pl.col("frame") < 0).height
+        if early:
+            raise InputError(
+                f"{name}: {count_of(early, 'row')} of frames below 0, and MOTChallenge counts"
+                " frames from 1. Renumber those of both sides."
+            )
+        if side is not None and side.height:
+            lowest = min(lowest, side["frame"].min())  # type: ignore[type-var]  # whole
+    if lowest == 1:
+        return sides
+    warn("frames count from 0 here and from 1 in MOTChallenge's text: 1 is added to all of them.")
+    return {
+        name: None if side is None else side.with_columns(pl.col("frame") + 1)
+        for name, side in sides.items()
+    }
 
 
 def _write(lines: pl.DataFrame, separator: str, file: IO[bytes]) -> None:
@@ -117,12 +147,6 @@ def _given(side: pl.DataFrame, name: str, otherwise: float) -> pl.Expr:
 
 
 def _as_mot(side: pl.DataFrame, name: str) -> pl.DataFrame:
-    early = side.filter(pl.col("frame") < 1).height
-    if early:
-        raise InputError(
-            f"{name}: {count_of(early, 'row')} of frames below 1, and MOTChallenge counts frames"
-            " from 1. Add to all of them."
-        )
     box = (
         "xmin",
         "ymin",
@@ -152,7 +176,8 @@ def _classes(side: pl.DataFrame, name: str) -> pl.Series:
     if odd:
         raise InputError(
             f"{name}: MOTChallenge has no class for the labels {listing(odd[:5], len(odd))}; it has"
-            f" {', '.join(MOT_CLASSES)}. Name them so first."
+            f" {', '.join(MOT_CLASSES)}. Say which of them each is:"
+            f" {option('label_map', {odd[0]: MOT_CLASSES[0]})}."
         )
     return kind.alias("class")
 

@@ -25,6 +25,13 @@ Array = np.ndarray[Any, Any]
 _WITHIN = 0.5  # of a prediction, above which it lies in a region
 
 
+_UNCONSIDERED = (
+    "row",
+    "rows",
+    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1) left out",
+)
+
+
 class Prepared(msgspec.Struct, frozen=True):
     """The rows that count.
 
@@ -34,7 +41,7 @@ class Prepared(msgspec.Struct, frozen=True):
         laid: both by unit and frame.
         frames: int64 [frames], the sequence of every frame that has a row, whether it counts or
             not.
-        notes: what was left out because of its label.
+        notes: what was left out because of its label, or by its table.
     """
 
     truth: Side
@@ -63,6 +70,8 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
     truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
     notes = _left_out(batch, kept.size + regions.frame.size, found_kept.size)
+    if unconsidered := int(np.count_nonzero(truth.left_out & scored[truth.label])):
+        notes.append(note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: "))
     found = found.some(found_kept)
     ignored = truth.ignored | distracts[truth.label]
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
