@@ -9,7 +9,6 @@ import click
 
 from ..schemas.wording import in_shell
 from .base import Commands, debug
-from .options import label_map_of
 
 AUTO = "auto"
 """The command that tells the format by content."""
@@ -50,6 +49,12 @@ _TO = click.option(
 _OUT = click.option("-o", "--out", metavar="DIR", required=True, help="Folder for the files.")
 
 
+def _renaming(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
+    from .options import label_map_of
+
+    return label_map_of(ctx, param, value)
+
+
 def _annotations(name: str, title: str) -> click.Command:
     """The command of one format."""
 
@@ -79,7 +84,7 @@ def _annotations(name: str, title: str) -> click.Command:
         "--label-map",
         metavar="OLD=NEW|PATH",
         multiple=True,
-        callback=label_map_of,
+        callback=_renaming,
         help="Renames labels of both sides. E.g. person=pedestrian",
     )
     @debug

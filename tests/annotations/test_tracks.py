@@ -71,6 +71,24 @@ def test_tracks_without_scores(tmp_path: Path) -> None:
     assert errors["score"].to_list() == [None]
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["1,7,0,10,20,40", "3,7,0,10,20,40"], "line 1: 6 fields: '1 7 0 10 20 40'. Needed are"),
+        (["1 7 0 10 20 40 0.9 -1 -1 -1"], "line 1: blanks between the fields: '1 7 0 10"),
+        (["frame,id,x,y,w,h,conf", "1,7,0,10,20,40,0.9"], "line 1: a line of names: 'frame id"),
+    ],
+)
+def test_text_that_is_nearly_of_tracks_is_told_by_line(
+    tmp_path: Path, lines: list[str], said: str
+) -> None:
+    _, truth = mot(tmp_path)
+    found = written(tmp_path / "odd" / "S-1.txt", *lines).parent
+    with pytest.raises(ee.ReadError) as told:
+        ee.score(str(found), truth)
+    assert f"S-1.txt, {said}" in str(told.value)
+
+
 def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> None:
     sides = mot(tmp_path)
     lines = ["0,7,0,10,20,40,0.9,-1,-1,-1", "5,7,0,10,20,40,0.9,-1,-1,-1"]

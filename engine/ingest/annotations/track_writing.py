@@ -83,7 +83,7 @@ def _from_one(
     Raises:
         InputError: frames below 0.
     """
-    lowest = 1
+    from_zero = False
     for name, side in sides.items():
         early = 0 if side is None else side.filter(pl.col("frame") < 0).height
         if early:
@@ -91,9 +91,8 @@ def _from_one(
                 f"{name}: {count_of(early, 'row')} of frames below 0, and MOTChallenge counts"
                 " frames from 1. Renumber those of both sides."
             )
-        if side is not None and side.height:
-            lowest = min(lowest, side["frame"].min())  # type: ignore[type-var]  # whole
-    if lowest == 1:
+        from_zero |= side is not None and bool((side["frame"] == 0).any())
+    if not from_zero:
         return sides
     warn("frames count from 0 here and from 1 in MOTChallenge's text: 1 is added to all of them.")
     return {

@@ -29,6 +29,8 @@ MOT_CLASSES = (
 )  # fmt: skip
 """MOTChallenge's classes, from 1."""
 _MOT_FIELDS = range(7, 11)
+_NAMED = (["frame", "id"], ["frame", "track_id"], ["frame", "object_id"])
+_NOWHERE = " -1 -1 -1"  # three numbers that say nothing, as results have
 _SEEN = 9  # fields, of which the last says how much of an object is seen
 _WHOLE = (0, 1)
 _KITTI_FIELDS = (17, 18)
@@ -42,9 +44,14 @@ def _first_fields(head: bytes, separator: str | None) -> list[str]:
 
 
 def _is_mot(head: bytes) -> bool:
+    """Whether it is, or is but for a line of names, its separator or the confidence: told later."""
     fields = _first_fields(head, ",")
+    if [field.lower() for field in fields[:2]] in _NAMED:
+        fields = _first_fields(head.lstrip().partition(b"\n")[2], ",")
+    elif len(fields) == 1 and fields[0].endswith(_NOWHERE):
+        fields = fields[0].split()
     return (
-        len(fields) in _MOT_FIELDS
+        len(fields) in range(_MOT_FIELDS[0] - 1, _MOT_FIELDS[-1] + 1)
         and all(map(is_number, fields))
         and all(float(field).is_integer() for field in fields[:2])
     )
@@ -187,6 +194,16 @@ def _wrong_line(file: str) -> Exception:
         fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
         if not line.strip():
             continue
+        if len(fields) == 1 and len(fields[0].split()) in _MOT_FIELDS:
+            return broken(
+                file, number, f"blanks between the fields: {shown(fields)}",
+                "Write commas between them.",
+            )  # fmt: skip
+        if [field.lower() for field in fields[:2]] in _NAMED:
+            return broken(
+                file, number, f"a line of names: {shown(fields)}",
+                "Remove it, or give a table with a column of the sequence.",
+            )  # fmt: skip
         if len(fields) not in _MOT_FIELDS:
             return broken(
                 file, number, f"{len(fields)} fields: {shown(fields)}",
