@@ -13,6 +13,7 @@ import polars as pl
 from . import dialects, metrics, scoring, tasks
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
+from .ingest.problems import count_of
 from .ingest.values import sides_by_name
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -430,7 +431,8 @@ def explain(
     report = _report(frames)
     said = "\n".join([planner.explain(plan), *memory])
     inputs = [
-        f"input     {name.replace('_', ' ')}: {count} rows from {report.sources.get(name)}"
+        f"input     {name.replace('_', ' ')}: {count_of(count, 'row')}"
+        f" from {report.sources.get(name)}"
         for name, count in report.rows.items()
     ]
     return "\n".join([*inputs, said])

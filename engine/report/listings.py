@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..ingest.problems import count_of
 from ..metrics import registry
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.results import FRAMES
@@ -150,7 +151,7 @@ def checked(report: CheckReport, form: str) -> str:
             "warnings": list(report.warnings),
         }
         return json.dumps(found, indent=2, ensure_ascii=False)
-    lines = [f"{name}: {rows} rows" for name, rows in report.rows.items()]
+    lines = [f"{name}: {count_of(rows, 'row')}" for name, rows in report.rows.items()]
     for name, columns in report.recognised.items():
         read = ", ".join(f"{mine} as {ours}" for mine, ours in columns.items() if mine != ours)
         if read:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..dialects import get
+from ..ingest.problems import count_of
 from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.options import FIELDS, Options
 from ..schemas.wording import in_python, in_shell, option, without_secrets
@@ -95,7 +96,7 @@ def facts(card: Scorecard) -> list[tuple[str, str]]:
         ("scored", str(run.get("scored", ""))),
     ]
     for name, about in run.get("inputs", {}).items():
-        parts = [without_secrets(str(about.get("source"))), f"{about.get('rows', 0):,} rows"]
+        parts = [without_secrets(str(about.get("source"))), count_of(about.get("rows", 0), "row")]
         parts += [f"{about['bytes']:,} bytes"] if "bytes" in about else []
         parts += [f"SHA-256 {about['sha256']}"] if "sha256" in about else []
         rows.append((name.replace("_", " "), ", ".join(parts)))

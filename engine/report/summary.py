@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..ingest.problems import count_of
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from .grids import Row, amount, fixed
 from .look import USUAL, Look
@@ -195,7 +196,8 @@ def as_text(card: Scorecard) -> str:
             for line in section.headline
         ]
         lines += [
-            f"  {grid.title}: {len(grid.rows)} rows" + (f", {grid.note}" if grid.note else "")
+            f"  {grid.title}: {count_of(len(grid.rows), 'row')}"
+            + (f", {grid.note}" if grid.note else "")
             for grid in section.tables
         ]
         if section.labels is not None:

@@ -198,6 +198,7 @@ def test_the_shell(found: FoundErrors, card: ee.Scorecard) -> None:
         assert done.exit_code == 0, done.output
         return done.stdout
 
+    assert printed("--top", "1").startswith("the worst of 60 datums, by F1")
     text = printed("--top", "2")
     assert text.splitlines()[:4] == [
         "the 2 worst of 60 datums, by F1 (iou threshold 0.5000, score threshold 0.3780)",

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from coco_masks import compressed
 
 import evalengine as ee
+from evalengine.cli import cli
 
 METRICS = ["TP", "FP", "FN", "FPPerFrame"]
 
@@ -51,6 +53,22 @@ def test_mot(tmp_path: Path) -> None:
     assert any("ground truths: 2 rows with 0 in 'considered'" in note for note in card.notes)
     plain = ee.score(*sides, metrics=METRICS, label_map={"distractor": "pedestrian"})
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
+
+
+def test_one_is_told_as_one(tmp_path: Path) -> None:
+    """One box, one row, one switch."""
+    line = "{},{},0,10,20,40,1,1,1"
+    written(tmp_path / "gt" / "S" / "gt" / "gt.txt", *(line.format(i, 1) for i in (1, 2, 3)))
+    written(tmp_path / "found" / "S.txt", *(line.format(i, i) for i in (1, 2)))
+    written(tmp_path / "one" / "S.txt", line.format(1, 1))
+    truth = str(tmp_path / "gt")
+    assert "1 missed, 0 too many, 1 switch" in {
+        *ee.find_errors(str(tmp_path / "found"), truth).datums["why"]
+    }
+    said = ee.explain(str(tmp_path / "one"), truth)
+    assert "predictions: 1 row from" in said
+    done = CliRunner().invoke(cli, ["check", str(tmp_path / "one"), truth])
+    assert "predictions: 1 row\n" in done.output
 
 
 def test_tracks_without_scores(tmp_path: Path) -> None:
