@@ -179,7 +179,7 @@ def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
 
 MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "segmentation": "raster", "retrieval": "score", "lists": "retrieved", "text": "text",
-         "judged": "verdict", "panoptic": "label_value", "keypoints": "score",
+         "judged": "verdict", "panoptic": "label_value", "keypoints": "score", "seen": "score",
          "tracking": "xmin", "oriented": "score", "solid": "score", "centres": "score",
          "sets": "predicted", "regression": "prediction"}  # fmt: skip
 
