@@ -132,6 +132,8 @@ def kin_beside(
     Returns:
         Own name to canonical name.
     """
+    if not table.beside:
+        return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
     known = {name for one in table.columns for name in (one.name, *one.aliases)}

@@ -234,5 +234,5 @@ def test_a_models_own_column_beside_its_levels_is_the_prediction() -> None:
     card = ee.score(table)
     assert card.value("MAE") == 0.5
     assert any("AutoETS as prediction" in note for note in card.notes)
-    # Of two models' levels neither is meant, and one's column without levels is not, either.
+    # A column that no level is called by is not meant.
     assert "MAE" not in ee.score(table.rename({"AutoETS": "Naive"})).metrics["metric"]
