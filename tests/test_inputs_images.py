@@ -128,6 +128,23 @@ def test_masks_of_images(form: Any, axis: bool) -> None:
     assert got.metrics["value"].to_list() == want.metrics["value"].to_list()
 
 
+@pytest.mark.parametrize("low", [-3.0, -1e-6, np.nan])
+def test_masks_of_logits_are_refused(low: float) -> None:
+    """Only shares of a pixel are cut at one half; whole numbers are set where they are not 0."""
+    masks = np.full((1, 40, 40), low, np.float32)
+    masks[0, 2:38, 2:38] = 0.4
+    truth = [{"boxes": [[2, 2, 38, 38]], "labels": [1], "masks": masks > 0}]
+
+    def found(masks: Any) -> list[dict[str, Any]]:
+        return [{"boxes": [[2, 2, 38, 38]], "labels": [1], "scores": [0.9], "masks": masks}]
+
+    with pytest.raises(ee.InputError):
+        ee.score(found(masks), truth, dialect="coco", iou_type="segm")
+    for right in (masks > 0, np.where(masks > 0, 255.0, 0), np.where(masks > 0, 0.6, 0.4)):
+        card = ee.score(found(right), truth, dialect="coco", iou_type="segm")
+        assert card.value("AP") == pytest.approx(1.0)
+
+
 def test_an_image_without_objects_counts() -> None:
     empty = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, int)}
     some = {"boxes": np.array([[1.0, 1, 5, 5]]), "labels": np.array([1])}

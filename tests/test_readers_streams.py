@@ -62,3 +62,18 @@ def test_nothing_to_score_is_said() -> None:
     assert ee.score(GUESSES.clear(), TRUTHS, task="classification").warnings == ()
     with pytest.raises(OptionError, match="metrics is empty"):
         ee.score(GUESSES, TRUTHS, metrics=[])
+
+
+@pytest.mark.parametrize("kind", ["narwhals", "narwhals lazy", "narwhals pandas", "dask"])
+def test_frames_of_other_libraries(kind: str) -> None:
+    """Frames that also become an array are read as tables."""
+    columns = {"datum_id": [1, 2, 3], "actual": ["a", "b", "a"], "predicted": ["a", "b", "b"]}
+    frame = pl.DataFrame(columns)
+    if kind == "dask":
+        dask = pytest.importorskip("dask.dataframe")
+        table = dask.from_pandas(frame.to_pandas(), npartitions=2)
+    else:
+        narwhals = pytest.importorskip("narwhals")
+        inner = {"narwhals": frame, "narwhals lazy": frame.lazy()}.get(kind, frame.to_pandas())
+        table = narwhals.from_native(inner)
+    assert ee.score(table).value("Accuracy") == 2 / 3

@@ -40,6 +40,26 @@ def test_label_maps(form: Any) -> None:
     same(ee.score(form(FOUND), form(TRUTH), labels=NAMES, metrics=EVERY), ARRAYS)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda maps: np.stack([maps[0] == label for label in range(4)]),
+        lambda maps: np.stack([maps[0] == label for label in range(4)]).astype(np.int64),
+        lambda maps: np.stack([maps[0] == label for label in range(1, 4)]).astype(np.uint8),
+        lambda maps: np.repeat(maps[0][:, :, None], 3, axis=2).astype(np.uint8),
+        lambda maps: np.stack([maps, maps]),
+    ],
+    ids=["classes", "integers", "void", "colours", "four axes"],
+)
+def test_axes_that_are_not_images_are_refused(form: Any) -> None:
+    maps = np.random.default_rng(3).integers(0, 4, (3, 9, 8))
+    maps[0, :4] = 1
+    with pytest.raises(ee.InputError):
+        ee.score(form(maps), form(maps), task="segmentation")
+    listed = list(form(maps)) if form(maps).ndim == 3 else list(form(maps)[0])
+    assert ee.score(listed, listed, task="segmentation").value("mIOU") == 1.0
+
+
 @pytest.mark.parametrize("sides", ["both", "found", "truth"])
 def test_masks_of_labels(sides: str) -> None:
     found = FOUND if sides == "truth" else rows_of(FOUND)

@@ -12,7 +12,9 @@ _TABLES = ("polars", "pandas", "pyarrow")
 def is_array(thing: Any) -> bool:
     """NumPy's arrays and what becomes one without loss (tensors, images), but no table."""
     named = type(thing).__module__.split(".")[0]
-    return named not in _TABLES and (
+    if named in _TABLES or hasattr(thing, "columns") or hasattr(thing, "__arrow_c_stream__"):
+        return False
+    return (
         isinstance(thing, np.ndarray)
         or hasattr(thing, "__array_interface__")
         or (hasattr(thing, "__array__") and hasattr(thing, "shape"))

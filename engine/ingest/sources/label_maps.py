@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
@@ -35,9 +36,13 @@ def open_label_maps(thing: Any) -> Source:
         thing: integers or booleans [n, h, w] or [h, w], or a list or mapping of [h, w].
 
     Raises:
-        InputError: arrays of other than whole numbers, or keys of two kinds.
+        InputError: arrays of other than whole numbers, keys of two kinds, or an array whose axes
+            are those of a colour picture or of classes.
     """
     ids = list(thing) if isinstance(thing, Mapping) else None
+    if is_array(thing) and len(_shape(thing)) == 3:
+        thing = as_array(thing)
+        _refuse_other_axes(thing)
     maps = [as_array(one) for one in _each(thing)]
     for place, one in enumerate(maps):
         if one.dtype.kind not in "iub":
@@ -90,6 +95,42 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
         {"datum_id": ids, "raster": files}, schema={"datum_id": pl.String, "raster": pl.String}
     )
     return Source(rows.lazy(), description, "raster", tuple(files))
+
+
+def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
+    """Refuse an array [n, h, w] that is more likely a colour picture or one image of classes.
+
+    Args:
+        array: any dtype, three axes.
+
+    Raises:
+        InputError: [h, w, 3 or 4], or 0 and 1 with at most one 1 per pixel along the first axis.
+    """
+    n, height, width = array.shape
+    way = "If it is {} label maps, give them as a list: list(array)."
+    if width in _BANDS and min(n, height) > _TINY:
+        raise InputError(
+            f"label maps: an array of shape {array.shape} looks like one colour picture [h, w,"
+            f" {width}], and label maps are [n, h, w]. Turn its colours into indices of labels, one"
+            f" map [h, w]. {way.format(n)}"
+        )
+    if n < 2 or array.dtype.kind not in "iub" or not array.size:
+        return
+    if array.dtype.kind != "b" and (array.max() > 1 or array.min() < 0):
+        return
+    classes = array.sum(axis=0, dtype=np.int64)
+    least = 1.0 if n == 2 else _COVERED  # two maps may be each other's complement
+    if classes.max() == 1 and classes.mean() >= least:
+        raise InputError(
+            f"label maps: an array of shape {array.shape} holds at most one 1 per pixel along its"
+            f" first axis, so that it looks like one image with an axis of {n} classes. Write"
+            f" .argmax(0) to get its label map. {way.format(n)}"
+        )
+
+
+_BANDS = (3, 4)  # of a colour picture, without and with transparency
+_COVERED = 0.5  # share of the pixels with a class; the others may be void
+_TINY = 4  # pixels; a label map with a shorter side may have any shape
 
 
 def _each(thing: Any) -> Any:

@@ -38,6 +38,7 @@ def open_object(
     Raises:
         InputError: no table, or one that cannot be converted.
     """
+    thing = _native(thing)
     if isinstance(thing, pl.LazyFrame):
         return Source(thing, "polars.LazyFrame")
     if isinstance(thing, pl.DataFrame):
@@ -79,6 +80,27 @@ def open_object(
     return Source(frame.lazy(), f"{name} of {frame.height:,} rows")
 
 
+def _native(thing: Any) -> Any:
+    """Unwrap narwhals frames and series, and load a Dask frame; return other objects as they are.
+
+    Raises:
+        InputError: an array of more than three axes.
+    """
+    module = type(thing).__module__.split(".")[0]
+    if module == "narwhals" and hasattr(thing, "to_native"):
+        return thing.to_native()
+    if module in ("dask", "dask_expr") and hasattr(thing, "columns"):
+        return thing.compute()
+    if is_array(thing) and len(shape := tuple(thing.shape)) > _AXES:
+        raise InputError(
+            f"an array of shape {shape} is not a table, and label maps are [n, h, w]. If an axis"
+            " counts classes, write .argmax(1), or another axis of classes. Volumes [n, d, h, w] go"
+            " in as .reshape(n, d * h, w): IoU, Dice and the counts of pixels are then those of"
+            " the volumes, distances of surfaces are not."
+        )
+    return thing
+
+
 def _nested(thing: Any) -> bool:
     """Whether it maps queries to mappings of documents, rather than names to columns."""
     return (
@@ -112,6 +134,7 @@ COLUMNS = (
     "Give both sides as values, in one order, or a dict of columns, such as"
     " {'actual': [...], 'predicted': [...]}."
 )
+_AXES = 3  # of a stack of label maps
 _COLUMNS = 6  # whose lengths are told
 _TEXTS = 1000  # distinct ones of a list that are looked at
 
@@ -133,6 +156,7 @@ def column_of(thing: Any) -> pl.Series | None:
     Raises:
         InputError: values of several types, or an array that cannot be read.
     """
+    thing = _native(thing)
     if isinstance(thing, pl.Series):
         return None if thing.dtype == pl.Struct else thing
     try:

@@ -196,7 +196,17 @@ def _masks(masks: Any) -> list[dict[str, Any]]:
         pixels = pixels[:, 0]
     if pixels.ndim != 3:
         raise InputError(f"masks of shape {pixels.shape}: pixels [n, h, w] are needed.")
-    pixels = pixels > _HALF if pixels.dtype.kind == "f" else pixels != 0
+    if pixels.dtype.kind == "f":
+        low, high = (pixels.min(), pixels.max()) if pixels.size else (0.0, 0.0)
+        if not (low >= 0 and high <= 1) and not (low >= 0 and (pixels == pixels.round()).all()):
+            raise InputError(
+                f"masks hold values from {low:g} to {high:g}, and shares of a pixel are 0 to 1. If"
+                " these are logits, give masks > 0; otherwise compare them with your threshold, and"
+                " give the result."
+            )
+        pixels = pixels > _HALF
+    else:
+        pixels = pixels != 0
     return [_runs(one) for one in pixels]
 
 
