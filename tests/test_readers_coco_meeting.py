@@ -227,3 +227,79 @@ def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(
     told = capsys.readouterr().err
     assert told.startswith("warning: ")
     assert "is an LVIS file" in told
+
+
+def texts(file: dict[str, Any], what: str) -> dict[str, Any]:
+    """The same with texts for ids of images or of categories."""
+    field = {"images": "image_id", "categories": "category_id"}[what]
+    return {
+        **file,
+        what: [{**one, "id": f"x{one['id']:09d}"} for one in file[what]],
+        "annotations": [{**row, field: f"x{row[field]:09d}"} for row in file["annotations"]],
+    }
+
+
+@pytest.mark.parametrize("what", ["images", "categories", "both"])
+def test_ids_of_texts_next_to_other_names(what: str, tmp_path: Path) -> None:
+    """Results name images and categories by their ids alone, as COCO Camera Traps does."""
+    truths, results = named(3)
+    plain = score(results, truths, tmp_path).to_coco()["stats"]
+    own = whole(truths, results)
+    for one in ("images", "categories") if what == "both" else (what,):
+        own, truths = texts(own, one), texts(truths, one)
+    keys = ("image_id", "category_id", "bbox", "score", "segmentation")
+    rows = [{key: row[key] for key in keys if key in row} for row in own["annotations"]]
+    card = score(rows, truths, tmp_path)
+    assert card.to_coco()["stats"] == plain
+    assert not any("differ between the two files" in note for note in card.notes)
+    assert ee.score(rows, truths, dialect="coco", iou_type="bbox").to_coco()["stats"] == plain
+    assert main(["check", str(tmp_path / "p.json"), str(tmp_path / "t.json")]) == 0
+    if what != "images":
+        return
+    frames = [convert_coco(tmp_path / "t.json", tmp_path / "p.json", out=tmp_path / "out")]
+    tables = [pl.read_parquet(tmp_path / "out" / name) for name in frames[0]]
+    truth, datums = (next(t for t in tables if name in t.columns) for name in ("area", "width"))
+    card = ee.score(rows, truth, datums=datums, dialect="coco", iou_type="bbox")
+    assert card.to_coco()["stats"] == plain
+
+
+def test_ids_of_texts_against_names_of_files(tmp_path: Path) -> None:
+    """Names are still compared where ids of texts match nothing, or fewer."""
+    truths, results = named(4)
+    plain = score(results, truths, tmp_path).to_coco()["stats"]
+    files = {one["id"]: one["file_name"] for one in truths["images"]}
+    rows = [{**row, "image_id": files[row["image_id"]]} for row in results]
+    other = texts(truths, "images")
+    card = score(rows, other, tmp_path)
+    assert card.to_coco()["stats"] == plain
+    assert sum("differ between the two files" in note for note in card.notes) == 1
+
+
+def test_voc_files_of_another_name_than_their_contents_give(tmp_path: Path) -> None:
+    names = ["a", "b"]
+    for name in names:
+        (tmp_path / "xml").mkdir(exist_ok=True)
+        (tmp_path / "xml" / f"{name}.xml").write_text(
+            f"<annotation><filename>{names.index(name)}.jpg</filename><object><name>car</name>"
+            "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object>"
+            "</annotation>"
+        )
+    found = pl.DataFrame(
+        {"datum_id": names, "label_value": "car", "score": [0.9, 0.8],
+         "xmin": 1.0, "ymin": 2.0, "xmax": 9.0, "ymax": 8.0}
+    )  # fmt: skip
+    coco = {
+        "images": [{"id": i + 7, "file_name": f"{name}.jpg"} for i, name in enumerate(names)],
+        "categories": [{"id": 1, "name": "car"}],
+        "annotations": [],
+    }
+    for row in found.rows(named=True):
+        box = [row["xmin"], row["ymin"], row["xmax"] - row["xmin"], row["ymax"] - row["ymin"]]
+        coco["annotations"].append(
+            {"id": len(coco["annotations"]) + 1, "image_id": names.index(row["datum_id"]) + 7,
+             "category_id": 1, "bbox": box, "area": 48, "iscrowd": 0, "score": row["score"]}
+        )  # fmt: skip
+    (tmp_path / "p.json").write_text(json.dumps(coco))
+    for predictions in (found, str(tmp_path / "p.json")):
+        card = ee.score(predictions, str(tmp_path / "xml"), dialect="voc2012")
+        assert card.value("mAP") == 1

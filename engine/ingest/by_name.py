@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -102,7 +103,7 @@ def by_name(
             if alike and getattr(predictions, kind.table) is not None:
                 predictions = _noted(predictions, *_unnamed(kind, ours, theirs))
             continue
-        here, there = _as_they_tell(kind, *(_named(table, kind) for table in (ours, theirs)))
+        here, there = _as_they_match(kind, ours, theirs)
         if not alike and theirs is not given:
             predictions, truths = _both_named(kind, (predictions, here), (truths, there), doubt)
             continue
@@ -229,26 +230,40 @@ def _name_column(table: pl.DataFrame, kind: _Kind) -> str:
     return kind.name if kind.name in table.columns else kind.column
 
 
-def _named(table: pl.DataFrame, kind: _Kind) -> Names:
-    names = table.select(id=kind.column, name=_name_column(table, kind))
+def _named(table: pl.DataFrame, kind: _Kind, column: str) -> Names:
+    names = table.select(id=kind.column, name=column)
     return dict(names.drop_nulls().iter_rows())
 
 
-def _as_they_tell(kind: _Kind, here: Names, there: Names) -> tuple[Names, Names]:
-    """Both sides' names in the reading that most of them have in common.
+def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tuple[Names, Names]:
+    """Names of both sides in the columns and the reading that most of them have in common.
 
-    A coarser reading counts only where it tells all names of a side apart that differ.
+    Ids that are texts may be names themselves: those of results without a table of images, and
+    stems of files whose contents give another name. A coarser reading counts only if all names of
+    a side that differ still differ in it.
     """
-    best, most = (here, there), -1
-    for reading in kind.readings:
-        sides = [{i: reading(name) for i, name in side.items()} for side in (here, there)]
-        apart = all(
-            len({*read.values()}) == len({*side.values()})
-            for read, side in zip(sides, (here, there), strict=True)
-        )
-        common = len({*sides[0].values()} & {*sides[1].values()})
-        if apart and common > most:
-            best, most = (sides[0], sides[1]), common
+    columns = [
+        [name for name in (kind.name, kind.column) if table.schema.get(name) == pl.String]
+        for table in (ours, theirs)
+    ]
+    bare = any(kind.name not in names for names in columns)
+    best: tuple[Names, Names] = ({}, {})
+    most = -1
+    for pair in sorted(product(*columns), key=lambda pair: bare and pair[0] != pair[1]):
+        named = [
+            _named(table, kind, name) for table, name in zip((ours, theirs), pair, strict=True)
+        ]
+        for reading in kind.readings:
+            sides = [{i: reading(name) for i, name in side.items()} for side in named]
+            distinct = all(
+                len({*read.values()}) == len({*side.values()})
+                for read, side in zip(sides, named, strict=True)
+            )
+            common = len({*sides[0].values()} & {*sides[1].values()})
+            if distinct and common > most:
+                best, most = (sides[0], sides[1]), common
+        if most == min(map(len, named)):
+            break
     return best
 
 
