@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -116,7 +117,10 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
     # listing a folder of 1,000 images for each of them takes longer than all else of opening it.
     name, more = (
         os.path.abspath(path),
-        {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}", "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE"},
+        {
+            "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}",
+            "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE",
+        },
     )
     if not local:
         name, more = path, {}
@@ -143,21 +147,40 @@ def _formats() -> tuple[str, ...]:
         return tuple(name for name in FORMATS if name in env.drivers())
 
 
-_TAIL = 1024  # bytes at the end of a PNG among which its last chunk begins
+_PNG = b"\x89PNG\r\n\x1a\n"
+_BLOCK = 1 << 20
 
 
-def breaks_off(dataset: Any, path: str) -> bool:
-    """Whether a PNG lacks its last chunk: GDAL would make up the pixels that are missing.
+def damage(dataset: Any, path: str) -> str:
+    """Reason why the pixels of a PNG are not those that were written; empty if they are.
+
+    GDAL checks neither the lengths nor the CRCs of chunks, and decodes what it can. It checks the
+    zlib stream itself, and the other formats as far as they can be checked.
 
     Args:
         dataset: the open dataset.
-        path: of its file; one that is not on this machine is taken for whole.
+        path: of its file; one that is not on this machine is not checked.
     """
     if dataset.driver != "PNG" or not os.path.isfile(path):
-        return False
+        return ""
     with open(path, "rb") as file:
-        file.seek(-min(_TAIL, os.path.getsize(path)), os.SEEK_END)
-        return b"IEND" not in file.read()
+        at, size = file.seek(len(_PNG)), os.fstat(file.fileno()).st_size
+        while len(head := file.read(8)) == 8:
+            length, kind = int.from_bytes(head[:4], "big"), head[4:]
+            if not (kind.isascii() and kind.isalpha()):
+                return f"is damaged: no chunk of PNG begins at byte {at:,}"
+            if at + length + 12 > size:
+                break
+            found = zlib.crc32(kind)
+            for left in range(length, 0, -_BLOCK):
+                found = zlib.crc32(file.read(min(left, _BLOCK)), found)
+            # Only chunks with a capital first letter matter to pixels.
+            if found != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
+                return f"is damaged: the CRC of its chunk {kind.decode()} at byte {at:,} is wrong"
+            if kind == b"IEND":
+                return ""
+            at += length + 12
+    return "breaks off before the end of its image"
 
 
 def grid_of(dataset: Any) -> Grid:
@@ -256,8 +279,8 @@ def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Itera
     """An open dataset; what goes wrong with it names the row."""
     try:
         with opened(path, remote=remote) as dataset:
-            if breaks_off(dataset, path):
-                raise OSError(f"{path!r} breaks off before the end of its image; write it again.")
+            if why := damage(dataset, path):
+                raise OSError(f"{path!r} {why}. Write the file again.")
             yield dataset
     except OSError as error:  # rasterio's are
         raise InputError(

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..geometry.grids import breaks_off, opened
+from ..geometry.grids import damage, opened
 from ..geometry.silence import silenced
 from ..ingest.problems import count_of
 from ..schemas.errors import InputError
@@ -257,8 +257,8 @@ def _thumbnail(path: str, most: int) -> _Found | None:
         whole = (int(image.height), int(image.width))
         if whole[0] * whole[1] > _PIXELS:
             raise ValueError("too many pixels")
-        if breaks_off(image, path):
-            raise ValueError("breaks off")
+        if why := damage(image, path):
+            raise ValueError(why)
         wide = 0
         pixels = np.zeros((3, 0, 0), np.uint8)
         for i, (width, quality) in enumerate(_WAYS):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from ...geometry.grids import ANYWHERE, Grid, breaks_off, grid_of, opened
+from ...geometry.grids import ANYWHERE, Grid, damage, grid_of, opened
 from ...geometry.silence import silenced
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
@@ -126,11 +126,8 @@ class Map:
         except OSError as error:  # rasterio's are
             why = str(error).rstrip(".")
             raise InputError(f"{place.named}: {place.path!r} cannot be read: {why}.") from None
-        if breaks_off(self.file, place.path):
-            raise InputError(
-                f"{place.named}: {place.path!r} breaks off before the end of its image. Write the"
-                " file again."
-            )
+        if why := damage(self.file, place.path):
+            raise InputError(f"{place.named}: {place.path!r} {why}. Write the file again.")
         self.grid = grid_of(self.file)
         self.shape = (self.grid.height, self.grid.width)
         self.band = self._band()
