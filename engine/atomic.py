@@ -17,6 +17,8 @@ from io import RawIOBase
 from pathlib import Path
 from typing import IO, Any
 
+from .overwriting import writes
+
 NEW, OLD = ".new", ".old"
 _LONGEST, _LONGEST_FILE = 200, 220
 """Bytes of a name, beyond which its draft's would be longer than a name may be."""
@@ -38,8 +40,10 @@ def whole_file(
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; the target is as it was.
+        OptionError: the target was read by the call that writes it.
     """
     target = Path(target)
+    writes(target)
     fresh = _draft_of(target) if draft is None else draft
     try:
         with open(fresh, "wb") as file:

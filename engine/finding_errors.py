@@ -14,6 +14,7 @@ from .executors import Threads
 from .held_runs import card_of, class_names, is_scored, own_ious, refusal, refuse_tables, tallied_of
 from .ingest.names import recognise
 from .ingest.sources.tables import open_source
+from .overwriting import guarding
 from .plan import planner
 from .plan.summary import Tallied, judged_of
 from .progress import heard, silent
@@ -33,6 +34,7 @@ ORDERS = ("loss", "score")
 
 
 @heard
+@guarding
 def found_errors(
     run: Any,
     ground_truths: Any,

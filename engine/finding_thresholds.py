@@ -15,6 +15,7 @@ from .ingest.problems import listing
 from .ingest.values import sides_by_name
 from .metrics.aims import Aims, aims_of
 from .metrics.thresholds import RULES, Reached, Rule
+from .overwriting import guarding
 from .plan.summary import Tallied
 from .progress import heard, silent
 from .schemas.errors import OptionError
@@ -38,6 +39,7 @@ _SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
 
 
 @heard
+@guarding
 def find_thresholds(
     run: Any = None,
     ground_truths: Any = None,

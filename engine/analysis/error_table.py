@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ..overwriting import refuse
 from ..schemas.errors import ResultError
 from ..schemas.wording import in_python
 from .found import Found
@@ -74,6 +75,7 @@ class FoundErrors(Found):
         """
         from ..exports.review import write
 
+        refuse(path, self.inputs)
         if self.rows is None:
             raise ResultError(f"there is nothing to draw: {self.rowless}.")
         images = None if self._images is None else self._images()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ..schemas.wording import in_python
@@ -15,9 +16,11 @@ class Found:
 
     Attributes:
         said: what the reader should know, options marked as in :mod:`..schemas.wording`.
+        inputs: files that it was found in, which are not written over.
     """
 
     said: tuple[str, ...]
+    inputs: tuple[str | os.PathLike[str], ...] = ()
 
     def _layout(self) -> Layout:
         """How it is shown; imported where it is, since programs need none."""

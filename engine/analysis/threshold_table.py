@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ..atomic import whole_file
+from ..overwriting import refuse
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
 from .found import Found
@@ -107,6 +108,7 @@ class FoundThresholds(Found):
         }  # fmt: skip
         if path.suffix not in writers:
             raise OptionError(f"{path.name}: write a file that ends in {', '.join(writers)}.")
+        refuse(path, self.inputs)
         with whole_file(path) as file:
             writers[path.suffix](file)
         return table.height

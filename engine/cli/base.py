@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +30,42 @@ class OutputRefused(OSError):
     """Standard output cannot be written: its disk is full, or gone."""
 
 
+_OUTPUTS = ("out", "output", "report", "junit")
+"""Parameters that name what a command writes."""
+_NO_PATHS = ("name", "names", "kind")
+"""Arguments that name no file."""
+
+
+class Command(click.Command):
+    """A command that refuses outputs that are its inputs."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        outputs: dict[str, str] = {}
+        given: list[str] = []
+        for param in self.get_params(ctx):
+            value = ctx.params.get(param.name or "")
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, (list, tuple)):
+                continue
+            paths = [text for text in texts if isinstance(text, str)]
+            if param.name in _OUTPUTS:
+                outputs |= dict.fromkeys(paths, param.opts[-1])
+            elif isinstance(param, click.Argument) or param.name in ("baseline", "images"):
+                given += paths if param.name not in _NO_PATHS else []
+            else:  # a word may be the name of a folder, too
+                given += filter(os.path.isfile, paths)
+        if not outputs:
+            return super().invoke(ctx)
+        from ..overwriting import protecting
+
+        with protecting(outputs, given, replaces="overwrite" in ctx.params):
+            return super().invoke(ctx)
+
+
 class Commands(click.Group):
     """A group that keeps its commands' order and answers a mistyped one with the nearest."""
+
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -57,7 +92,7 @@ class Commands(click.Group):
         return done
 
 
-class WithOptions(click.Command):
+class WithOptions(Command):
     """A command with every option of ``Options``, made when they are first looked at."""
 
     _grown = False

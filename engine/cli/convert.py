@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..schemas.wording import in_shell
-from .base import Commands, debug
+from .base import Command, Commands, debug
 
 AUTO = "auto"
 """The command that tells the format by content."""
@@ -60,6 +60,7 @@ def _annotations(name: str, title: str) -> click.Command:
 
     @click.command(
         name,
+        cls=Command,
         help=f"""{title[0].upper()}{title[1:]}, as tables or COCO JSON.
 
         Ground truths come first, predictions of any format after them; alone, files with scores

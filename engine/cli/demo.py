@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from .base import debug
+from .base import Command, debug
 
 _REPORT = "report.html"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name", required=False, metavar="[TASK]")
 @click.option(
     "-o",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .base import STATE, debug
+from .base import STATE, Command, debug
 from .gates import check_junit, markdown_of, told_error, told_gates, with_junit
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _GATE_FAILED, _BAD_INPUT, _FAILED = 1, 2, 3
 _SIGNALLED = 128
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("job")
 @click.option(
     "changes",

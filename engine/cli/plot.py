@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from .base import debug
+from .base import Command, debug
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path())
 @click.argument("kind", required=False)
 @click.option(
@@ -55,8 +55,11 @@ def plot(
     earlier = None if baseline is None else scored_in(baseline)
     chosen: dict[str, Any] = {"label_value": label, "iou_threshold": iou, "metric": metric}
     figure = plots.figure(kind, earlier, **chosen)
+    from ..atomic import whole_file
+
     try:
-        figure.savefig(target, dpi=150)
+        with whole_file(target) as file:
+            figure.savefig(file, dpi=150, format=target.suffix[1:].lower())
     except OSError as error:
         from ..schemas.errors import WriteError
 

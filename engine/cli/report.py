@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .base import debug, progress_line
+from .base import Command, debug, progress_line
 
 if TYPE_CHECKING:
     from ..jobs.verdicts import Verdict
@@ -28,7 +28,7 @@ def with_images(command: C) -> C:
     return _images(command)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path())
 @click.option(
     "-o", "--out", metavar="FILE", type=click.Path(dir_okay=False), default="report.html",

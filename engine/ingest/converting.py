@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from evalengine.overwriting import guarding
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError, OptionError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
@@ -40,6 +41,7 @@ Tell = Callable[[str, bool], None]
 """Takes a sentence, and whether it is a warning."""
 
 
+@guarding
 def convert(
     ground_truths: Any,
     predictions: Any = None,

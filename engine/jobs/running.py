@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import polars as pl
 from .. import scoring
 from .._version import __version__
 from ..atomic import fresh_name, mend, swap
+from ..overwriting import refuse
 from ..progress import reminded
 from ..reporting import make_report
 from ..schemas.errors import ChangedError, EvalengineError, InputError, WriteError
@@ -25,7 +27,7 @@ from .baselines import Baseline, baseline_of
 from .history import append, history_rows
 from .increments import clear_older, parts_of, told_gone
 from .lineage import ABORT, FAIL, Lineage
-from .loading import load_job
+from .loading import LoadedJob, load_job
 from .lock import LockedError, locked
 from .logs import ERROR, INFO, WARNING, Tell, nothing
 from .parts import score_parts
@@ -106,6 +108,7 @@ def run_job(
     """
     started = _now()
     loaded = load_job(path, variables)
+    _refuse_inputs(loaded, [loaded.path])
     job, target = loaded.job, loaded.job.outputs.lineage
     tell = partial(tell, job=job.name)
     lineage = Lineage(
@@ -119,6 +122,7 @@ def run_job(
     except EvalengineError as error:
         lineage.never_began(str(error))
         raise
+    _refuse_inputs(loaded, [file.path for files in plan.found.files.values() for file in files])
     tell("planned", run_id=plan.run_id, folder=plan.shown,
          files=sum(map(len, plan.found.files.values())))  # fmt: skip
     with locked(plan.folder, job.name, wait=wait, tell=partial(tell, level=WARNING)):
@@ -143,6 +147,16 @@ def run_job(
         raise wrong
     tell("done", gates=_status(verdicts), folder=plan.shown)
     return JobResult(plan, True, verdicts)
+
+
+def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
+    """Refuse outputs of a job that would be written into one of its inputs."""
+    outputs = loaded.job.outputs
+    folders = [*files, *{os.path.dirname(os.path.abspath(file)) for file in files}]
+    for name, there in (("lineage", files), ("history", folders), ("tallies", folders)):
+        given = getattr(outputs, name)
+        if given is not None:
+            refuse(loaded.beside(given), there, f"outputs.{name}")
 
 
 def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -97,7 +98,9 @@ def aside(work: Callable[[threading.Event], T]) -> T:
             failed.append(error)
 
     # A daemon: the process may end while it is at work.
-    thread = threading.Thread(target=run, name="evalengine job", daemon=True)
+    thread = threading.Thread(
+        target=copy_context().run, args=(run,), name="evalengine job", daemon=True
+    )
     try:
         thread.start()
         thread.join()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..endpoint.budget import Limits
 from ..ingest.extensions import by_extension
-from ..ingest.sources.paths import expand, is_remote
-from ..schemas.errors import OptionError, ReadError
+from ..schemas.errors import OptionError
 
 STRUCTURED = ("auto", "schema", "object", "none")
 _OURS = ("model", "messages", "stream", "n", "response_format")
@@ -64,42 +62,14 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
             ) from None
 
 
-def check_out(out: str | Path, sources: Mapping[str, Any]) -> None:
-    """Where the verdict table goes.
-
-    Args:
-        out: the file.
-        sources: name of an option to what was given there: paths, lists of paths, anything else.
+def check_out(out: str | Path) -> None:
+    """Refuse a file that no verdict table can be written to.
 
     Raises:
-        OptionError: no folder, another extension than that of Parquet, or a file that is read.
+        OptionError: no folder, or another extension than that of Parquet.
     """
     path = Path(out)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
     if by_extension(str(path)) != "parquet":
         raise OptionError(f"out={str(out)!r}: the verdict table is Parquet; end it in .parquet.")
-    for name, given in sources.items():
-        if any(_same(path, file) for file in _files(given)):
-            raise OptionError(
-                f"out={str(out)!r} is {name} as well, and would be written over; write another"
-                " file."
-            )
-
-
-def _files(given: Any) -> Iterator[str]:
-    """Local files that are there."""
-    if isinstance(given, (str, os.PathLike)):
-        path = os.fspath(given)
-        if isinstance(path, str) and not is_remote(path):
-            try:
-                yield from expand(path)
-            except ReadError:
-                yield path  # not there: said where it is read
-    elif isinstance(given, (list, tuple)):
-        for one in given:
-            yield from _files(one)
-
-
-def _same(path: Path, file: str) -> bool:
-    return os.path.realpath(path) == os.path.realpath(file)

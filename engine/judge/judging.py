@@ -18,6 +18,7 @@ from ..api import score
 from ..atomic import whole_file
 from ..endpoint.budget import Budget, Limits, Usage, price_of
 from ..endpoint.redaction import KEY_VARIABLE, checked_url, key_from
+from ..overwriting import guarding
 from ..plan.planner import make_plan
 from ..schemas.errors import OptionError, unknown
 from ..schemas.option_values import make_options
@@ -165,6 +166,7 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     return msgspec.structs.replace(asking, base_url=checked_url(asking.base_url))
 
 
+@guarding
 def judge(
     data: Any,
     references: Any = None,
@@ -240,8 +242,7 @@ def judge(
     scored |= scoring or {}
     options = make_options(scored, task="judged", metrics=asks.metrics)
     if out is not None:
-        check_out(out, {"data": data, "references": references, "prices": prices,
-                        "cache": asks.cache})  # fmt: skip
+        check_out(out)
     make_plan(options, "judged")  # refuses what cannot be scored before anything is paid for
     rows, carried, notes = read_rows(
         data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options

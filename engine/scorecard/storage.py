@@ -22,6 +22,7 @@ import polars as pl
 from ..atomic import fresh_name, swap, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
+from ..overwriting import reads
 from ..report.provenance import command
 from ..schemas.embedder import Encoder
 from ..schemas.errors import OptionError, ResultError, WriteError
@@ -182,6 +183,7 @@ def read(directory: str | Path) -> dict[str, Any]:
     """
     folder = Path(directory)
     run, account = _read_run(folder)
+    reads([folder / name for name in (RUN_FILE, *run.files)])
     for name, size in run.files.items():
         path = folder / name
         if not path.is_file():

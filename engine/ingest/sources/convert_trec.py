@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from evalengine.overwriting import guarding
 from evalengine.schemas.errors import ReadError
 
 from .tables import open_source, schema_of
@@ -15,6 +16,7 @@ from .writing import write_tables
 _FORMATS = ("trec", "mapping")
 
 
+@guarding
 def convert_trec(
     run: str | os.PathLike[str],
     qrels: str | os.PathLike[str] | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from evalengine.forked import refuse_cut_off
+from evalengine.overwriting import reads
 from evalengine.schemas.errors import OptionError, ReadError
 
 from ..annotations.titles import may_be_annotations
@@ -64,14 +65,20 @@ def open_source(
     refuse_cut_off()
     if isinstance(thing, Source):
         return thing
-    if isinstance(thing, (str, os.PathLike)):
-        return _open_paths(
-            [os.fspath(thing)], storage_options, box_format, wanted=wanted, room=room, points=points
-        )
-    if _paths(thing):
-        paths = [os.fspath(item) for item in thing]
-        return _open_paths(paths, storage_options, box_format, wanted=wanted, room=room)
-    return open_object(thing, box_format, wanted=wanted)
+    single = isinstance(thing, (str, os.PathLike))
+    if not single and not _paths(thing):
+        return open_object(thing, box_format, wanted=wanted)
+    paths = [os.fspath(item) for item in ([thing] if single else thing)]
+    source = _open_paths(
+        paths,
+        storage_options,
+        box_format,
+        wanted=wanted,
+        room=room,
+        points=points if single else None,
+    )
+    reads(source.files or [path.partition("::")[0] for path in paths])
+    return source
 
 
 def _paths(thing: Any) -> bool:

@@ -37,6 +37,7 @@ from ...geometry.quads import (
 from ...geometry.raster_files import RasterFiles
 from ...ingest.problems import Note, count_of
 from ...kernels.quads import measure
+from ...overwriting import reads
 from ...schemas.wording import option
 from ..workers import Workers
 from .geometry import BOX, MASK, OBB, POLYGON
@@ -96,6 +97,7 @@ class Objects(msgspec.Struct):
             paths.__getitem__,
         )
         found = [self.files.find(name) or name for name in names]
+        reads(found)
         return paths.replace_strict(names, found, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:

@@ -14,6 +14,7 @@ from ...ingest.frames import Frames
 from ...ingest.label_map_sets import CODINGS, GREY, OWN_COLOURS, is_known
 from ...ingest.label_maps import FORMS
 from ...ingest.problems import count_of
+from ...overwriting import reads
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError, ReadError
 from .rasters import MapRow
@@ -139,6 +140,7 @@ class Side(msgspec.Struct):
             if path is not None and there is None:
                 missing.append(row)
             found.append(there)
+        reads({path for path in found if path is not None})
         refused = {
             row: why
             for row, path in enumerate(values.to_list())
