@@ -95,17 +95,15 @@ def open_inputs(
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
     opened: dict[str, Source] = {}
-    folder = given.get(PREDICTIONS)
-    described = isinstance(folder, (str, os.PathLike)) and os.path.isdir(folder)
-    for role in reversed(given) if described else given:  # what truths say of key points first
-        truths = opened.get(GROUND_TRUTHS)
+    # The ground truths first if they may be evidence of what the predictions are.
+    for role in reversed(given) if _may_look_alike(given.get(PREDICTIONS)) else given:
         opened[role] = open_source(
             given[role],
             storage_options=storage_options,
             box_format=options.box_format,
             wanted=wanted_fields(options) if wanted is None else wanted,
             room=room,
-            points=None if truths is None else truths.points,
+            other=opened.get(GROUND_TRUTHS),
         )
     sources = sides_of({role: opened[role] for role in given})
     last = next(reversed(sources))
@@ -122,6 +120,16 @@ def open_inputs(
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
     return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
+
+
+def _may_look_alike(thing: Any) -> bool:
+    """Whether it may be of a format that another one looks like: folders and text files."""
+    paths = thing if isinstance(thing, (list, tuple)) else [thing]
+    return len(paths) > 0 and all(
+        isinstance(path, (str, os.PathLike))
+        and (os.fspath(path).lower().endswith((".txt", ".txt.gz")) or os.path.isdir(path))
+        for path in paths
+    )
 
 
 _NAMED = ("coco", "annotations")

@@ -30,6 +30,21 @@ NAMELESS = "classes_without_names"
 """Kind of the note that nothing beside a side's files names their classes."""
 
 
+class Other(msgspec.Struct, frozen=True):
+    """The other side, for formats that cannot be told by themselves.
+
+    Attributes:
+        points: number of key points of an object, and of numbers of each, as its description has
+            it; None if there is none.
+        box_format: xywh or xyxy if its boxes were read as one of them without names of columns.
+        names: returns the names of its images and of its classes.
+    """
+
+    points: tuple[int, int] | None
+    box_format: str | None
+    names: Callable[[], tuple[frozenset[str], frozenset[str]]]
+
+
 class Look(msgspec.Struct):
     """What somebody gave as annotations: a folder or files, of which nothing is read yet.
 
@@ -37,14 +52,19 @@ class Look(msgspec.Struct):
         given: the path as given, for messages.
         root: the folder that names of files are told from: the given one, or that of the file.
         files: every file of it, hidden ones left out, in order of their names.
-        points: number of key points of an object, and of numbers of each, as the other side's
-            description has it; None where none says it.
+        other: the other side; None if it is not open.
+        box_format: of the options.
     """
 
     given: str
     root: str
     files: tuple[str, ...]
-    points: tuple[int, int] | None = None
+    other: Other | None = None
+    box_format: str | None = None
+
+    def named(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Names of images and of classes of the other side."""
+        return self.other.names() if self.other else (frozenset(), frozenset())
 
     def of(self, *suffixes: str) -> tuple[str, ...]:
         """The files whose names end so, whatever their case, and whether compressed or not."""
@@ -106,6 +126,7 @@ class Annotations(msgspec.Struct, kw_only=True):
         warnings: what makes numbers of it meaningless, alike.
         points: number of key points of an object, and of numbers of each, where a description of
             the data set says it; None elsewhere.
+        evidence: why it is read so, if another format has lines alike.
     """
 
     rows: pl.DataFrame
@@ -117,6 +138,7 @@ class Annotations(msgspec.Struct, kw_only=True):
     notes: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
     points: tuple[int, int] | None = None
+    evidence: str = ""
 
 
 class Format(msgspec.Struct, frozen=True):

@@ -9,22 +9,22 @@ from evalengine.ingest.extensions import by_extension
 from evalengine.ingest.folders import files_below
 from evalengine.schemas.errors import OptionError, unknown
 
-from .class_results import CLASS_RESULTS
 from .cvat import CVAT
 from .dota import DOTA
-from .format import Format, Look
+from .format import Format, Look, Other
 from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
 from .mots import MOTS
 from .open_images import OPEN_IMAGES
+from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
 from .titles import TITLES, may_be_annotations
 from .tracks import KITTI_TRACKS, MOT
 from .voc import VOC
 from .yolo import YOLO
 
 _ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, MOT, MOTS, KITTI_TRACKS, YOLO,
-        CLASS_RESULTS)  # fmt: skip
+        IMAGE_BOXES, CLASS_RESULTS)  # fmt: skip
 FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
 """By name, in the order in which they are tried."""
 
@@ -42,15 +42,20 @@ def get(name: str) -> Format:
     return FORMATS[name]
 
 
-def recognised(paths: list[str]) -> tuple[Format, Look] | None:
+def recognised(
+    paths: list[str], other: Other | None = None, box_format: str | None = None
+) -> tuple[Format, Look] | None:
     """The format of local paths, by content; None where it is none of these.
 
     Args:
         paths: a folder, files or globs, as given.
+        other: the other side, if it is open.
+        box_format: of the options.
     """
     look = look_at(paths)
     if look is None:
         return None
+    look.other, look.box_format = other, box_format
     return next(((format_, look) for format_ in FORMATS.values() if format_.detect(look)), None)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PER_IMAGE = "image-boxes"
+BY_SIZE = "boxes_by_size"
+"""Kind of the note that boxes of text without names of columns have widths and heights."""
 TITLES = {
     "voc": "Pascal VOC XML",
     "cvat": "CVAT XML",
@@ -14,7 +17,8 @@ TITLES = {
     "mots": "MOTS masks of tracks",
     "kitti-tracking": "KITTI tracks",
     "yolo": "YOLO labels",
-    "voc-results": "detections in a text file a class",
+    PER_IMAGE: "boxes in a text file per image",
+    "voc-results": "detections in a text file per class",
 }
 """In the order in which they are tried: what tells itself plainly comes first."""
 

@@ -46,8 +46,9 @@ def _read(look: Look) -> Annotations:
     lines = _Lines.of(files.labels)
     points = files.points
     told: tuple[Note, ...] = ()
-    if points is None and look.points is not None:
-        points, told = look.points, (_other_sides(look.points),)
+    theirs = look.other.points if look.other else None
+    if points is None and theirs is not None:
+        points, told = theirs, (_other_sides(theirs),)
     rows, notes = lines.rows(points)
     notes = (*told, *notes) if "keypoints" in rows.columns else notes
     both = dict.fromkeys((*files.labels, *files.images))

@@ -24,7 +24,8 @@ def open_annotations(format_: Format, look: Look) -> Source:
     objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
     datums = count_of(images, "sequence" if tracks else "image")
     empty = f", {bare:,} without any" if bare else ""
-    said = f"{look.given} is read as {format_.title}: {objects} in {datums}{empty}."
+    why = f", since {read.evidence}" if read.evidence else ""
+    said = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
     return Source(
         read.rows.lazy(),
         f"{format_.title} {look.given}",

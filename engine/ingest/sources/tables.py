@@ -11,9 +11,11 @@ import polars as pl
 
 from evalengine.forked import refuse_cut_off
 from evalengine.overwriting import reads
+from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.errors import OptionError, ReadError
 
-from ..annotations.titles import may_be_annotations
+from ..annotations.format import Other
+from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..extensions import by_extension
 from . import formats
 from .explain import explain
@@ -39,7 +41,7 @@ def open_source(
     box_format: str | None = None,
     wanted: frozenset[str] = SEGMENTED,
     room: Room | None = None,
-    points: tuple[int, int] | None = None,
+    other: Source | None = None,
 ) -> Source:
     """A path, glob, list of paths or table as a source of rows; files are not read yet.
 
@@ -54,7 +56,7 @@ def open_source(
             where it says anything but xywh.
         wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
         room: memory that reading may take; None for any.
-        points: shape of key points where files do not describe it, as :class:`Source` has it.
+        other: the other side, if it is open: evidence for formats that look alike.
 
     Raises:
         OptionError: files that are held as a whole, for which there is no room.
@@ -75,7 +77,7 @@ def open_source(
         box_format,
         wanted=wanted,
         room=room,
-        points=points if single else None,
+        other=other,
     )
     reads(source.files or [path.partition("::")[0] for path in paths])
     return source
@@ -97,7 +99,7 @@ def _open_paths(
     *,
     wanted: frozenset[str],
     room: Room | None,
-    points: tuple[int, int] | None = None,
+    other: Source | None = None,
 ) -> Source:
     description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if any(is_remote(path) for path in paths):
@@ -110,9 +112,8 @@ def _open_paths(
         from ..annotations.registry import recognised
         from .annotated import open_annotations
 
-        found = recognised(paths)
+        found = recognised(paths, None if other is None else _evidence(other), box_format)
         if found is not None:
-            found[1].points = points
             return open_annotations(*found)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
@@ -154,6 +155,35 @@ def _open_paths(
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source
+
+
+def _evidence(other: Source) -> Other:
+    """The other side as formats that look alike ask for it."""
+
+    def names() -> tuple[frozenset[str], frozenset[str]]:
+        tables = [other.datums, other.labels]
+        known: list[set[str]] = []
+        for table, columns in zip(tables, _NAMES, strict=True):
+            found: set[str] = set()
+            frame = other.frame if table is None else table.lazy()
+            for name in frame.collect_schema().names():
+                if name in columns:
+                    values = frame.select(pl.col(name).cast(pl.String).unique()).collect()
+                    found |= {*values[name].drop_nulls()}
+            known.append(found)
+        images = {os.path.splitext(os.path.basename(name))[0] for name in known[0]}
+        return frozenset(known[0] | images), frozenset(known[1])
+
+    plain = other.description.startswith(TITLES[PER_IMAGE])
+    by_size = any(kind == BY_SIZE for kind, _, _ in other.notes)
+    return Other(other.points, "xywh" if by_size else "xyxy" if plain else None, names)
+
+
+_NAMES = (
+    {DATUM_ID.name, *DATUM_ID.aliases, "file_name"},
+    {"label_value", "label_name", "label", "class", "category"},
+)
+"""Columns that name images, and classes."""
 
 
 def _open_remote(

@@ -1,0 +1,316 @@
+"""Boxes in plain text, in a file per class or in a file per image.
+
+A file per class has lines ``image score xmin ymin xmax ymax``, or four corners of an oriented box
+in place of two, as the development kits of Pascal VOC and DOTA have them: the class is in the name
+(``comp4_det_test_car.txt``, ``Task1_ship.txt``, ``car.txt``). A file per image has lines ``class
+score xmin ymin xmax ymax``, of ground truths without a score, as Cartucho/mAP and
+Object-Detection-Metrics have them. Both have six fields, so that evidence decides which it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.schemas.errors import ReadError
+from evalengine.schemas.wording import option
+
+from .format import FIRST, RINGS, Annotations, Format, Look, Note, broken, image_ids
+from .image_headers import SUFFIXES
+from .text_lines import is_number, lines_of, numbers_in, shown
+from .titles import BY_SIZE, PER_IMAGE
+from .yolo_folders import may_be_label
+
+_CLASS = re.compile(r"^(comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
+_COUNTS = (6, 10)  # fields of a line in a file per class: of boxes, and of oriented ones
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
+_RUN = "q0"  # the second field of a run of TREC
+_SURE = 10  # boxes of which none is inverted: their numbers are corners
+_LOOKED_AT = 500  # lines of a file that count as evidence
+_SHOWN = 3
+_DIGIT = re.compile(r"[0-9]")
+PER_CLASS = "voc-results"
+
+
+class _Line(msgspec.Struct):
+    """The fields of a line: words, numbers behind them, and whether the object is difficult."""
+
+    name: str
+    numbers: list[float]
+    hard: bool
+
+    @classmethod
+    def of(cls, fields: list[str]) -> _Line | None:
+        """None of other lines: four, five or nine numbers follow the words."""
+        hard = fields[-1] == _HARD
+        rest = fields[:-1] if hard else fields
+        at = 1
+        while at < len(rest) and not is_number(rest[at]):
+            if rest[at].casefold() == _RUN or is_number(rest[0]):
+                return None
+            at += 1
+        numbers = rest[at:]
+        if len(numbers) not in (4, 5, 9) or not all(map(is_number, numbers)):
+            return None
+        return cls(" ".join(rest[:at]), [float(number) for number in numbers], hard)
+
+
+class _Reading(msgspec.Struct):
+    """How lines are read, and the evidence for it."""
+
+    name: str
+    why: str
+
+
+def _detect_images(look: Look) -> bool:
+    reading = _reading(look)
+    return reading is not None and reading.name == PER_IMAGE
+
+
+def _detect_classes(look: Look) -> bool:
+    reading = _reading(look)
+    return reading is not None and reading.name == PER_CLASS
+
+
+def _reading(look: Look) -> _Reading | None:
+    """The reading that the evidence supports; None of other text.
+
+    Raises:
+        ReadError: lines may be of a file per image as well as of a file per class.
+    """
+    lines: dict[str, list[_Line]] = {}
+    looked = 0
+    for file, head in look.heads(".txt"):
+        if not may_be_label(file):
+            continue
+        looked += 1
+        texts = head.decode("utf-8", "replace").splitlines()[:_LOOKED_AT]
+        split = [fields for fields in map(str.split, texts) if fields]
+        found = [_Line.of(fields) for fields in split[:-1] or split]  # the last may be cut off
+        if found[0] is not None:
+            lines[file] = [line for line in found if line is not None]
+    if not lines or 2 * len(lines) < looked or not _are_boxes(lines):
+        return None
+    counts = {len(line.numbers) for some in lines.values() for line in some}
+    if counts == {9}:
+        return _Reading(PER_CLASS, "a line has ten fields")
+    if 4 in counts or any(
+        line.hard or " " in line.name for some in lines.values() for line in some
+    ):
+        return _Reading(PER_IMAGE, "a line is a class and four corners")
+    return _by_names(look, lines)
+
+
+def _are_boxes(lines: dict[str, list[_Line]]) -> bool:
+    """Whether the last four numbers may be corners, if the first field is a number itself."""
+    numbered = [line for some in lines.values() for line in some if is_number(line.name)]
+    corners = [line.numbers[-4:] for line in numbered if len(line.numbers) < 9]
+    return all(box[0] <= box[2] and box[1] <= box[3] for box in corners)
+
+
+def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
+    """The reading by names of files and first fields: which of them are images.
+
+    Raises:
+        ReadError: neither is more likely.
+    """
+    parts = [_CLASS.match(os.path.basename(file)) for file in lines]
+    if all(part is not None and part[1] for part in parts):
+        return _Reading(PER_CLASS, "the files are named as development kits name them")
+    files: dict[str, set[str]] = defaultdict(set)
+    for file, some in lines.items():
+        for line in some:
+            files[line.name].add(file)
+    stems, firsts = {_stem(file) for file in lines}, {*files}
+    if any(name.lower().endswith(SUFFIXES) for name in firsts):
+        return _Reading(PER_CLASS, "the first fields are names of images")
+    images, labels = look.named()
+    for_image = len(stems & images) + len(firsts & labels)
+    for_class = len({_stem(name) for name in firsts} & images) + len(stems & labels)
+    if for_image > for_class:
+        return _Reading(PER_IMAGE, "the other side has images of these files' names")
+    if for_class > for_image:
+        return _Reading(PER_CLASS, "the other side has images of the first fields' names")
+    digits = [sum(bool(_DIGIT.search(name)) for name in names) for names in (stems, firsts)]
+    if 2 * digits[0] >= len(stems) and not digits[1]:
+        return _Reading(PER_IMAGE, f"names of files are ids ({_some(stems)})")
+    if 2 * digits[1] >= len(firsts) and not digits[0]:
+        return _Reading(PER_CLASS, f"the first fields are ids ({_some(firsts)})")
+    repeated = [name for name, of in files.items() if len(of) > 1]
+    if repeated and len(firsts) <= len(stems):
+        return _Reading(PER_IMAGE, f"files share their first fields ({_some({*repeated})})")
+    raise ReadError(
+        f"{look.given}: lines of six fields are boxes of a file per image (class, score, corners)"
+        f" or of a file per class (image, score, corners), and nothing tells which: files"
+        f" {_some(stems)}, first fields {_some(firsts)}. Rename files of classes to"
+        " det_test_CLASS.txt; make tables of files of images first: evalengine convert"
+        f" {PER_IMAGE} {look.given} -o FOLDER."
+    )
+
+
+def _some(names: set[str]) -> str:
+    first = sorted(names)[:_SHOWN]
+    return ", ".join(map(repr, first)) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _stem(name: str) -> str:
+    base = os.path.basename(name)
+    stem, suffix = os.path.splitext(base)
+    return stem if suffix.lower() in (".txt", *SUFFIXES) else base
+
+
+def _why(look: Look, name: str) -> str:
+    """The evidence for a reading; nothing if somebody named the format."""
+    try:
+        reading = _reading(look)
+    except ReadError:
+        return ""
+    return reading.why if reading is not None and reading.name == name else ""
+
+
+# A file per class
+
+
+def _read_classes(look: Look) -> Annotations:
+    rows: list[dict[str, Any]] = []
+    labels = []
+    starts = {}
+    for file in look.of(".txt"):
+        named = _CLASS.match(os.path.basename(file))
+        assert named is not None  # a name that ends in .txt
+        labels.append(named[2])
+        starts[file] = len(rows)
+        for line, fields in lines_of(file):
+            rows.append({"label_value": named[2], **_object(file, line, fields)})
+    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
+    schema |= dict.fromkeys(("score", *_CORNERS), pl.Float64)
+    frame = pl.DataFrame(rows, schema=schema | {"polygon": RINGS})
+    if frame["polygon"].null_count():
+        frame = frame.drop("polygon")
+    ends = [*starts.values(), len(rows)][1:]
+    return Annotations(
+        rows=frame,
+        firsts={
+            file: frame[start : min(end, start + FIRST)]
+            for (file, start), end in zip(starts.items(), ends, strict=True)
+        },
+        datums=frame.select(pl.col("datum_id").unique(maintain_order=True)),
+        labels=pl.DataFrame({"label_value": labels}, {"label_value": pl.String}).unique(
+            maintain_order=True
+        ),
+        evidence=_why(look, PER_CLASS),
+    )
+
+
+def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
+    if len(fields) not in _COUNTS:
+        raise broken(
+            file, line, f"{len(fields)} fields: {shown(fields)}",
+            "Needed are an image, a score, and two or four corners.",
+        )  # fmt: skip
+    score, *numbers = numbers_in(file, line, fields[1:])
+    xs, ys = numbers[::2], numbers[1::2]
+    return {
+        "datum_id": os.path.splitext(os.path.basename(fields[0]))[0]
+        if fields[0].lower().endswith(SUFFIXES)
+        else fields[0],
+        "score": score,
+        "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),
+        "polygon": [[[x, y] for x, y in zip(xs, ys, strict=True)]] if len(xs) > 2 else None,
+    }  # fmt: skip
+
+
+# A file per image
+
+
+def _read_images(look: Look) -> Annotations:
+    files = tuple(file for file in look.of(".txt") if may_be_label(file))
+    ids = image_ids(look, files)
+    rows: list[tuple[Any, ...]] = []
+    for file, datum in zip(files, ids, strict=True):
+        for number, fields in lines_of(file):
+            line = _Line.of(fields)
+            if line is None or len(line.numbers) > 5:
+                raise broken(
+                    file, number, f"{len(fields)} fields: {shown(fields)}",
+                    "Needed are a class, a score of detections, and xmin, ymin, xmax and ymax.",
+                )  # fmt: skip
+            score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
+            rows.append((datum, line.name, score, *box, int(line.hard)))
+    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
+    schema |= dict.fromkeys(("score", *_CORNERS), pl.Float64) | {_HARD: pl.Int64}
+    frame = _score_last(pl.DataFrame(rows, schema=schema, orient="row"))
+    bare = frame["score"].null_count()
+    if 0 < bare < frame.height:
+        raise broken(
+            look.given, None, f"{bare:,} of {frame.height:,} lines have no score",
+            "Write it on every line, or on none.",
+        )  # fmt: skip
+    frame = frame.drop([*["score"] * bool(bare), *[_HARD] * (not frame[_HARD].sum())])
+    if frame.height and frame["label_value"].str.contains("^[0-9]+$").all():
+        frame = frame.with_columns(pl.col("label_value").cast(pl.Int64))
+    frame, notes, warnings = _cornered(frame, look)
+    return Annotations(
+        rows=frame,
+        datums=pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String}),
+        evidence=_why(look, PER_IMAGE),
+        notes=notes,
+        warnings=warnings,
+    )
+
+
+def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
+    """Lines whose score, or a flag of difficult objects, is behind the corners."""
+    first, last = frame["score"], frame["ymax"]
+    if not frame.height or first.null_count() or first.is_between(0, 1).all():
+        return frame
+    if not last.is_between(0, 1).all():
+        return frame
+    numbers = ["score", *_CORNERS]
+    moved = dict(zip([*_CORNERS, "score"], numbers, strict=True))
+    frame = frame.with_columns(pl.col(old).alias(new) for new, old in moved.items())
+    if not last.is_in([0.0, 1.0]).all():
+        return frame
+    flag = pl.col("score").cast(pl.Int64).alias(_HARD)
+    return frame.with_columns(flag, score=pl.lit(None, pl.Float64))
+
+
+def _cornered(
+    frame: pl.DataFrame, look: Look
+) -> tuple[pl.DataFrame, tuple[Note, ...], tuple[Note, ...]]:
+    """Boxes with corners, and a note and a warning of those that have widths and heights.
+
+    As corners such boxes are inverted, at least some of them. Few predictions of which none is
+    have widths and heights if the ground truths have.
+    """
+    wide = (pl.col("xmax") < pl.col("xmin")) | (pl.col("ymax") < pl.col("ymin"))
+    many = frame.select(wide.sum()).item()
+    theirs = look.other.box_format if look.other else None
+    alike = theirs == "xywh" and frame.height < _SURE
+    if look.box_format != "xywh" and (look.box_format or not (many or alike)):
+        return frame, (), ()
+    made = frame.with_columns(
+        xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")
+    )
+    said = f"{look.given}: boxes are read as xmin, ymin, width and height"
+    if many:
+        said += f": as corners {many:,} of {frame.height:,} are inverted."
+    else:
+        said += "." if look.box_format else ", as those of the other side."
+    if theirs != "xyxy" or look.box_format:
+        return made, ((BY_SIZE, said, many),), ()
+    said += (
+        " Those of the ground truths are read as corners. If both have widths and heights, give"
+        f" {option('box_format', 'xywh')}."
+    )
+    return made, ((BY_SIZE, said, many),), (("box_formats_differ", said, many),)
+
+
+IMAGE_BOXES = Format(PER_IMAGE, (".txt",), _detect_images, _read_images)
+CLASS_RESULTS = Format(PER_CLASS, (".txt",), _detect_classes, _read_classes)
