@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -159,3 +160,75 @@ def test_the_threshold_of_clear_and_identity() -> None:
     assert card.frame("outcomes")["iou_threshold"].unique().to_list() == [6 / 14]
     with pytest.raises(ee.OptionError, match=r"match_threshold=1\.5"):
         ee.score(*sides, match_threshold=1.5)
+
+
+def tracks(seed: int, **changed: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two sequences of moving objects and a tracker that misses some and shakes a little."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (sequence, frame, i, ("car", "van", "bus")[i % 3], 90.0 * i + 4 * frame, 40.0 * i + frame)
+        for sequence in ("a", "b")
+        for frame in range(1, 30)
+        for i in range(1, 7)
+    ]
+    names = ["sequence", "frame", "object_id", "label_value", "xmin", "ymin"]
+    truth = pl.DataFrame(rows, names, orient="row").with_columns(
+        xmax=pl.col("xmin") + 40, ymax=pl.col("ymin") + 30
+    )
+    found = truth.rename({"object_id": "track_id"}).filter(
+        pl.Series(rng.random(truth.height) < 0.8)
+    )
+    shaken = [pl.col(c) + pl.Series(rng.normal(0, 2, found.height)) for c in CORNERS]
+    return found.with_columns(shaken).with_columns(**changed), truth
+
+
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
+SWAPPED = ("ymin", "xmin", "ymax", "xmax")
+FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "frames from 0": ("frames_shifted", {"frame": pl.col("frame") - 1}),
+    "frames from 2": ("frames_shifted", {"frame": pl.col("frame") + 1}),
+    "frames of another clip": ("frames_shifted", {"frame": pl.col("frame") + 500}),
+    "columns exchanged": (
+        "frames_exchanged",
+        {"frame": pl.col("track_id") + 900, "track_id": pl.col("frame")},
+    ),
+    "no frame in common": ("no_common_frame", {"frame": 1000 + 7 * pl.col("frame")}),
+    "scaled": ("boxes_apart", {c: pl.col(c) * 2 for c in CORNERS}),
+    "shares of the image": ("boxes_apart", {c: pl.col(c) / 1000 for c in CORNERS}),
+    "x and y exchanged": (
+        "boxes_apart",
+        {c: pl.col(d) for c, d in zip(CORNERS, SWAPPED, strict=True)},
+    ),
+    "labels exchanged": (
+        "labels_apart",
+        {"label_value": pl.col("label_value").replace({"car": "van", "van": "bus", "bus": "car"})},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_tracks_that_would_match_otherwise_are_a_warning(fault: str) -> None:
+    kind, changed = FAULTS[fault]
+    for seed, metrics in enumerate((["HOTA"], ["MOTA"], ["IDF1"], ["Errors"])):
+        found, truth = tracks(seed, **changed)
+        card = ee.score(found, truth, metrics=metrics)
+        assert len(card.warnings) == 1, kind
+        assert ee.check(found, truth, metrics=metrics).warnings == [*card.warnings]
+        assert ee.diagnose(found, truth, metrics=metrics).frame.height
+    bounded = ee.score(*tracks(9, **changed), metrics=["HOTA"], memory_limit="1GB")
+    assert len(bounded.warnings) == 1
+
+
+def test_tracks_that_match_have_no_warning() -> None:
+    """Neither have those whose first or last frames a tracker misses, nor a poor tracker's."""
+    for seed in range(10):
+        found, truth = tracks(seed)
+        for kept in (
+            found,
+            found.filter(pl.col("frame") > 3),
+            found.filter(pl.col("frame") < 9),
+            found.filter(pl.col("track_id") == 1),
+            found.with_columns(track_id=pl.int_range(pl.len())),
+            found.with_columns(pl.col(CORNERS) + 25),
+        ):
+            assert ee.score(kept, truth).warnings == ()

@@ -20,6 +20,7 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
 from ...schemas.geometry_columns import BOX3D, EGO_DISTANCE, KEYPOINTS, NUM_POINTS
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums, Labels
+from ..box_agreement import apart
 from ..encoding import dataset_of, encode_datums, encode_labels, row_numbers, taken
 from ..workers import Workers
 from .comparing import compared
@@ -28,7 +29,6 @@ from .layers import Shapes
 from .listed import Listed, beyond_cap, listed
 from .repeats import doubled
 from .settings import Settings
-from .units import apart
 
 Array = np.ndarray[Any, Any]
 

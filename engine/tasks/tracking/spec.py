@@ -10,7 +10,7 @@ from .explaining import explain
 from .losses import contents, losses
 from .samples import samples, warm_large
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, merge, rows_of, tally
+from .tallies import Tallies, examine, merge, rows_of, tally
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
@@ -23,6 +23,7 @@ TASK = Task(
     settings=resolve,
     default_metrics=default_metrics,
     tally=tally,
+    examine=examine,
     merge=merge,
     view=view_of(TrackView, "tracks"),
     cells_per_group=cells_per_group,

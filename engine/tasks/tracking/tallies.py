@@ -17,9 +17,10 @@ from ...tally.merging import merge_datums, merge_labels, merged_present, merged_
 from ...tally.stats import Column, Stats
 from ...tally.tracks import Tracks, merge_tracks
 from ..workers import Workers
-from .encode import encode_batch, refuse_frames
+from .agreement import disagreement
+from .encode import Batch, encode_batch, refuse_frames
 from .events import event_frame, in_order
-from .matching import match
+from .matching import Matched, match
 from .metrics.numbers import NUMBERS
 from .settings import Settings
 
@@ -73,12 +74,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
             their sequence does not have.
     """
     begun = time.perf_counter()
-    batch = encode_batch(frames, settings.iou_type, workers)
-    if settings.rules.first_frame is not None:
-        refuse_frames(batch, settings.rules.first_frame)
+    batch = _encoded(frames, settings, workers)
     read = time.perf_counter()
-    matched = match(batch, settings, needs, workers)
-    frames.notes += matched.notes
+    matched = _matched(batch, frames, settings, needs, workers)
     tracks = Tracks(matched.rows, batch.declared, batch.labelled)
     listed = event_frame(batch, matched, settings) if "events" in needs else None
     counted = tuple(sorted(needs - {"events"}))
@@ -86,6 +84,32 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     seconds = {"encode": read - begun, "match": time.perf_counter() - read}
     stats = stats_from(present, tracks, counted)
     return Tallies(batch.datums, batch.labels, tracks, stats, present, counted, listed, seconds)
+
+
+def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
+    """Add the notes of encoding and matching to those of the frames, which are used up.
+
+    Raises:
+        InputError: as :func:`tally`.
+    """
+    _matched(_encoded(frames, settings, workers), frames, settings, needs, workers)
+
+
+def _encoded(frames: Frames, settings: Settings, workers: Workers) -> Batch:
+    batch = encode_batch(frames, settings.iou_type, workers)
+    if settings.rules.first_frame is not None:
+        refuse_frames(batch, settings.rules.first_frame)
+    return batch
+
+
+def _matched(
+    batch: Batch, frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
+) -> Matched:
+    """Match, and add the notes on it to those of the frames."""
+    matched = match(batch, settings, needs, workers)
+    doubt = disagreement(batch, matched.truth, matched.found, matched.rows, settings.alphas)
+    frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
+    return matched
 
 
 def _present(n_datums: int, tracks: Tracks) -> Array:

@@ -1,35 +1,32 @@
-"""Boxes, labels or ids of the two sides told in two ways: the commonest cause of a mAP of 0.
+"""Evidence that boxes of both sides would overlap under another unit, form, label or number.
 
-Some datums are looked at. Where boxes hardly meet as they are, and meet well once those of one side
-are read in another way, that way is told; where they meet and labels do not, which label lies on
-which. The numbers themselves stay what the tables say.
+A sample of datums is compared. If boxes hardly overlap as they are, but do once those of one side
+are read differently, a warning names that reading. If boxes overlap and labels differ, it names the
+label that each one overlaps. The numbers stay those of the tables as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 
-from ...ingest.problems import Note
-from ...schemas.wording import option
-from ...tally.datums import Datums, Labels
-from ..renamed import renamed
-
-if TYPE_CHECKING:
-    from .encode import Side
+from ..ingest.problems import Note
+from ..schemas.wording import option
+from ..tally.datums import Datums, Labels
+from .renamed import renamed
 
 Array = np.ndarray[Any, Any]
 
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side
-_LEAST = 10  # boxes on each side, below which little is said
-_FEWEST = 3  # of which other forms can be told, if they fit well
-_POOR, _GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
-_WELL = 0.8  # the latter of few boxes
+LEAST = 10  # boxes on each side, below which little is said
+FEWEST = 3  # of which other forms can be told, if they fit well
+POOR, GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
+WELL = 0.8  # the latter of few boxes
 _FEW_PAIRS = 4  # boxes on boxes, of which exchanged labels can be told: chance exchanges three
 _ON = 0.5  # IoU from which a box lies on another
 _SHARE = 1.5  # coordinates up to here may be shares of an image
@@ -37,6 +34,27 @@ _PIXELS = 8.0  # medians from here on are not shares
 
 
 _PAIRS = (("predictions", "ground truths"), ("ground truths", "predictions"))
+
+
+class Rows(Protocol):
+    """Rows of one side.
+
+    Attributes:
+        datum: integers [n], datum codes.
+        label: int32 [n], label codes.
+    """
+
+    @property
+    def datum(self) -> Array: ...
+
+    @property
+    def label(self) -> Array: ...
+
+    def boxes(self, rows: Array) -> Array:
+        """Corners of some rows, float64 [k, 4]."""
+        ...
+
+
 Reading = Callable[[Array], Array]
 """From boxes as corners, float64 [k, 4], to what else the four numbers may mean."""
 
@@ -92,7 +110,7 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
 """What one side seems to do, what the other may do instead, and the first as a reading."""
 
 
-def apart(predictions: Side, truths: Side, datums: Datums, labels: Labels) -> Note | None:
+def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
     """A warning of boxes or labels that do not meet but would if told otherwise; None without.
 
     Args:
@@ -102,18 +120,18 @@ def apart(predictions: Side, truths: Side, datums: Datums, labels: Labels) -> No
         labels: of both.
     """
     places = np.arange(len(datums), dtype=np.int64)
-    ours, theirs = _sample(predictions, truths, places)
+    ours, theirs = sample(predictions, truths, places)
     fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
     if not fewest:
         return _shifted_ids(predictions, truths, datums)
-    if _fit(ours.boxes, theirs.boxes) >= _POOR:
-        return _labels_apart(ours, theirs, labels)
-    return _boxes_apart(ours.boxes, theirs.boxes, fewest) or _shifted_ids(
+    if fit(ours.boxes, theirs.boxes) >= POOR:
+        return labels_apart(ours, theirs, labels)
+    return boxes_apart(ours.boxes, theirs.boxes, fewest) or _shifted_ids(
         predictions, truths, datums
     )
 
 
-def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | None:
+def boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | None:
     """A warning of boxes that would meet in another unit or form."""
     boxes = {"predictions": ours, "ground truths": theirs}
     extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
@@ -124,26 +142,26 @@ def _boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | 
                 f"the {name} lie within 0 to {_SHARE:g}, as shares of an image do, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
-    if fewest < _FEWEST:
+    if fewest < FEWEST:
         return None
-    good = _GOOD if fewest >= _LEAST else _WELL
+    good = good_fit(fewest)
     for name, other in _PAIRS:
 
-        def fit(reading: Reading, name: str = name) -> float:
+        def fitted(reading: Reading, name: str = name) -> float:
             read = {**boxes, name: [reading(one) for one in boxes[name]]}
-            return _fit(*read.values())
+            return fit(*read.values())
 
         for said, instead, reading in _READINGS:
-            if fit(reading) >= good:
+            if fitted(reading) >= good:
                 told = f", or the {other} {instead}" if instead else ""
                 return _warning(f"the {name} seem to {said}{told}")
-        if fewest < _LEAST:  # a factor fits any few
+        if fewest < LEAST:  # a factor fits any few
             continue
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
         with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
             factor = others / mine
         scale = np.concatenate([factor, factor])
-        if np.isfinite(scale).all() and fit(partial(np.multiply, scale)) >= _GOOD:
+        if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= GOOD:
             return _warning(
                 f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.1g}"
                 f" and y"
@@ -160,7 +178,7 @@ def _warning(said: str) -> Note:
     )
 
 
-def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None:
+def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None:
     """A warning of integer ids that are one higher or lower on one side."""
     ids = datums.id
     if not ids.dtype.is_integer():
@@ -171,11 +189,11 @@ def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None
         at = np.searchsorted(known[order], known + step)
         at = order[np.minimum(at, known.size - 1)]
         places = np.where(known[at] == known + step, at, -1)
-        ours, theirs = _sample(predictions, truths, places)
+        ours, theirs = sample(predictions, truths, places)
         fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
-        if fewest < _FEWEST:
+        if fewest < FEWEST:
             continue
-        if _fit(ours.boxes, theirs.boxes) >= (_GOOD if fewest >= _LEAST else _WELL):
+        if fit(ours.boxes, theirs.boxes) >= good_fit(fewest):
             return _warning(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
                 f" side"
@@ -184,7 +202,7 @@ def _shifted_ids(predictions: Side, truths: Side, datums: Datums) -> Note | None
     return None
 
 
-def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None:
+def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
     """A warning of labels that differ wherever boxes lie on each other, and which lie on which."""
     mine, other = [], []
     for i, (boxes, truths) in enumerate(zip(ours.boxes, theirs.boxes, strict=True)):
@@ -195,7 +213,7 @@ def _labels_apart(ours: _Sample, theirs: _Sample, labels: Labels) -> Note | None
         other.append(theirs.labels[i][on])
     pairs = pl.DataFrame({"mine": np.concatenate(mine), "other": np.concatenate(other)})
     counted = pairs.group_by("mine", "other").len()
-    if pairs.height < _LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged(counted)):
+    if pairs.height < LEAST and not (pairs.height >= _FEW_PAIRS and _exchanged(counted)):
         return None
     met = "boxes of the two sides lie on each other, but"
     return renamed(counted, labels.frame["label_value"], met)
@@ -210,7 +228,7 @@ def _exchanged(pairs: pl.DataFrame) -> bool:
     )
 
 
-class _Sample(NamedTuple):
+class Sample(NamedTuple):
     """Some datums' rows of one side.
 
     Attributes:
@@ -222,7 +240,12 @@ class _Sample(NamedTuple):
     labels: list[Array]
 
 
-def _sample(predictions: Side, truths: Side, places: Array) -> tuple[_Sample, _Sample]:
+def good_fit(fewest: int) -> float:
+    """Return the fit from which another reading is named, given the boxes on the smaller side."""
+    return GOOD if fewest >= LEAST else WELL
+
+
+def sample(predictions: Rows, truths: Rows, places: Array) -> tuple[Sample, Sample]:
     """Rows of some datums that both sides have.
 
     Args:
@@ -246,7 +269,7 @@ def _sample(predictions: Side, truths: Side, places: Array) -> tuple[_Sample, _S
         cuts = np.searchsorted(at[order], np.arange(1, chosen.size))
         rows = rows[order]
         found.append(
-            _Sample(
+            Sample(
                 *(
                     [part[:_ROWS] for part in np.split(values, cuts)] if chosen.size else []
                     for values in (side.boxes(rows), side.label[rows])
@@ -262,7 +285,7 @@ def _extents(side: list[Array]) -> Array:
     return extents
 
 
-def _fit(predictions: list[Array], truths: list[Array]) -> float:
+def fit(predictions: list[Array], truths: list[Array]) -> float:
     """Mean over the ground truths of the best IoU that a prediction of their datum has."""
     total, n = 0.0, 0
     for ours, theirs in zip(predictions, truths, strict=True):
