@@ -34,12 +34,14 @@ class Other(msgspec.Struct, frozen=True):
     """The other side, for formats that cannot be told by themselves.
 
     Attributes:
+        title: what it was read as, and its path.
         points: number of key points of an object, and of numbers of each, as its description has
             it; None if there is none.
         box_format: xywh or xyxy if its boxes were read as one of them without names of columns.
         names: returns the names of its images and of its classes.
     """
 
+    title: str
     points: tuple[int, int] | None
     box_format: str | None
     names: Callable[[], tuple[frozenset[str], frozenset[str]]]

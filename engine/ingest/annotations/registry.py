@@ -20,11 +20,12 @@ from .open_images import OPEN_IMAGES
 from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
 from .titles import TITLES, may_be_annotations
 from .tracks import KITTI_TRACKS, MOT
+from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC
 from .yolo import YOLO
 
 _ALL = (VOC, CVAT, LABELME, LABEL_STUDIO, OPEN_IMAGES, DOTA, KITTI, MOT, MOTS, KITTI_TRACKS, YOLO,
-        IMAGE_BOXES, CLASS_RESULTS)  # fmt: skip
+        IMAGE_BOXES, CLASS_RESULTS, VISDRONE, VISDRONE_TRACKS)  # fmt: skip
 FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
 """By name, in the order in which they are tried."""
 

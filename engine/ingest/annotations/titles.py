@@ -13,6 +13,8 @@ TITLES = {
     "open-images": "Open Images CSV",
     "dota": "DOTA labels",
     "kitti": "KITTI labels",
+    "visdrone": "VisDrone boxes",
+    "visdrone-tracking": "VisDrone tracks",
     "mot": "MOTChallenge tracks",
     "mots": "MOTS masks of tracks",
     "kitti-tracking": "KITTI tracks",

@@ -87,7 +87,7 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
     return stems_or_paths(names)
 
 
-def _without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
+def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
     """Rows of tracks; those without an id are left out, and told."""
     many = rows.select(negative.sum()).item()
     said = f"{many:,} lines without an id (-1), such as detections, are not tracks and left out."
@@ -99,7 +99,7 @@ def _read_mot(look: Look) -> Annotations:
     files = sequence_files(look)
     names = sequences_of(files, look)
     rows = _mot_rows([_mot_numbers(file) for file in files], names)
-    return _without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
+    return without_ids(rows, with_lengths(files, names), negative=pl.col("object_id") < 0)
 
 
 def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
@@ -228,7 +228,7 @@ def _read_kitti(look: Look) -> Annotations:
         for file, name in zip(files, names, strict=True)
     )
     datums = pl.DataFrame({"datum_id": names}, {"datum_id": pl.String})
-    return _without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~pl.col("region"))
+    return without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~pl.col("region"))
 
 
 def _kitti_rows(file: str) -> pl.DataFrame:

@@ -176,7 +176,8 @@ def _evidence(other: Source) -> Other:
 
     plain = other.description.startswith(TITLES[PER_IMAGE])
     by_size = any(kind == BY_SIZE for kind, _, _ in other.notes)
-    return Other(other.points, "xywh" if by_size else "xyxy" if plain else None, names)
+    box_format = "xywh" if by_size else "xyxy" if plain else None
+    return Other(other.description, other.points, box_format, names)
 
 
 _NAMES = (

@@ -1,0 +1,199 @@
+"""VisDrone's text: a file per image of boxes, or a file per sequence of tracks, with commas.
+
+A box is ``left, top, width, height, score, category, truncation, occlusion``; a track has frame and
+id before them. In ground truths a score of 0 marks objects that need not be found, and category 0
+regions in which nothing is annotated; results have -1 for truncation and occlusion:
+https://github.com/VisDrone/VisDrone2018-DET-toolkit
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ..problems import count_of
+from .format import Annotations, Format, Look, Note, broken, image_ids, text_of
+from .text_lines import is_number, shown
+from .titles import TITLES
+from .tracks import MOT_CLASSES, sequences_of, without_ids
+from .yolo_folders import may_be_label
+
+CLASSES = (
+    "ignored-regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle",
+    "awning-tricycle", "bus", "motor", "others",
+)  # fmt: skip
+_OTHERS = len(CLASSES) - 1
+_BOX, _TRACK = 8, 10  # fields of a line
+_NAMES = ("left", "top", "width", "height", "score", "category", "truncation", "occlusion")
+_LOOKED_AT = 500
+_WHY = "the last four fields are a score, a category from 0 to 11, truncation and occlusion"
+
+
+def _detect_boxes(look: Look) -> bool:
+    return look.mostly(lambda head: _fits(head, _BOX), ".txt")
+
+
+def _detect_tracks(look: Look) -> bool:
+    if look.mostly(lambda head: _fits(head, _TRACK), ".txt"):
+        return True
+    return look.mostly(lambda head: _fits(head, _TRACK, found=True), ".txt") and _theirs(look)
+
+
+def _theirs(look: Look) -> bool:
+    """Whether the other side is VisDrone's: results with a class are also MOTChallenge's."""
+    if look.other is None:
+        return False
+    own = {*CLASSES} - {*MOT_CLASSES}
+    known = look.other.title.startswith(TITLES["visdrone-tracking"])
+    return known or bool(own & look.named()[1])
+
+
+def _fits(head: bytes, width: int, *, found: bool = False) -> bool:
+    """Whether the last four fields of all lines are those of the format.
+
+    Args:
+        head: first bytes of a file.
+        width: fields of a line.
+        found: whether truncation and occlusion may both be -1 everywhere, if a line is of a track.
+    """
+    texts = head.decode("utf-8", "replace").splitlines()[:_LOOKED_AT]
+    lines = [line.strip().rstrip(",").split(",") for line in texts if line.strip()]
+    lines = lines[:-1] or lines  # the last may be cut off
+    if any(len(line) != width or not all(map(is_number, line)) for line in lines):
+        return False
+    rows = np.array(lines, np.float64)
+    score, category, cut, hidden = rows[:, -4:].T
+    sound = (
+        np.isin(category, range(len(CLASSES))).all()
+        and np.isin(cut, (-1, 0, 1)).all()
+        and np.isin(hidden, (-1, 0, 1, 2)).all()
+        and (score >= 0).all()
+        and ((score <= 1).all() or (width == _BOX and (rows[:, -2:] == -1).all()))
+    )
+    return bool(sound) and (width == _BOX or found or bool((cut >= 0).all()))
+
+
+def _table(file: str, width: int) -> pl.DataFrame:
+    """The numbers of a file by name, boxes by their corners.
+
+    Raises:
+        ReadError: a line holds something else; it names file and line.
+    """
+    names = [*(("frame", "id") if width == _TRACK else ()), *_NAMES]
+    lines = [line.strip().rstrip(",") for line in text_of(file).splitlines()]
+    text = "\n".join(line for line in lines if line)
+    schema = dict.fromkeys(names, pl.Float64)
+    try:
+        table = pl.read_csv(text.encode(), has_header=False, schema=schema) if text else None
+    except pl.exceptions.PolarsError:
+        raise _wrong(file, lines, width) from None
+    table = pl.DataFrame(schema=schema) if table is None else table
+    numbers = table.to_numpy()
+    whole = table.select("category", *names[: width - _BOX]).to_numpy()
+    category = table["category"]
+    sound = np.isfinite(numbers).all() and (whole == np.floor(whole)).all()
+    if not sound or not category.is_between(0, _OTHERS).all():
+        raise _wrong(file, lines, width)
+    return table
+
+
+def _wrong(file: str, lines: list[str], width: int) -> Exception:
+    for number, line in enumerate(lines, 1):
+        fields = [field.strip() for field in line.split(",")]
+        whole = (*range(width - _BOX), width - 3)
+        if line and (
+            len(fields) != width
+            or not all(map(is_number, fields))
+            or not all(float(fields[at]).is_integer() for at in whole)
+            or not 0 <= float(fields[-3]) <= _OTHERS
+        ):
+            return broken(
+                file, number, f"no line of VisDrone: {shown(fields)}",
+                f"Needed are {'frame, id, ' * (width == _TRACK)}{', '.join(_NAMES)}, the category"
+                f" from 0 to {_OTHERS}.",
+            )  # fmt: skip
+    return broken(file, None, "lines that are not VisDrone's", "Write it again.")
+
+
+def _rows(tables: list[pl.DataFrame], names: list[str], datum: str) -> pl.DataFrame:
+    """Objects of all files; ground truths have ``ignored`` for a score, and ``region``."""
+    table = pl.concat(
+        one.select(pl.lit(name, pl.String).alias(datum), pl.all())
+        for one, name in zip(tables, names, strict=True)
+    )
+    corners = {"xmin": pl.col("left"), "ymin": pl.col("top"),
+               "xmax": pl.col("left") + pl.col("width"),
+               "ymax": pl.col("top") + pl.col("height")}  # fmt: skip
+    known = dict(enumerate(CLASSES))
+    label = pl.col("category").cast(pl.Int64).replace_strict(known, return_dtype=pl.String)
+    rows = table.select(
+        datum, *(name for name in ("frame", "id") if name in table.columns),
+        label_value=label, score="score", **corners,
+        truncated=pl.col("truncation").cast(pl.Int64), occluded=pl.col("occlusion").cast(pl.Int64),
+        region=pl.col("category") == 0,
+    )  # fmt: skip
+    truths = (table["truncation"] >= 0).all() and table["score"].is_in([0.0, 1.0]).all()
+    if not truths:
+        return rows.drop("truncated", "occluded")
+    ignored = (pl.col("score") == 0) & ~pl.col("region")
+    return rows.with_columns(ignored=ignored.cast(pl.Int64)).drop("score")
+
+
+def _others(rows: pl.DataFrame) -> tuple[Note, ...]:
+    many = int((rows["label_value"] == CLASSES[_OTHERS]).sum())
+    if not many or "score" in rows.columns:
+        return ()
+    said = (
+        f"{count_of(many, 'object')} of class 'others' are scored, which VisDrone's own evaluation"
+        " leaves out."
+    )
+    return (("class_others_counts", said, many),)
+
+
+def _read_boxes(look: Look) -> Annotations:
+    files = tuple(file for file in look.of(".txt") if may_be_label(file))
+    ids = image_ids(look, files, below="annotations")
+    rows = _rows([_table(file, _BOX) for file in files], ids, "datum_id")
+    regions = rows.filter("region")
+    rows = rows.filter(~pl.col("region")).drop("region").rename({"ignored": "ignore"}, strict=False)
+    datums = pl.DataFrame({"datum_id": ids}, {"datum_id": pl.String})
+    notes = _others(rows)
+    if regions.height:
+        corners = regions.select("datum_id", regions=pl.concat_list("xmin", "ymin", "xmax", "ymax"))
+        lists = corners.explode("regions").group_by("datum_id", maintain_order=True).agg("regions")
+        datums = datums.join(lists, on="datum_id", how="left", maintain_order="left")
+        datums = datums.with_columns(pl.col("regions").fill_null([]))
+        said = (
+            f"{count_of(regions.height, 'region')} to ignore (category 0) are no objects and left"
+            " out: detections in them count as false positives, where VisDrone's own evaluation"
+            " ignores them."
+        )
+        notes = (*notes, ("regions_left_out", said, regions.height))
+    return Annotations(rows=rows, datums=datums, notes=notes, evidence=_WHY)
+
+
+def _read_tracks(look: Look) -> Annotations:
+    files = tuple(file for file in look.of(".txt") if may_be_label(file))
+    names = sequences_of(files, look)
+    rows = _rows([_table(file, _TRACK) for file in files], names, "sequence")
+    region = pl.col("region")  # each is one by itself
+    rows = rows.with_columns(
+        pl.col("frame").cast(pl.Int64),
+        object_id=pl.when(region).then(-region.cast(pl.Int64).cum_sum()).otherwise("id"),
+    ).with_columns(pl.col("object_id").cast(pl.Int64))
+    rows = rows.select(
+        "sequence", "frame", "object_id", pl.exclude("sequence", "frame", "object_id", "id")
+    )
+    datums = pl.DataFrame({"datum_id": names}, {"datum_id": pl.String})
+    read = without_ids(rows, datums, negative=(pl.col("object_id") < 0) & ~region)
+    if "score" in rows.columns or not rows["region"].any():
+        read.rows = read.rows.filter(~region).drop("region")
+    read.notes = (*read.notes, *_others(read.rows))
+    read.evidence = _WHY
+    return read
+
+
+VISDRONE = Format("visdrone", (".txt",), _detect_boxes, _read_boxes)
+VISDRONE_TRACKS = Format(
+    "visdrone-tracking", (".txt",), _detect_tracks, _read_tracks, datum="sequence"
+)
