@@ -185,3 +185,89 @@ def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
     same(whole.to_iterable_dataset())
     card = ee.score(whole["label_value"], TRUTHS["label_value"], task="classification")
     assert card.value("Accuracy") == 4 / 6
+
+
+def outside(tmp_path: Path) -> Path:
+    """A data set next to the one that is read, which names its files."""
+    return saved(tmp_path / "secret")
+
+
+@pytest.mark.parametrize("way", ["../secret/", "absolute", "link"])
+def test_a_saved_data_set_reads_its_folder_only(tmp_path: Path, way: str) -> None:
+    secret, run = outside(tmp_path), saved(tmp_path / "run")
+    name = "data-00000-of-00002.arrow"
+    if way == "link":
+        (run / name).unlink()
+        (run / name).symlink_to(secret / name)
+    else:
+        name = way + name if way != "absolute" else str(secret / name)
+    (run / "state.json").write_text(json.dumps({"_data_files": [{"filename": name}]}))
+    with pytest.raises(ee.ReadError, match="outside its folder"):
+        ee.score(run, TRUTHS)
+
+
+@pytest.mark.parametrize("way", ["../secret", "absolute", "link"])
+def test_splits_are_in_their_folder(tmp_path: Path, way: str) -> None:
+    secret, runs = outside(tmp_path), tmp_path / "runs"
+    runs.mkdir()
+    split = str(secret) if way == "absolute" else way
+    if way == "link":
+        (runs / "link").symlink_to(secret)
+    (runs / "dataset_dict.json").write_text(json.dumps({"splits": [split]}))
+    with pytest.raises(ee.ReadError, match="outside its folder"):
+        ee.score(runs, TRUTHS)
+
+
+def test_a_linked_state_of_a_saved_data_set(tmp_path: Path) -> None:
+    secret, run = outside(tmp_path), saved(tmp_path / "run")
+    (run / "state.json").unlink()
+    (run / "state.json").symlink_to(secret / "state.json")
+    with pytest.raises(ee.ReadError, match="outside its folder"):
+        ee.score(run, TRUTHS)
+
+
+def test_views_of_duckdb_are_not_read(tmp_path: Path) -> None:
+    """A view can read any file; as the only table, or by its name, it is none."""
+    duckdb = pytest.importorskip("duckdb")
+    GUESSES.write_csv(tmp_path / "secret.csv")
+    with duckdb.connect(tmp_path / "v.duckdb") as base:
+        base.sql(f"CREATE VIEW v AS SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')")
+    for given in (tmp_path / "v.duckdb", f"{tmp_path / 'v.duckdb'}::v"):
+        with pytest.raises(ee.ReadError, match="tables: none"):
+            ee.score(given, TRUTHS)
+    guesses = GUESSES.to_arrow()  # noqa: F841  DuckDB reads it by its name
+    with duckdb.connect(tmp_path / "v.duckdb") as base:
+        base.sql("CREATE TABLE guesses AS SELECT * FROM guesses")
+    same(tmp_path / "v.duckdb")
+    with pytest.raises(ee.ReadError, match="no table 'v' is there; tables: guesses"):
+        ee.score(f"{tmp_path / 'v.duckdb'}::v", TRUTHS)
+
+
+def test_a_delta_table_reads_its_folder_only(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    GUESSES.write_parquet(tmp_path / "secret.parquet")
+    GUESSES.write_delta(tmp_path / "run")
+    same(tmp_path / "run")
+    [log] = (tmp_path / "run" / "_delta_log").glob("*.json")
+    own = next(one.name for one in (tmp_path / "run").glob("*.parquet"))
+    text = log.read_text()
+    for name in ("../secret.parquet", str(tmp_path / "secret.parquet")):
+        log.write_text(text.replace(own, name))
+        with pytest.raises(ee.ReadError, match="Delta table|outside its folder"):
+            ee.score(tmp_path / "run", TRUTHS)
+
+
+@pytest.mark.filterwarnings("ignore:Iceberg scan planning")
+def test_an_iceberg_table_reads_its_folder_only(tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    pytest.importorskip("sqlalchemy")
+    catalog = sql.SqlCatalog("c", uri="sqlite://", warehouse=f"file://{tmp_path / 'a'}")
+    catalog.create_namespace("runs")
+    rows = GUESSES.to_arrow()
+    (tmp_path / "elsewhere").mkdir()
+    away = {"write.data.path": f"file://{tmp_path / 'elsewhere'}"}
+    table = catalog.create_table("runs.guesses", schema=rows.schema, properties=away)
+    table.append(rows)
+    with pytest.raises(ee.ReadError, match="outside its folder"):
+        ee.score(table.location().removeprefix("file://"), TRUTHS)

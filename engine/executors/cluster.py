@@ -16,6 +16,7 @@ from .processes import GUARD, LEAST_SHARE, imports_main
 from .threads import available_cores
 
 TICK = 5.0  # seconds after which it is looked whether all workers of a cluster made here are alive
+_LOOPBACK = "127.0.0.1"
 PATIENCE = 30.0  # seconds without a finished stage after which a cluster without workers is told of
 
 
@@ -164,23 +165,29 @@ class OnDask:
 
     def _start(self) -> None:
         """A cluster of this machine's processes."""
+        from dask import config
         from distributed import Client, LocalCluster
 
         if imports_main():
             raise ExecutorError(f"executor 'dask': {GUARD}")
         try:
-            self._cluster = LocalCluster(
-                n_workers=self._workers,
-                threads_per_worker=1,
-                dashboard_address=":0",  # any port: the default one may be another cluster's
-                scheduler_kwargs={"dashboard": False},
-                # Whoever reaches a scheduler runs what they like in its workers: with a throw-away
-                # certificate nobody else on this machine does.
-                protocol="tls://",
-                security=True,
-                memory_limit=0,  # the run has its own, by which nobody is paused
-                silence_logs=logging.ERROR,
-            )
+            with config.set({"distributed.scheduler.http.routes": []}):
+                self._cluster = LocalCluster(
+                    n_workers=self._workers,
+                    threads_per_worker=1,
+                    host=_LOOPBACK,
+                    # The HTTP server cannot be left out; it asks for no certificate, so it gets no
+                    # pages. Any port: the default one may be another cluster's.
+                    dashboard_address=f"{_LOOPBACK}:0",
+                    worker_dashboard_address=None,
+                    scheduler_kwargs={"dashboard": False},
+                    # Whoever reaches a scheduler can run anything in its workers; with a
+                    # throw-away certificate nobody else on this machine reaches it.
+                    protocol="tls://",
+                    security=True,
+                    memory_limit=0,  # the run has its own, by which nobody is paused
+                    silence_logs=logging.ERROR,
+                )
         except ImportError as error:
             raise ExecutorError(
                 f"executor 'dask': {error}. The cluster of this machine is reached with a throw-"

@@ -8,11 +8,13 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import dask
 import distributed
+import psutil
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
@@ -227,3 +229,28 @@ def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) 
 def _score(folder: Path, **how: Any) -> ee.Scorecard:
     sides = written(Case(boxes(), {}), folder)
     return ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(folder / "s"), **how)
+
+
+@pytest.mark.slow
+def test_a_cluster_made_here_listens_on_loopback_only() -> None:
+    """Neither the scheduler nor a worker listens elsewhere, and HTTP gives nothing away."""
+    pool = dask_pool.OnDask(workers=2)
+    try:
+        assert pool.run(os.getpid, [()]) == [None]
+        me = psutil.Process()
+        sockets = [
+            one.laddr
+            for process in (me, *me.children(recursive=True))
+            for one in process.net_connections("inet")
+            if one.status == psutil.CONN_LISTEN
+        ]
+        assert len(sockets) >= 3
+        assert {address.ip for address in sockets} <= {"127.0.0.1", "::1"}
+        port = pool._cluster.scheduler.http_server.port
+        for path in ("/json/identity.json", "/json/counts.json", "/info/main/workers.html"):
+            connection = HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("GET", path)
+            assert connection.getresponse().status == 404
+            connection.close()
+    finally:
+        pool.close()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import polars as pl
@@ -100,8 +101,30 @@ def table_of(thing: Any) -> pl.LazyFrame | None:
     return None if name is None else _OBJECTS[name](thing)
 
 
+def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
+    """Files that a table names, in its folder and nowhere else; links are followed.
+
+    Raises:
+        ReadError: one of them is outside.
+    """
+    root = os.path.realpath(path)
+    files = [os.path.join(path, unquote(urlsplit(name).path) if "://" in name else name)
+             for name in names]  # fmt: skip
+    for name, file in zip(names, files, strict=True):
+        if "\0" in file or os.path.commonpath([root, os.path.realpath(file)]) != root:
+            raise ReadError(
+                f"{given}: it names the file {name!r}, which is outside its folder and is not read."
+                " Copy the table as a whole."
+            )
+    return files
+
+
 def _delta(path: str, part: str | None) -> pl.LazyFrame:
-    return pl.scan_delta(path)
+    import deltalake
+
+    table = deltalake.DeltaTable(path)
+    _inside(path, table.file_uris(), path)
+    return pl.scan_delta(table)
 
 
 def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
@@ -112,7 +135,13 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
     if hint.is_file():
         said = hint.read_text().strip()
         files = [file for file in files if file.name in (f"v{said}.metadata.json", said)] or files
-    return pl.scan_iceberg(str(files[-1].resolve()))
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(str(files[-1].resolve()))
+    for task in table.scan().plan_files():
+        named = [task.file.file_path, *(one.file_path for one in task.delete_files)]
+        _inside(path, named, path)
+    return pl.scan_iceberg(table)
 
 
 def _version(file: Path) -> tuple[int, str]:
@@ -120,19 +149,24 @@ def _version(file: Path) -> tuple[int, str]:
     return (int(found[0]) if found else -1, file.name)
 
 
+_CLOSED = {"enable_external_access": "false", "python_enable_replacements": "false"}
+
+
 def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
     import duckdb
 
-    with duckdb.connect(path, read_only=True) as opened:
+    # A view can read any file and address; so it is no table here, and nothing else is reached.
+    with duckdb.connect(path, read_only=True, config=_CLOSED) as opened:
         rows = opened.execute(
-            "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
+            "SELECT table_schema, table_name FROM information_schema.tables"
+            " WHERE table_type = 'BASE TABLE' ORDER BY ALL"
         ).fetchall()
         names = {name if schema == "main" else f"{schema}.{name}": (schema, name)
                  for schema, name in rows}  # fmt: skip
         if part is None and len(names) == 1:
             part = next(iter(names))
         if part not in names:
-            there = ", ".join(names) or "none"
+            there = ", ".join(names) or "none (views are not read)"
             example = f" Write {path}::{next(iter(names))}." if names else ""
             wanted = "which table is meant" if part is None else f"no table {part!r} is there"
             raise ReadError(f"{path}: {wanted}; tables: {there}.{example}")
@@ -157,11 +191,12 @@ def _saved(path: str, part: str | None) -> pl.LazyFrame:
                 f"{path}: a data set of the splits {', '.join(splits)}. Give one of them:"
                 f" {os.path.join(path, splits[0] if splits else 'train')}."
             )
-        path = os.path.join(path, splits[0])
-    files = [one["filename"] for one in _json(os.path.join(path, "state.json"))["_data_files"]]
+        [path] = _inside(path, splits, path)
+    [state] = _inside(path, ["state.json"], path)
+    names = [one["filename"] for one in _json(state)["_data_files"]]
     tables = []
-    for file in files:
-        with pa.memory_map(os.path.join(path, file)) as mapped, pa.ipc.open_stream(mapped) as rows:
+    for file in _inside(path, names, path):
+        with pa.memory_map(file) as mapped, pa.ipc.open_stream(mapped) as rows:
             tables.append(rows.read_all())
     frame = pl.from_arrow(pa.concat_tables(tables))
     assert isinstance(frame, pl.DataFrame)  # of a table, not of a column
