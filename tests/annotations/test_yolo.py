@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from PIL import Image as Picture
@@ -376,3 +377,53 @@ def test_folders_of_several_models(tmp_path: Path) -> None:
             label(tmp_path, f"runs/{model}/labels/{i}.txt", f"{BOX} 0.9")
     with pytest.raises(ee.InputError, match=r"of 2 folders \('m1', 'm2'\).* one folder at a time"):
         ee.check(tmp_path / "runs", tmp_path / "t")
+
+
+def predicted(folder: Path, line: str, seed: int, many: int) -> Path:
+    """Random boxes within their images, a file each; ``line`` has the order of their fields."""
+    chance = np.random.default_rng(seed)
+    for i in range(many):
+        w, h = chance.uniform(0.02, 0.6, 2)
+        x, y = chance.uniform((w / 2, h / 2), (1 - w / 2, 1 - h / 2))
+        fields = {"k": i % 3, "x": x, "y": y, "w": w, "h": h, "s": chance.uniform(0.1, 0.95)}
+        label(folder, f"i{i:04d}.txt", line.format(**fields) + "\n")
+    return folder
+
+
+LAST, FIRST = "{k} {x} {y} {w} {h} {s}", "{k} {s} {x} {y} {w} {h}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_confidence_in_front_of_the_box(seed: int, tmp_path: Path) -> None:
+    """Boxes over the edge of the image tell it; with few lines it is a question."""
+    usual = opened(predicted(tmp_path / "last", LAST, seed, 60))
+    assert not any(kind == "confidence_first" for kind, _, _ in usual.notes)
+    other = opened(predicted(tmp_path / "first", FIRST, seed, 60))
+    assert [kind for kind, _, _ in other.notes if kind == "confidence_first"]
+    assert other.frame.collect().equals(usual.frame.collect())
+    truth = predicted(tmp_path / "truth", "{k} {x} {y} {w} {h}", seed, 60)
+    assert ee.score(str(tmp_path / "first"), str(truth), dialect="coco").value("AP") == 1
+    (tmp_path / "few").mkdir()
+    label(tmp_path / "few", "a.txt", "0 0.95 0.5 0.7 0.2 0.2\n1 0.9 0.5 0.5 0.3 0.2\n")
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 1"):
+        rows(tmp_path / "few")
+
+
+def test_boxes_over_the_edge_are_no_confidences(tmp_path: Path) -> None:
+    """Of detectors that do not clip: a little beyond, many; or far beyond, few."""
+    lines = [f"0 0.05 0.5 0.13 0.2 0.{i}" for i in range(1, 9)]
+    lines += ["0 0.05 0.5 0.4 0.2 0.9"] + ["0 0.5 0.5 0.2 0.2 0.8"] * 3
+    label(tmp_path, "a.txt", "\n".join(lines))
+    assert rows(tmp_path)["score"].max() == 0.9
+    label(tmp_path, "a.txt", "\n".join(["0 0.05 0.5 0.4 0.2 0.9"] * 9))
+    assert rows(tmp_path)["score"].to_list() == [0.9] * 9
+
+
+def test_names_of_darknet_are_one_folder_up(tmp_path: Path) -> None:
+    label(tmp_path / "obj_train_data", "a.txt", BOX)
+    assert opened(tmp_path / "obj_train_data").labels is None
+    label(tmp_path, "obj.names", "cat\ndog\n")
+    for path in (tmp_path / "obj_train_data", tmp_path / "obj_train_data" / "a.txt"):
+        labels = opened(path).labels
+        assert labels is not None
+        assert labels["label_name"].to_list() == ["cat", "dog"]

@@ -33,6 +33,12 @@ from .yolo_folders import (
 Array = np.ndarray[Any, Any]
 
 
+_SCORED = 5  # numbers behind the class: a box and a confidence
+_EDGE = 0.02  # how far, in shares of the image, detectors predict beyond its edge
+_FEW_BEYOND, _MANY_BEYOND = 0.1, 0.2  # shares of boxes from which the order is doubtful, and clear
+_LEAST = 5  # boxes from which it is clear
+
+
 def _detect(look: Look) -> bool:
     """A data set's YAML, or text files whose first lines are all those of labels."""
     if look.of(*YAML) and description(look) is not None:
@@ -165,8 +171,38 @@ class _Lines(msgspec.Struct):
             if points is None and len(kinds) == 1:
                 points = _visible(numbers[:, 1:])
                 notes = () if points is None else (_guessed(points, n),)
+            if count == _SCORED:
+                numbers, told = self._score_last(at, numbers)
+                notes = (*notes, *told)
             self._understand(at, numbers[:, 1:], points or (0, 0), found)
         return found.frame(self.file), (*notes, *self._scored(found))
+
+    def _score_last(self, at: Array, numbers: Array) -> tuple[Array, tuple[Note, ...]]:
+        """Boxes with their confidence behind them, wherever it is; a note if it was first.
+
+        If it is first, the usual order takes the confidence for the centre, and about half of the
+        boxes reach over the edge of the image; in the other order nearly none does.
+
+        Raises:
+            ReadError: neither order is much more likely.
+        """
+        last, first = (_beyond(numbers[:, start : start + 4]) for start in (1, 2))
+        many, few = int(last.sum()), int(first.sum())
+        if many < _FEW_BEYOND * len(at) or few > many / 4:
+            return numbers, ()
+        said = (
+            f"{many:,} of {len(at):,} boxes reach over the edge of the image if the confidence is"
+            f" the last field, {few:,} if it is the second"
+        )
+        if many < _MANY_BEYOND * len(at) or len(at) < _LEAST:
+            file, line = self.place(int(at[np.argmax(last)]))
+            raise broken(
+                file, line, f"{self._shown(int(at[np.argmax(last)]))}: {said}",
+                "Write the confidence last, as Ultralytics does (awk '{print $1, $3, $4, $5, $6,"
+                " $2}' for each file), or clip the boxes to the image.",
+            )  # fmt: skip
+        said = f"the second field of each line is read as the confidence: {said}."
+        return numbers[:, [0, 2, 3, 4, 5, 1]], (("confidence_first", said, len(at)),)
 
     def _numbers(self, at: Array, count: int) -> Array:
         """Lines of as many fields as numbers, float64 [k, count + 1]."""
@@ -349,6 +385,13 @@ def _visible(numbers: Array) -> tuple[int, int] | None:
     if rest.shape[1] < 3 or rest.shape[1] % 3:
         return None
     return (rest.shape[1] // 3, 3) if np.isin(rest[:, 2::3], (0, 1, 2)).all() else None
+
+
+def _beyond(boxes: Array) -> Array:
+    """Boxes that reach over the edge of the image, bool [n]."""
+    corners = _corners(boxes)
+    out: Array = (corners < -_EDGE) | (corners > 1 + _EDGE)
+    return np.logical_or.reduce(out, axis=1)
 
 
 def _corners(boxes: Array) -> Array:

@@ -18,7 +18,8 @@ from .image_headers import SUFFIXES, sizes_of
 from .titles import PACKED
 
 YAML = (".yaml", ".yml")
-_NAMES = ("classes.txt", "obj.names", "names.txt", "labels.txt", "_darknet.labels")
+_DARKNET = "obj.names"
+_NAMES = ("classes.txt", _DARKNET, "names.txt", "labels.txt", "_darknet.labels")
 _OTHERS = (*_NAMES, "readme.txt", "readme.roboflow.txt", "readme.dataset.txt", "train.txt",
            "val.txt", "test.txt", "requirements.txt", "license.txt", "autosplit_train.txt",
            "autosplit_val.txt", "autosplit_test.txt")  # fmt: skip
@@ -252,7 +253,8 @@ def _above(folder: str) -> list[str]:
 
 
 def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
-    """Names of classes as the nearest file of them says."""
+    """Names of classes as the nearest file of them says; Darknet's are one folder up."""
+    folders = (*folders,)
     for folder in folders:
         there = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         for name in there:
@@ -262,9 +264,13 @@ def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, in
                 if said is not None:
                     return _named(file, said)
             if name.lower() in _NAMES and not is_label(head_of(file)):
-                lines = text_of(file).splitlines()
-                return dict(enumerate(line.strip() for line in lines if line.strip())), None
-    return {}, None
+                return _listed_in(file), None
+    above = os.path.join(os.path.dirname(os.path.abspath(folders[0])), _DARKNET)
+    return (_listed_in(above) if os.path.isfile(above) else {}), None
+
+
+def _listed_in(file: str) -> dict[int, str]:
+    return dict(enumerate(line.strip() for line in text_of(file).splitlines() if line.strip()))
 
 
 def _listed_names(names: Any) -> list[Any]:
