@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from small_tables import ground_truths, predictions
@@ -168,3 +169,101 @@ def test_integers_that_hardly_repeat_are_told() -> None:
     assert len(told) == 2
     repeated = {name: [value % 5 for value in values] for name, values in counts.items()}
     assert not any("regression" in note for note in ee.score(repeated).notes)
+
+
+MARKS = ["NA", "#N/A", "null", "None", "nan", "-", "n/a", " "]
+PAIRS = [
+    ("target", "prediction"), ("actual", "predicted"), ("y_true", "y_pred"),
+    ("actual", "forecast"), ("y", "yhat"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("names", PAIRS)
+@pytest.mark.parametrize("bad", [0, 1])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_mark_of_a_missing_value_changes_no_task(
+    mark: str, names: tuple[str, str], bad: int, whole: bool, tmp_path: Path
+) -> None:
+    """CSV, texts in memory, and after rows are left out, the numbers of the other rows."""
+    true = [float(i if whole else i + 0.25) for i in range(40)]
+    sides = [[f"{v:g}" for v in true], [f"{v + 0.5:g}" for v in true]]
+    sides[bad][17] = mark
+    path = tmp_path / "t.csv"
+    rows = "\n".join(f"{a},{b}" for a, b in zip(*sides, strict=True))
+    path.write_text(f"{names[0]},{names[1]}\n{rows}\n")
+    own, other = (pl.Series(names[i], sides[i]) for i in (bad, 1 - bad))
+    for table in (path, pl.DataFrame([own, other.cast(pl.Float64)])):
+        with pytest.raises(ee.InputError) as told:
+            ee.score(table)
+        (problem,) = told.value.problems
+        assert (problem.column, problem.count) == (("target", "prediction")[bad], 1)
+        assert [row for row, _ in problem.shown] == [17]
+        assert repr(mark) in problem.message
+        card = ee.score(table, where=f"{names[bad]} IS NOT NULL")
+        assert (card.task, card.value("MAE")) == ("regression", 0.5)
+        assert card.run["inputs"]["table"]["rows"] == 39
+
+
+def test_texts_that_are_no_numbers_and_columns_of_other_texts() -> None:
+    """A few texts are bad values of numbers; whole numbers as texts, and words, are labels."""
+    true = [str(i + 0.5) for i in range(40)]
+    numbers = [i + 0.25 for i in range(40)]
+    with pytest.raises(ee.InputError, match=r"1 of 40 texts are not numbers.*row 3: 'abc'"):
+        ee.score({"target": [*true[:3], "abc", *true[4:]], "prediction": numbers})
+    for words in (["1", "2", "NA"], ["a", "b", "2.5"]):
+        card = ee.score({"target": words * 4, "prediction": words * 4})
+        assert (card.task, card.value("Accuracy")) == ("classification", 1.0)
+    with pytest.raises(ee.InputError) as told:
+        ee.score(numbers, ["NA", *true[1:]])
+    assert [one.column for one in told.value.problems] == ["target"]
+    scores = {"datum_id": [1, 2], "label_value": ["a", "b"], "score": ["0.5", "NA"]}
+    with pytest.raises(ee.InputError, match=r"'score'.*1 null.*row 1.*'NA' is read as missing"):
+        ee.score(scores, {"datum_id": [1, 2], "label_value": ["a", "b"]})
+
+
+WHOLE = {"target": [3, 5, 7, 9], "prediction": [3, 5, 7, 8]}
+
+
+def test_a_metric_of_one_task_decides_where_columns_allow_it() -> None:
+    assert infer(WHOLE) == infer(AGES, metrics=["Accuracy"]) == "classification"
+    for table in (WHOLE, {"y_true": WHOLE["target"], "y_pred": WHOLE["prediction"]}):
+        card = ee.score(table, metrics=["MAE", "R2"])
+        assert (card.task, card.value("MAE")) == ("regression", 0.25)
+    assert ee.score(AGES, metrics=["MAE"]).task == "regression"
+    for ours, theirs in ((np.arange(9) + 0.5, np.arange(9)), (np.arange(9) + 1, np.arange(9))):
+        card = ee.score(ours, theirs, metrics=["MAE"])
+        assert card.value("MAE") == float(np.mean(ours - theirs))
+    training = {"series": ["a"] * 4, "target": [1, 2, 4, 3]}
+    card = ee.score({"series": ["a"] * 4, **WHOLE}, metrics=["MASE"], training=training)
+    assert card.value("MASE") == pytest.approx(0.25 / (4 / 3))
+
+
+def test_columns_named_by_hand_decide() -> None:
+    numbers, ends = [1, 2, 3], {"low": [0, 1, 2], "high": [2, 3, 4]}
+    said = {"low": "lower", "high": "upper"}
+    assert infer({"poll": numbers, "real": numbers}, columns={"poll": "prediction",
+                 "real": "target"}) == "regression"  # fmt: skip
+    assert infer({"mine": numbers, "actual": numbers}, columns={"mine": "prediction"}) == (
+        "regression"
+    )
+    table = {"actual": numbers, "pred": numbers, **ends}
+    assert infer(table, columns=said) == "regression"
+    for asked in ({}, {"metrics": ["Coverage"]}, {"task": "regression"}):
+        assert ee.score(table, columns=said, **asked).value("Coverage") == 1.0
+    card = ee.score(table, columns=said, metrics=["MAE"])
+    assert card.value("MAE") == 0
+    words = {"actual": ["a", "b"], "mine": ["a", "b"]}
+    with pytest.raises(ee.OptionError, match="'prediction'.*'predicted'"):
+        ee.score(words, columns={"mine": "prediction"})
+
+
+def test_a_column_without_a_name_is_no_column_of_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(",true_hr,predicted_hr\n0,70.1,71.2\n")
+    with pytest.raises(ee.InputError, match="cannot be inferred"):
+        ee.score(path)
+    said = {"true_hr": "target", "predicted_hr": "prediction"}
+    assert ee.score(path, columns=said).value("MAE") == pytest.approx(1.1)
+    path.write_text(",target,prediction\n0,70.1,71.2\n")
+    assert ee.score(path).value("MAE") == pytest.approx(1.1)

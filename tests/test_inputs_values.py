@@ -204,3 +204,35 @@ def test_series_whose_names_contradict_their_places_are_told_of() -> None:
     assert "called 'y_true' and the ground truths 'y_pred': are the two sides swapped?" in said
     assert ee.score(y_true=true, y_pred=guess).warnings == ()
     assert ee.score(y_true=guess, y_pred=true).warnings == ()  # said by the keywords
+
+
+def test_whole_floats_are_classes() -> None:
+    """As integers are, in memory, as a table and batch by batch; names decide of 0 and 1."""
+    true, guess = [1, 0, 1, 0], [1.0, 0.0, 2.0, 1.0]
+    for card in (
+        ee.score(guess, true),
+        ee.score(y_true=true, y_pred=guess),
+        ee.score({"y_true": true, "y_pred": guess}),
+    ):
+        assert card.value("Accuracy") == accuracy_score(true, guess) == 0.5
+    folds = ([0, 1, 2, 0, 1, 1.0], [0, 1, 0, 0, 1, 0])  # without a true 2
+    collector = ee.Collector()
+    for start in (0, 2, 4):
+        collector.add(*(side[start : start + 2] for side in folds))
+    assert collector.score().value("Accuracy") == accuracy_score(*folds)
+    hard = [1.0, 0.0, 1.0, 1.0]
+    named = ee.score(y_true=true, y_pred=hard)
+    assert named.metrics.equals(ee.score(y_true=true, y_pred=[1, 0, 1, 1]).metrics)
+    assert ee.score(y_true=np.array(true) == 1, y_pred=hard).value("Accuracy") == 0.75
+    assert ee.score(y_true=true, y_score=hard).value("ROCAUC") is not None
+    assert ee.score(hard, true, metrics=["ROCAUC"]).value("ROCAUC") is not None
+    assert ee.score([-1.0, 1.0], [-1, 1]).value("Accuracy") == 1.0
+
+
+@pytest.mark.parametrize("guess", [[1.0, 0.0, 1.0, 1.0], [-3.0, 2.0, 5.0, 4.0]])
+def test_whole_floats_that_may_be_scores_are_a_question(guess: list[float]) -> None:
+    collector = ee.Collector()
+    collector.add(guess, [1, 0, 1, 0])
+    for call in (collector.score, lambda: ee.score(guess, [1, 0, 1, 0])):
+        with pytest.raises(ee.InputError, match=r"y_pred=.*y_score="):
+            call()

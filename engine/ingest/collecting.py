@@ -18,7 +18,7 @@ from . import dtypes
 from .checks import check_side, finish
 from .marks import Marks
 from .names import Naming
-from .problems import Note, Problem
+from .problems import Note, Problem, listing
 from .shapes import SHAPES
 from .slices import SlicePlan
 from .where import Condition, filtered
@@ -108,13 +108,24 @@ def checked(
         frame, side.table, shape, side.naming.recognised, filtered=filtered, made=made
     )
     told = {problem.column for problem in problems if problem.column}
-    problems += [problem for problem in found if problem.column not in told]
+    problems += [
+        _with_marks(problem, side.source) for problem in found if problem.column not in told
+    ]
     notes = [*side.naming.notes, *notes]
     if problems:
         return problems, notes, frame
     if frame.height == 0:
         return [], notes, _without_rows(frame, side.table, untyped)
     return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
+
+
+def _with_marks(problem: Problem, source: Source) -> Problem:
+    """A problem of a column in which texts were read as missing values, with these texts."""
+    marks = source.missing.get(problem.column)
+    if not marks:
+        return problem
+    said = f"{problem.message} In this column {listing(marks)} is read as missing."
+    return msgspec.structs.replace(problem, message=said)
 
 
 def _with_texts(side: Side, problem: Problem) -> Problem:

@@ -120,7 +120,7 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
     """The contract without columns that no metric of the task that is asked for reads.
 
     Those that count where they are asked for by name do so, too, where they are all there is of
-    what any of must be there.
+    what any of must be there, or where ``columns`` names them.
     """
     if options.metrics is None:
         if not any(one.named for one in table.optional):
@@ -128,7 +128,7 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
         enough = [one for one in table.optional if one.name in table.any_of and not one.named]
         if enough and not any(is_there(one, options, schema) for one in enough):
             return table
-        usual = tuple(one for one in table.optional if not one.named)
+        usual = tuple(one for one in table.optional if not one.named or by_hand(one, options))
         return msgspec.structs.replace(table, optional=usual)
     readers = metrics.all_metrics(task).values()
     spoken_for = frozenset(name for one in readers for name in one.reads)
@@ -136,8 +136,16 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
         return table
     read = _read_by(task, options)
     unread = spoken_for - read - {one.name for one in table.optional if one.sliced}
-    optional = tuple(one for one in table.optional if one.name not in unread)
+    optional = tuple(
+        one for one in table.optional if one.name not in unread or by_hand(one, options)
+    )
     return msgspec.structs.replace(table, optional=optional)
+
+
+def by_hand(column: Column, options: Options) -> bool:
+    """Whether ``columns`` names a column."""
+    said = {*(options.columns or {}).values()}
+    return column.name in said or bool(numbered_columns(column, said))
 
 
 def _read_by(task: str, options: Options) -> frozenset[str]:
@@ -158,7 +166,11 @@ def _sliced(table: Table, options: Options) -> Table:
         return table
     asked = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
     asked |= _read_by(table.task, options)
-    kept = tuple(one for one in table.optional if not one.sliced or one.name in asked)
+    kept = tuple(
+        one
+        for one in table.optional
+        if not one.sliced or one.name in asked or by_hand(one, options)
+    )
     return msgspec.structs.replace(table, optional=kept)
 
 

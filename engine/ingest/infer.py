@@ -11,15 +11,32 @@ import polars as pl
 from evalengine import metrics
 from evalengine.schemas import tables
 from evalengine.schemas.columns import DATUM_ID
-from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Column, Table
+from evalengine.schemas.contract import (
+    DATUMS,
+    GROUND_TRUTHS,
+    LABELS,
+    PREDICTIONS,
+    TABLE,
+    Column,
+    Table,
+)
 from evalengine.schemas.errors import InputError, OptionError, TruthsMissingError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from .contracts import needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
-from .measured import fractional, known_alone, numbers, refuse_commas
-from .numbered import levels_in
+from .measured import (
+    as_numbers,
+    beyond_classes,
+    decided,
+    fractional,
+    known_alone,
+    numbers,
+    numbers_in,
+    refuse_commas,
+)
+from .numbered import levels_in, numbered_columns
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
@@ -63,7 +80,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
 
     Args:
         inputs: opened tables.
-        options: ``task`` wins; ``columns``, ``score_columns`` and ``metrics`` count.
+        options: ``task`` wins, then ``columns`` if one task alone has all columns they name;
+            ``score_columns``, ``metrics`` and ``training`` count.
 
     Raises:
         InputError: no task fits, or several, or the one that does needs a second table.
@@ -73,6 +91,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     if options.task is not None:
         return options.task
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
+    if options.columns and (named := _named_by_hand(inputs, roles, options)):
+        return named
     filled = [role for role in roles if inputs.schemas[role]] or roles
     measured = _measured(inputs, filled, options)
     fits = [_fit(task, filled, inputs, options, measured) for task in tables.task_names()]
@@ -117,6 +137,35 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     raise InputError(_none(inputs, filled, options))
 
 
+def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
+    """The one task whose tables have all the columns that ``columns`` names; else nothing."""
+    asked = {*(options.columns or {}).values()}
+    able = []
+    for task in tables.task_names():
+        held = [tables.contracts(task).get(role) for role in roles]
+        held += [
+            tables.table_for(task, role) for role in (DATUMS, LABELS) if role in inputs.sources
+        ]
+        own = [column for table in held if table is not None for column in table.columns]
+        if None not in held and all(
+            any(one.name == name or numbered_columns(one, [name]) for one in own) for name in asked
+        ):
+            able.append(task)
+    return able[0] if len(able) == 1 and not _texts_measured(able[0], inputs, options) else ""
+
+
+def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
+    """Whether ``columns`` names a column of texts, such as labels, for one that a task measures."""
+    return any(
+        inputs.schemas[role].get(mine) == pl.String
+        and numbers_in(inputs.sources[role].frame.head(_LOOKED_AT), mine) is None
+        for role, table in tables.contracts(task).items()
+        if role in inputs.schemas
+        for mine, to in (options.columns or {}).items()
+        if to in table.measured
+    )
+
+
 def _by_kin(inputs: Inputs, options: Options) -> list[str]:
     """Tasks whose one table has a column that what stands beside it makes known."""
     schema = inputs.schemas[TABLE]
@@ -151,7 +200,10 @@ def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
 
 
 def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
-    """Columns on every side that a contract measures, told by fractions or names; else none."""
+    """Columns on every side that a contract measures, told by fractions or names; else none.
+
+    Texts of which all but a few are numbers count as numbers.
+    """
     for task in tables.task_names():
         contracts = tables.contracts(task)
         sides = [
@@ -159,23 +211,34 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             for role in roles
             if all(role in contracts for role in roles)
         ]
-        spread = any(side.spread for side in sides)
-        found = {}
-        for role, (groups, _) in zip(roles, sides, strict=False):
-            own = [name for group in groups for name in group]
-            if not own or not all(name in inputs.schemas[role] for name in own):
+        named = decided(task, options)
+        spread = named or any(side.spread for side in sides)
+        found, heads, mended = {}, [], False
+        for role, (groups, *_) in zip(roles, sides, strict=False):
+            own = [name for group in groups for name in group if name is not None]
+            if not own or len(own) < len(groups):
                 break
             values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_commas(texts, task)
-                break
-            plain = all(map(numbers, values)) and (spread or known_alone(task, role, own))
-            if not plain and not all(any(fractional(values[x]) for x in group) for group in groups):
+                values, changed = as_numbers(values)
+                mended = mended or changed
+            if not all(map(numbers, values)):
                 break
             found[role] = frozenset(own)
-        if found and len(found) == len(roles):
+            heads.append([[values[name] for name in group if name is not None] for group in groups])
+        if not found or len(found) < len(roles):
+            continue
+        plain = spread or all(known_alone(task, role, own) for role, own in found.items())
+        if not plain and (answer := sides[0].answer) is not None:
+            plain = known_alone(task, roles[0], [answer])
+        groups = [group for head in heads for group in head]
+        if plain or all(any(map(fractional, group)) for group in groups):
             return found
+        if mended and [len(group) for group in groups] == [1, 1]:
+            if beyond_classes(groups[0][0], groups[1][0], options):
+                return found  # whose error names the texts that are no numbers
     return {}
 
 
@@ -183,42 +246,46 @@ class _Side(NamedTuple):
     """Own columns of one side, a group for each that a contract measures.
 
     ``spread`` says that a distribution is all that was predicted, and that no column beside it may
-    be a label or its score: then names decide, whatever the values are.
+    be a label or its score: then names decide, whatever the values are. ``answer`` is the column
+    of single predicted numbers.
     """
 
-    groups: list[list[str]]
+    groups: list[list[str | None]]
     spread: bool
+    answer: str | None
 
 
 def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
     columns = {column.name: column for column in table.columns}
     find = _finder(table, inputs, role, options, {})
     answers = [columns[one] for one in table.any_of]
-    groups, rest, spread = [], set(inputs.schemas[role]), False
+    groups: list[list[str | None]] = []
+    rest, spread, answer = set(inputs.schemas[role]), False, None
     for column in (columns[one] for one in table.measured):
-        own = find.said.get(column.name) or _first(find, column)
-        others = [] if own or column not in answers else _others(find, column, answers)
-        groups.append(others or [own])
+        own = find.said.get(column.name, _first(find, column))
+        others = [] if own is not None or column not in answers else _others(find, column, answers)
+        groups.append([*others] or [own])
+        answer = own if column in answers and not others else answer
         spread = spread or bool(others)
-        rest -= set() if column in answers else {own}
+        rest -= set() if column in answers or own is None else {own}
     said = options.columns or {}
     lone = options.score_columns is None and known_alone(
         table.task, TABLE, [said.get(name, name) for name in rest]
     )
-    return _Side(groups, spread and lone)
+    return _Side(groups, spread and lone, answer)
 
 
 def _others(find: Finder, column: Column, answers: Sequence[Column]) -> list[str]:
     """Own columns of those of which any may be there, but for one."""
     others = [one for one in answers if one is not column]
     found = [name for one in others for name in levels_in(one, find.schema)]
-    return found + [name for one in others if (name := _first(find, one))]
+    return found + [name for one in others if (name := _first(find, one)) is not None]
 
 
-def _first(find: Finder, column: Column) -> str:
-    """The one column that bears a name or an alias; empty where there is none, or are several."""
+def _first(find: Finder, column: Column) -> str | None:
+    """The one column that bears a name or an alias; None if there is none, or several."""
     names = find.candidates((column.name,)) or find.candidates(column.aliases)
-    return names[0] if len(names) == 1 else ""
+    return names[0] if len(names) == 1 else None
 
 
 def _fit(

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from evalengine import metrics
-from evalengine.schemas.contract import TABLE
+from evalengine.schemas.contract import TABLE, Table
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.option_groups import TASKS_OF
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
 from .problems import Note, count_of, listing
+from .sources.source import Source
+
+if TYPE_CHECKING:
+    from .names import Naming
 
 
 def fractional(values: pl.Series) -> bool:
@@ -71,6 +77,115 @@ def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
     )
 
 
+_MISSING = (
+    r"(?i)^(#?n/?a|n\.a\.|<na>|[-+]?nan|null|none|nil|nat|-{1,3}|\?|\.|missing"
+    r"|#(value|ref|num|name|null|div/0)[!?]?)?$"
+)
+"""Texts that stand for a missing value, as R, pandas, SQL and Excel write it."""
+_FEW = 10  # of so many texts one may be no number
+
+
+class Texts(msgspec.Struct):
+    """Texts of a column of which all but a few are numbers.
+
+    Attributes:
+        missing: how many stand for a missing value.
+        bad: how many are neither that nor a number.
+        marks: the distinct ones that stand for a missing value, the first few.
+        rows: their first row numbers.
+    """
+
+    missing: int
+    bad: int
+    marks: list[str]
+    rows: list[int]
+
+
+def number_of(name: str) -> pl.Expr:
+    """A column of texts as Float64, null if a text is no number."""
+    text = pl.col(name).str.strip_chars()
+    return pl.when(~text.str.contains(_MISSING)).then(text.cast(pl.Float64, strict=False))
+
+
+def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
+    """Count what a column of texts has beside numbers; None if it is a column of other texts.
+
+    Args:
+        values: the table.
+        name: of the column.
+    """
+    absent = pl.col(name).str.strip_chars().str.contains(_MISSING)
+    held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
+    filled, missing, numbers = held.select(
+        pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum()
+    ).collect().row(0)  # fmt: skip
+    bad = filled - missing - numbers
+    if not numbers or bad > max(1, filled // _FEW):
+        return None
+    if not missing:
+        return Texts(0, bad, [], [])
+    rows = held.with_row_index("row").filter("absent").select("row", "text").head(1000).collect()
+    marks = rows["text"].unique(maintain_order=True).head(3).to_list()
+    return Texts(missing, bad, marks, rows["row"].head(3).to_list())
+
+
+def as_numbers(values: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """Columns of texts of which all but a few are numbers, as numbers; whether there is any.
+
+    Texts that all are whole numbers stay texts, as they may be labels.
+    """
+    changed = []
+    for one in values:
+        found = numbers_in(values.lazy(), one.name) if one.dtype == pl.String else None
+        if found is not None:
+            number = values.select(number_of(one.name).alias(one.name)).to_series()
+            if found.missing or found.bad or fractional(number):
+                changed.append(number)
+    return values.with_columns(changed), bool(changed)
+
+
+_NUMBERS = ("number", "whole", "flag")  # kinds of columns
+
+
+def texts_read(
+    source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming
+) -> bool:
+    """Read columns of texts that are numbers and marks of missing values as such.
+
+    Args:
+        source: the table; its rows and notes are changed here.
+        schema: its columns; changed here.
+        table: its contract.
+        naming: how columns were recognised, with the problems of their types.
+
+    Returns:
+        whether any column changed, so that columns are to be recognised again.
+    """
+    kinds = {column.name: column.kind for column in table.columns}
+    own = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
+    names = {
+        own.get(problem.column, problem.column): problem.column
+        for problem in naming.problems
+        if kinds.get(problem.column) in _NUMBERS
+    }
+    changed = False
+    for name, column in names.items():
+        found = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
+        if found is None or not found.missing or found.bad:
+            continue
+        source.frame = source.frame.with_columns(number_of(name).alias(name))
+        schema[name] = pl.Float64()
+        source.missing[column] = found.marks
+        rows = ", ".join(f"{row:,}" for row in found.rows)
+        said = (
+            f"{table.side.replace('_', ' ')}: column {name!r}: {count_of(found.missing, 'text')}"
+            f" ({listing(found.marks)}) read as missing, first rows (from 0): {rows}."
+        )
+        source.notes = (*source.notes, ("texts_missing", said, found.missing))
+        changed = True
+    return changed
+
+
 _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
 
 
@@ -121,29 +236,52 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
     Args:
         ours: what was predicted.
         theirs: what is true.
-        options: ``task`` takes whole numbers for what they are measured as, too; it, or metrics
-            that no other task has, say so of rows of several numbers.
+        options: ``task``, or metrics that no other task of plain values has, take whole numbers
+            for what they are measured as, too, and rows of several numbers.
+
+    Texts of one side of which all but a few are numbers count as numbers.
     """
     for task in task_names():
         table = contracts(task).get(TABLE)
         if table is None or not table.measured or options.task not in (None, task):
             continue
-        if options.task == task:
-            fits = numbers(ours) and numbers(theirs)
-        else:
-            fits = fractional(ours) and fractional(theirs)
-            if ours.dtype.is_nested():
-                fits = fits and bool(options.metrics) and _alone(task, options)
+        mended = False
+        if (ours.dtype == pl.String) != (theirs.dtype == pl.String):
+            sides, mended = as_numbers(pl.DataFrame([ours.alias("0"), theirs.alias("1")]))
+            ours, theirs = sides
+        fits = numbers(ours) and numbers(theirs)
+        if fits and options.task is None and not decided(task, options):
+            fits = fractional(ours) and fractional(theirs) and not ours.dtype.is_nested()
+            fits = fits or (mended and beyond_classes(ours, theirs, options))
         return table.values[0] if fits else None
     return None
 
 
-def _alone(task: str, options: Options) -> bool:
-    """Whether a task has all metrics asked for, and no other has."""
-    able = [
-        one for one in task_names() if all(metrics.has(one, name) for name in options.metrics or ())
-    ]
-    return able == [task]
+def decided(task: str, options: Options) -> bool:
+    """Whether metrics or options that were named belong to a task, and to no other of one table."""
+    if options.metrics:
+        one_table = (one for one in task_names() if TABLE in contracts(one))
+        able = [one for one in one_table if all(metrics.has(one, name) for name in options.metrics)]
+        return able == [task]
+    return options.training is not None and task in TASKS_OF["training"]
+
+
+_DECIDED = 2  # distinct true values that may be the classes of scores
+
+
+def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool:
+    """Whether numbers are neither classes nor scores, though the true ones are whole.
+
+    Predictions have fractions and are not all within [0, 1], and more than two values are true.
+    """
+    return (
+        options.positive_label is None
+        and theirs.dtype.is_numeric()
+        and fractional(ours)
+        and not fractional(theirs)
+        and not bool(ours.is_between(0, 1).all())
+        and theirs.n_unique() > _DECIDED
+    )
 
 
 def numbers(values: pl.Series) -> bool:

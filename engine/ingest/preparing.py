@@ -19,7 +19,7 @@ from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .id_forms import check_forms, refuse_merged
 from .label_maps import maybe_scores
-from .measured import inferred_note
+from .measured import inferred_note, texts_read
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import Note
@@ -76,6 +76,11 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    for role, naming in namings.items():
+        if naming.problems and texts_read(
+            inputs.sources[role], schemas[role], contracts[role], naming
+        ):
+            namings[role] = _naming(schemas[role], contracts[role], options)
     one_way(namings, contracts, by_rule=options.match is not None)
     ids_together(task, contracts, inputs.sources, schemas, namings, options)
     step_columns(task, contracts, inputs.sources, schemas, namings, options)

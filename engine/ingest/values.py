@@ -76,8 +76,8 @@ def paired_values(
             raise InputError(_several_classes(many, marked, theirs))
     if many is not None and not theirs.dtype.is_nested():
         return _scores(many, theirs, classes, notes)
-    if ours.dtype.is_float() and theirs.n_unique() > 2:
-        ours = _whole(ours, strict=False)
+    if numbers is None and ours.dtype.is_float():
+        ours = _classes_of(ours, theirs, options)
     columns = numbers or _columns(ours, theirs, classes, options)
     if columns is None:
         return None
@@ -431,6 +431,54 @@ def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
             " sides swapped? The predictions come first."
         )
     return series
+
+
+def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Series:
+    """Floats of one side as classes where they are whole numbers; scores as they are.
+
+    A name decides first (``y_pred``, ``y_score``), then values other than 0 and 1, then a metric
+    that needs scores.
+
+    Args:
+        ours: what was predicted, floats.
+        theirs: true classes.
+        options: ``metrics`` and ``positive_label`` count.
+
+    Raises:
+        InputError: the numbers may be classes or scores.
+    """
+    whole = _whole(ours, strict=False)
+    if whole is ours or not len(whole) or options.task not in (None, "classification"):
+        return ours
+    if ours.name in _names_of("score") or options.positive_label is not None:
+        return ours
+    if theirs.dtype == pl.Boolean and whole.is_in([0, 1]).all():
+        whole = whole.cast(pl.Boolean)
+    if theirs.n_unique() > 2 or ours.name in _names_of("predicted"):
+        return whole
+    if theirs.dtype.is_integer() and not whole.cast(pl.Int64).is_in([0, 1]).all():
+        known = whole.is_in(theirs.implode()).sum()
+        if 2 * known >= len(whole):
+            return whole
+        reason = f"{known:,} of {len(whole):,} are true classes"
+    elif any(metrics.has("classification", one)
+             and "scores" in metrics.meant("classification", one).needs
+             for one in options.metrics or ()):  # fmt: skip
+        return ours
+    else:
+        reason = "all are 0 or 1"
+    first = listing(ours.head(3).to_list(), len(ours), most=3)
+    raise InputError(
+        f"the predictions are whole floats ({first}; {reason}), which may be classes or scores of"
+        f" the positive class. Say which: {PREDICTED}=... (with {TRUE}=...) for classes, or integers"
+        f" in place of floats; {SCORED}=... for scores."
+    )
+
+
+def _names_of(column: str) -> set[str]:
+    """The names that a column of classification's one table is known by."""
+    table = contracts("classification")[TABLE]
+    return {name for one in table.columns if one.name == column for name in (column, *one.aliases)}
 
 
 def _by_class(series: pl.Series) -> np.ndarray | None:

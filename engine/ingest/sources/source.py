@@ -35,6 +35,7 @@ class Source(msgspec.Struct):
         points: number of key points of an object, and of numbers of each, where files describe it.
         images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
             describes them.
+        missing: canonical names of columns to the texts in them that were read as missing values.
     """
 
     frame: pl.LazyFrame
@@ -54,6 +55,7 @@ class Source(msgspec.Struct):
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     points: tuple[int, int] | None = None
     images: pl.DataFrame | None = None
+    missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.description = without_secrets(self.description)
