@@ -254,7 +254,7 @@ def test_columns_named_by_hand_decide() -> None:
     card = ee.score(table, columns=said, metrics=["MAE"])
     assert card.value("MAE") == 0
     words = {"actual": ["a", "b"], "mine": ["a", "b"]}
-    with pytest.raises(ee.OptionError, match="'prediction'.*'predicted'"):
+    with pytest.raises(ee.OptionError, match=r"'prediction'.*'predicted'"):
         ee.score(words, columns={"mine": "prediction"})
 
 

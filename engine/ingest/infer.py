@@ -236,9 +236,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         groups = [group for head in heads for group in head]
         if plain or all(any(map(fractional, group)) for group in groups):
             return found
-        if mended and [len(group) for group in groups] == [1, 1]:
-            if beyond_classes(groups[0][0], groups[1][0], options):
-                return found  # whose error names the texts that are no numbers
+        single = mended and [len(group) for group in groups] == [1, 1]
+        if single and beyond_classes(groups[0][0], groups[1][0], options):
+            return found  # whose error names the texts that are no numbers
     return {}
 
 
