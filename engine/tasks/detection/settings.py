@@ -47,6 +47,7 @@ GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", 
 PROBIOU = "probiou"
 """What is compared as oriented boxes, by no IoU."""
 
+_SINGLE = ("detectron2", "mmcv")  # IoU in single precision
 _ALIKE = (PROBIOU, "3d", "bev", DISTANCE)
 """What is compared in a way of its own, whatever the dialect."""
 
@@ -140,8 +141,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(map(self.told, given)) if self.by_distance else given
 
     def shown(self, iou: Array) -> Array:
-        """How alike pairs are as users see it, float64 [k]: metres where distances are compared."""
-        return metres(iou) if self.by_distance else iou
+        """Return the IoU of pairs as users see it, float64 [k]; metres if distances are compared.
+
+        Dialects with IoU in single precision lose what their layer adds for thresholds.
+        """
+        if self.by_distance:
+            return metres(iou)
+        return iou.astype(np.float32).astype(np.float64) if self.alike in _SINGLE else iou
 
     @property
     def ranged(self) -> bool:
