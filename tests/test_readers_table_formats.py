@@ -253,7 +253,7 @@ def test_a_delta_table_reads_its_folder_only(tmp_path: Path) -> None:
     text = log.read_text()
     for name in ("../secret.parquet", str(tmp_path / "secret.parquet")):
         log.write_text(text.replace(own, name))
-        with pytest.raises(ee.ReadError, match="Delta table|outside its folder"):
+        with pytest.raises(ee.ReadError, match=r"Delta table|outside its folder"):
             ee.score(tmp_path / "run", TRUTHS)
 
 

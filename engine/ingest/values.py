@@ -470,8 +470,8 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     first = listing(ours.head(3).to_list(), len(ours), most=3)
     raise InputError(
         f"the predictions are whole floats ({first}; {reason}), which may be classes or scores of"
-        f" the positive class. Say which: {PREDICTED}=... (with {TRUE}=...), or integers in place of"
-        f" floats, for classes; {SCORED}=..., or {option('positive_label', 1)}, for scores."
+        f" the positive class. Say which: {PREDICTED}=... (with {TRUE}=...), or integers in place"
+        f" of floats, for classes; {SCORED}=..., or {option('positive_label', 1)}, for scores."
     )
 
 

@@ -126,11 +126,13 @@ def test_an_iou_of_exactly_one_half_misses_in_dota_alone() -> None:
 @pytest.mark.parametrize("dialect", ["dota", "mmrotate", "detectron2"])
 def test_an_iou_is_shown_without_what_thresholds_add(dialect: str) -> None:
     truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "obb": [[4.0, 1, 8, 2, 0.0]]})
-    for box, iou in (([4.0, 1, 8, 2, 0.0], 1.0), ([4.0, 1, 8, 1, 0.0], 0.5)):
+    for box, expected in (([4.0, 1, 8, 2, 0.0], 1.0), ([4.0, 1, 8, 1, 0.0], 0.5)):
         found = truth.with_columns(obb=pl.Series([box]), score=pl.lit(0.9))
         card = ee.score(found, truth, dialect=dialect, metrics=["Outcomes"], **CLOCKWISE)
         shown = card.frame("outcomes")["iou"].drop_nulls().to_list()
-        assert shown == ([] if (dialect, iou) == ("dota", 0.5) else [iou])  # above 0.5 there
+        assert shown == (
+            [] if (dialect, expected) == ("dota", 0.5) else [expected]
+        )  # above 0.5 there
 
 
 def test_what_crosses_counts_in_dota_as_it_lies() -> None:
