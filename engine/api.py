@@ -14,12 +14,14 @@ from . import dialects, metrics, scoring, tasks
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
 from .ingest.problems import count_of
+from .ingest.rules.columns import columns_told
 from .ingest.values import sides_by_name
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import OptionError
 from .schemas.option_values import make_options
 from .schemas.options import Options
+from .schemas.results import Finding
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class CheckReport(msgspec.Struct, frozen=True):
         recognised: table -> own column name -> canonical name, where they differ.
         notes: what is worth knowing.
         warnings: those of the notes that would make a result meaningless.
+        findings: the notes as data: code, severity, count and facts of each.
     """
 
     rows: dict[str, int]
@@ -47,6 +50,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     recognised: dict[str, dict[str, str]]
     notes: list[str]
     warnings: list[str] = []
+    findings: list[Finding] = []
 
 
 def score(
@@ -360,7 +364,9 @@ def check(
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
     said = scoring.told_of_notes(frames.notes)  # what only examining told is among it now
-    return msgspec.structs.replace(report, notes=[*said.notes], warnings=[*said.warnings])
+    return msgspec.structs.replace(
+        report, notes=[*said.notes], warnings=[*said.warnings], findings=[*said.findings]
+    )
 
 
 def _report(frames: Frames) -> CheckReport:
@@ -371,6 +377,7 @@ def _report(frames: Frames) -> CheckReport:
         recognised=frames.recognised,
         notes=[*said.notes],
         warnings=[*said.warnings],
+        findings=[*said.findings],
     )
 
 
@@ -435,7 +442,7 @@ def explain(
         f" from {report.sources.get(name)}"
         for name, count in report.rows.items()
     ]
-    return "\n".join([*inputs, said])
+    return "\n".join([*inputs, *columns_told(frames.columns()), said])
 
 
 def metrics_table() -> pl.DataFrame:

@@ -14,6 +14,7 @@ from .analysis.worst import worst
 from .finding_limits import find_limits
 from .held_runs import card_of, is_scored, refuse_tables, tallied_of
 from .ingest.problems import count_of
+from .ingest.rules.columns import columns_told
 from .plan import planner
 from .plan.limits import KEYS
 from .plan.summary import Tallied
@@ -317,6 +318,7 @@ def _singles(card: Scorecard, row: dict[str, Any], inside: pl.Series | None) -> 
 
 
 def _left_out(card: Scorecard) -> Iterator[str]:
+    yield from columns_told(card.run.get("columns", {}))
     for said in (*card.warnings, *card.notes):
         yield _line("note", said)
 

@@ -31,6 +31,7 @@ from .progress import heard, silent
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from .schemas.intervals import wanted as wanted_intervals
 from .schemas.options import Options
+from .schemas.results import Finding
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
 from .scorecard.held import Paged
@@ -51,10 +52,12 @@ class Told(msgspec.Struct, frozen=True):
     Attributes:
         notes: one sentence each, warnings among them.
         warnings: those of the notes that make the result meaningless.
+        findings: the notes as data, but for those of recognised columns.
     """
 
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def open_tables(
@@ -209,7 +212,8 @@ def run(
             seconds = {**done.seconds, "total": time.perf_counter() - begun}
             sides = _sources(done.sources, done.rows, done.notes)
             told = {"inputs": sides, "datums": done.n_datums,
-                    "recognised": done.recognised, "buckets": done.buckets}  # fmt: skip
+                    "recognised": done.recognised, "buckets": done.buckets,
+                    "columns": done.columns}  # fmt: skip
             return _card(
                 done.plan,
                 chosen,
@@ -251,7 +255,8 @@ def run(
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     sides = _sources(frames.sources, rows, frames.notes)
     told = {"inputs": sides, "datums": len(tallies.datums),
-            "recognised": frames.recognised, **frames.facts}  # fmt: skip
+            "recognised": frames.recognised, **frames.facts,
+            "columns": frames.columns}  # fmt: skip
     return _card(
         plan,
         chosen,
@@ -383,6 +388,8 @@ def _run(
     }
 
     def with_digests() -> dict[str, Any]:
+        if callable(run.get("columns")):
+            run["columns"] = run["columns"]()
         for name, path in paths.items():
             if name in run["inputs"]:
                 given = {"path": str(path)} if isinstance(path, (str, Path)) else {}
@@ -436,6 +443,7 @@ def _card(
         run=run,
         notes=said.notes,
         warnings=said.warnings,
+        findings=said.findings,
         exports=exports,
         read=read,
         files=files,
@@ -457,9 +465,15 @@ def told_of(frames: Frames) -> Told:
 
 
 def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
+    findings = []
+    for note in notes:
+        severity = "warning" if note.warning else "note"
+        said = spoken(note.message)
+        findings.append(Finding(note.kind, severity, said, note.count, note.facts))
     return Told(
-        notes=(*_recognised(recognised), *(spoken(note.message) for note in notes)),
-        warnings=tuple(spoken(note.message) for note in notes if note.warning),
+        (*_recognised(recognised), *[one.message for one in findings]),
+        tuple([one.message for one in findings if one.severity == "warning"]),
+        tuple(findings),
     )
 
 
@@ -487,7 +501,11 @@ def card_of(
     frames, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
     frames, notes = _estimated(frames, estimate)
     more = told_of_notes(notes)
-    said = Told((*said.notes, *more.notes), (*said.warnings, *more.warnings))
+    said = Told(
+        (*said.notes, *more.notes),
+        (*said.warnings, *more.warnings),
+        (*said.findings, *more.findings),
+    )
     shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
     run = _run(plan, told, seconds, {})
     rows = {name: one["rows"] for name, one in told["inputs"].items()}

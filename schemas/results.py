@@ -7,9 +7,31 @@ frame is made. Frames hold null, never NaN.
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import polars as pl
 
 Schema = dict[str, pl.DataType | type[pl.DataType] | None]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A note of a run as data.
+
+    Attributes:
+        code: kind of the note, such as ``unread_columns_differ``; stable between releases.
+        severity: ``note`` or ``warning``.
+        message: the sentence that ``notes`` has.
+        count: how many rows, labels or datums it concerns; None without a number.
+        facts: what was found as plain values, such as ``columns`` and ``rows``.
+    """
+
+    code: str
+    severity: str
+    message: str
+    count: int | None = None
+    facts: dict[str, Any] = {}
+
 
 METRICS: Schema = {
     "metric": pl.String,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from .preparing import prepare, speech_of, told_before
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
+from .rules.columns import columns_read
 from .slices import build_slices, slices_by_row
 from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows
@@ -64,6 +65,7 @@ class Frames(msgspec.Struct, kw_only=True):
         facts: what the files say of themselves.
         folders: role to where the paths of rasters within the table lead.
         kept: role to the rows of its source that are left, where some were removed.
+        columns: makes :func:`~evalengine.ingest.rules.columns.columns_read` of the tables.
         drawn: whether datums have keys for draws; ``cluster`` is the slice column they are of.
     """
 
@@ -84,6 +86,7 @@ class Frames(msgspec.Struct, kw_only=True):
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
     kept: dict[str, Kept] = msgspec.field(default_factory=dict)
+    columns: Callable[[], dict[str, dict[str, Any]]] = dict
     drawn: bool = False
     cluster: str | None = None
 
@@ -303,6 +306,13 @@ def assemble(
             for role, side in sides.items()
         },
         kept=kept,
+        columns=partial(
+            columns_read,
+            {role: (side.schema, side.naming) for role, side in sides.items()},
+            options.columns,
+            plan.pieces,
+            where,
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from . import splits
+from . import rules, splits
 from .collecting import Prepared, Side
 from .contracts import contract
 from .file_overlap import overlapping
@@ -22,8 +22,9 @@ from .label_maps import maybe_scores
 from .measured import inferred_note, texts_read
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
-from .problems import Note
+from .problems import Note, refuse
 from .rounding import rounded
+from .rules import columns
 from .slices import plan_slices
 from .speech import Speech
 from .together import ids_together
@@ -45,14 +46,29 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
 def told_before(
     ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
-    """What columns tell, and integers that floats do not hold; ``frames`` as far as read."""
+    """Return the notes on columns, and on integers that floats cannot represent.
+
+    Args:
+        ready: the tables.
+        options: of the run.
+        frames: role to rows of canonical columns, as far as read.
+
+    Raises:
+        InputError: columns suggest another task than the inferred one.
+    """
     sides = ready.sides
+    signals, evidence = columns.evidence_of(ready, options)
+    told: list[Note] = []
+    if evidence is not None:
+        task = next(side.table.task for role, side in sides.items() if role in SIDES)
+        told, problems = rules.apply(columns.RULES, task, signals, evidence)
+        refuse(problems, {role: side.source.description for role, side in sides.items()})
     sources = [side.source for side in sides.values()]
     notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]
     notes += [Note(*note) for source in sources for note in source.notes]
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
-    notes += [*overlapping(sides), *rounded(sides, ready.where, frames)]
+    notes += [*told, *overlapping(sides), *rounded(sides, ready.where, frames)]
     notes += [] if ready.where else splits.without_predictions(sides, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)

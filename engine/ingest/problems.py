@@ -24,6 +24,7 @@ class Note(msgspec.Struct, frozen=True):
         before: what the message starts with, before the count.
         warning: whether it makes the result meaningless, as labels that never meet do:
             ``check`` fails on it, and ``--strict`` ends with status 1.
+        facts: what was found as plain values: ``columns``, ``count``, ``of``, ``rows``, others.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Note(msgspec.Struct, frozen=True):
     lowest: tuple[Any, ...] = ()
     before: str = ""
     warning: bool = False
+    facts: dict[str, Any] = {}
 
 
 DOCUMENTS_APART = "documents_apart"
@@ -114,7 +116,9 @@ def _whole(notes: Sequence[Note]) -> Note:
         lowest = sorted({i for note in notes for i in note.lowest})
         whole = note_of(first.kind, n, first.words, lowest, first.before)
     else:
-        whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
+        said = _COUNTED.sub(f"{n:,}", first.message, count=1)
+        facts = {**first.facts, "count": n} if first.facts else {}
+        whole = Note(first.kind, said, n, facts=facts)
     return msgspec.structs.replace(whole, warning=any(note.warning for note in notes))
 
 
@@ -128,6 +132,8 @@ class Problem(msgspec.Struct, frozen=True):
         count: how many rows, where there is a number.
         shown: the rows named in the message: number in the table, and how it is written.
         step: of the check that found it; problems of parts are told in the order of these.
+        kind: code of the rule that found it; empty for checks of the contract.
+        facts: what the rule found as plain values.
     """
 
     side: str
@@ -136,6 +142,8 @@ class Problem(msgspec.Struct, frozen=True):
     count: int | None = None
     shown: tuple[tuple[int, str], ...] = ()
     step: int = 0
+    kind: str = ""
+    facts: dict[str, Any] = {}
 
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:

@@ -147,6 +147,11 @@ def score_parts(
             *(f"{name}: {note}" for name, one in told_of_parts for note in one.notes),
         ),
         warnings=tuple(f"{name}: {note}" for name, one in told_of_parts for note in one.warnings),
+        findings=tuple(
+            msgspec.structs.replace(finding, message=f"{name}: {finding.message}")
+            for name, one in told_of_parts
+            for finding in one.findings
+        ),
     )
     seconds = {"total": time.perf_counter() - begun}
     return card_of(plan, options, tallies, threads, told, seconds, whole)

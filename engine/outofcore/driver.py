@@ -20,6 +20,7 @@ from ..ingest.frames import Frames
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
 from ..ingest.problems import ChecksFailed, Note
+from ..ingest.rules.columns import columns_read
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
@@ -68,6 +69,7 @@ class Done(msgspec.Struct):
         frames: name -> what gives the output frame.
         labels: label_key, label_value, label_name.
         notes: of the inputs.
+        columns: read, guessed and not read, by table.
         rows: table -> rows.
         n_datums: how many datums there are.
         recognised: table -> own column name -> canonical name.
@@ -82,6 +84,7 @@ class Done(msgspec.Struct):
     frames: dict[str, Callable[[], pl.DataFrame]]
     labels: pl.DataFrame
     notes: list[Note]
+    columns: dict[str, dict[str, Any]]
     rows: dict[str, int]
     n_datums: int
     recognised: dict[str, dict[str, str]]
@@ -315,6 +318,12 @@ def run(
         rows=rows_of(heads, whole),
         n_datums=n_datums,
         recognised=heads[0]["recognised"],
+        columns=columns_read(
+            {role: (side.schema, side.naming) for role, side in ready.sides.items()},
+            options.columns,
+            ready.plan.pieces,
+            ready.where,
+        ),
         sources={role: side.source.description for role, side in ready.sides.items()},
         seconds=tallies.seconds,
         buckets=n,

@@ -12,7 +12,7 @@ from ..exports import makers, who_has
 from ..forked import refuse_cut_off
 from ..schemas.errors import ResultError, unknown
 from ..schemas.options import Options
-from ..schemas.results import FRAMES, empty_frame
+from ..schemas.results import FRAMES, Finding, empty_frame
 from ..schemas.wording import option
 from .held import FrameFile, Paged
 
@@ -30,6 +30,7 @@ class Scorecard:
         labels: label_key, label_value, label_name (null where there is none).
         notes: what the reader of the numbers should know about the inputs.
         warnings: those of the notes that make the numbers meaningless.
+        findings: the notes as data: code, severity, count and facts of each.
         primary: metric names to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
         read: table -> rows that were read of it, and ``datums``.
@@ -60,6 +61,7 @@ class Scorecard:
         tallied: Any = None,
         folder: Path | None = None,
         page: Paged | None = None,
+        findings: tuple[Finding, ...] = (),
     ) -> None:
         """Keep providers, not frames.
 
@@ -81,6 +83,7 @@ class Scorecard:
             tallied: what the numbers were made of.
             folder: where a loaded result stands.
             page: what makes the frames that the report draws from.
+            findings: the notes as data.
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
@@ -91,6 +94,7 @@ class Scorecard:
         self.labels = labels
         self.notes = tuple(notes)
         self.warnings = tuple(warnings)
+        self.findings = tuple(findings)
         self.primary = tuple(primary)
         self.directions = dict(directions or {})
         self.read = dict(read or {})

@@ -28,7 +28,7 @@ from ..schemas.embedder import Encoder
 from ..schemas.errors import OptionError, ResultError, WriteError
 from ..schemas.option_values import make_options
 from ..schemas.options import FIELDS, Options
-from ..schemas.results import FRAMES, Schema
+from ..schemas.results import FRAMES, Finding, Schema
 from ..schemas.training import HeldTable
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
@@ -64,6 +64,7 @@ class _Run(msgspec.Struct):
     files: dict[str, int]
     digests: dict[str, str] = {}  # none in results of earlier versions
     warnings: list[str] = []
+    findings: list[Finding] = []
     read: dict[str, int] = {}
     read_files: dict[str, int] = {}
     lacking: dict[str, str] = {}
@@ -215,6 +216,7 @@ def read(directory: str | Path) -> dict[str, Any]:
         "run": account,
         "notes": tuple(run.notes),
         "warnings": tuple(run.warnings),
+        "findings": tuple(run.findings),
         "exports": makers(run.task, run.dialect),
         "primary": tuple(run.primary),
         "directions": run.directions,
@@ -366,6 +368,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "options": plain_options(card.options),
         "notes": card.notes,
         "warnings": card.warnings,
+        "findings": card.findings,
         "primary": card.primary,
         "directions": card.directions,
         "read": card.read,

@@ -1,0 +1,108 @@
+"""Rules that look for readings of the input that make its numbers meaningless.
+
+A rule is data: a code, the tasks it is for, the signals that call for it, a function that looks
+closer, and a function that turns the facts found into a message. Signals are what a run has anyway:
+names of columns, counts of notes, ranges of values. A clean table has none of them, so that no rule
+is called. To add a rule, append it to the table of its stage and give it a signal there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from evalengine.ingest.problems import Note, Problem
+
+NOTE, WARNING, PROBLEM = "note", "warning", "problem"
+
+Evidence = TypeVar("Evidence")
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings of a rule as plain values.
+
+    Attributes:
+        severity: ``note``, ``warning`` (the result may be meaningless) or ``problem`` (the input is
+            refused).
+        side: role of the table concerned; empty for both.
+        columns: own names of the columns concerned.
+        count: how many rows, datums or labels are concerned; None without a number.
+        of: how many were looked at; None without a number.
+        rows: first rows concerned, counted from 0.
+        values: everything else, by name; plain values that JSON can hold.
+    """
+
+    severity: str
+    side: str = ""
+    columns: tuple[str, ...] = ()
+    count: int | None = None
+    of: int | None = None
+    rows: tuple[int, ...] = ()
+    values: dict[str, Any] = {}
+
+
+class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
+    """A check of the input for one kind of fault.
+
+    Attributes:
+        code: the kind of its notes.
+        tasks: names of the tasks it is for; empty for all.
+        needs: signals that must all be there for it to look.
+        look: facts that the evidence shows; empty for none.
+        say: the message of facts, options marked as :mod:`evalengine.schemas.wording` does.
+    """
+
+    code: str
+    needs: frozenset[str]
+    look: Callable[[Evidence], Iterable[Facts]]
+    say: Callable[[Facts], str]
+    tasks: frozenset[str] = frozenset()
+
+
+def apply(
+    rules: Sequence[Rule[Evidence]], task: str, signals: AbstractSet[str], evidence: Evidence
+) -> tuple[list[Note], list[Problem]]:
+    """Run the rules that signals call for.
+
+    Args:
+        rules: of one stage, in the order of their notes.
+        task: name of the run's task.
+        signals: what is unusual about the input.
+        evidence: argument of every rule's ``look``.
+
+    Returns:
+        Notes, warnings among them; problems.
+    """
+    notes: list[Note] = []
+    problems: list[Problem] = []
+    if not signals:
+        return notes, problems
+    for rule in rules:
+        if not rule.needs <= signals or (rule.tasks and task not in rule.tasks):
+            continue
+        for facts in rule.look(evidence):
+            said, plain = rule.say(facts), as_plain(facts)
+            if facts.severity == PROBLEM:
+                column = facts.columns[0] if facts.columns else ""
+                problems.append(
+                    Problem(facts.side, column, said, facts.count, kind=rule.code, facts=plain)
+                )
+            else:
+                warning = facts.severity == WARNING
+                notes.append(Note(rule.code, said, facts.count, warning=warning, facts=plain))
+    return notes, problems
+
+
+def as_plain(facts: Facts) -> dict[str, Any]:
+    """Return facts without empty fields, ``values`` merged in, for a note's ``facts``."""
+    named = {
+        "side": facts.side,
+        "columns": list(facts.columns),
+        "count": facts.count,
+        "of": facts.of,
+        "rows": list(facts.rows),
+    }
+    return {name: one for name, one in named.items() if one not in ("", [], None)} | facts.values

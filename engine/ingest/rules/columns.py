@@ -1,0 +1,341 @@
+"""Rules about columns that nothing reads, and the list of columns read, guessed and not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.ingest.collecting import Prepared, Side
+from evalengine.ingest.meeting import LABEL_COLUMNS
+from evalengine.ingest.names import Naming
+from evalengine.ingest.problems import count_of, listing
+from evalengine.ingest.where import Condition, filtered
+from evalengine.ingest.where import Table as Named
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option
+
+from . import NOTE, PROBLEM, WARNING, Facts, Rule
+
+_HEAD = 2_000  # rows of each side that are compared first
+_FEW = 20  # common keys that are enough
+_SOUGHT = 200  # keys sought in all rows if the first ones have too few in common
+_DIFFER = 0.05  # share of compared keys from which values differ
+_GUESSED = frozenset({"classification", "text"})
+"""Tasks that any labels or texts next to other columns suggest."""
+_ONE_PER_DATUM = frozenset({"classification", "regression", "text", "judged"})
+"""Tasks in which any differing column may be the prediction; elsewhere only positions are."""
+_BOOKKEEPING = frozenset(
+    re.findall(
+        r"\w+",
+        " id ids uuid guid index idx row rows nr no path file filename filepath url uri link"
+        " source model models run version date day time timestamp created updated modified"
+        " annotator author user worker comment comments note notes hash md5 sha sha256 checksum"
+        " latency runtime ms cost tokens unnamed split fold seed tag tags score confidence weight",
+    )
+)
+"""Words in names of columns that differ between the sides of sound tables."""
+_POSITIONS = frozenset(
+    re.findall(
+        r"\w+",
+        " min max left right top bottom start end begin x y z w h xmin ymin xmax ymax cx cy xc yc"
+        " width height lat lon bbox box boxes polygon polygons wkt geometry geom point points"
+        " coordinate coordinates coord coords corners keypoints mask rle segmentation span spans"
+        " entity entities segment segments",
+    )
+)
+"""Words in names of columns of boxes, outlines, points and spans."""
+_WKT = r"(?i)^\s*(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*\("
+_CORNERS = {
+    "xmin": r"(x.?(min|start|begin|left|1|0)|(min|left).?x|left)",
+    "ymin": r"(y.?(min|start|begin|top|1|0)|(min|top).?y|top)",
+    "xmax": r"(x.?(max|end|stop|right|2)|(max|right).?x|right)",
+    "ymax": r"(y.?(max|end|stop|bottom|2)|(max|bottom).?y|bottom)",
+}
+"""Names of corners of boxes, next to other words."""
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """Evidence before any row is read.
+
+    Attributes:
+        ready: the tables, their columns recognised.
+        options: of the run.
+        unread: own names of columns of both sides, of which neither side may read any.
+    """
+
+    ready: Prepared
+    options: Options
+    unread: frozenset[str]
+
+
+def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | None]:
+    """Return the signals of the columns, and the evidence if there is any signal."""
+    sides = ready.sides
+    if PREDICTIONS not in sides or GROUND_TRUTHS not in sides:
+        return set(), None
+    ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
+    unread = ours.schema.keys() & theirs.schema.keys()
+    for naming in (ours.naming, theirs.naming):
+        unread -= naming.exprs.keys()
+        unread -= naming.recognised.keys()
+    if not unread:
+        return set(), None
+    return {"unread_on_both"}, Columns(ready, options, frozenset(unread))
+
+
+def _differing(evidence: Columns) -> Iterator[Facts]:
+    """Columns of both sides that are not read and whose values differ within common datums."""
+    ready, inferred = evidence.ready, evidence.options.task is None
+    ours, theirs = ready.sides[PREDICTIONS], ready.sides[GROUND_TRUTHS]
+    task, datum = ours.table.task, ours.table.datum
+    names = _idle(evidence)
+    positions = _positions(ours, names)
+    if task not in _ONE_PER_DATUM:
+        names = positions
+    if not names or not all(datum in side.naming.exprs for side in (ours, theirs)):
+        return
+    differing = {
+        name: (n, of)
+        for name, (n, of) in _compared(ours, theirs, names, ready).items()
+        if n and n >= _DIFFER * of
+    }
+    found: dict[str, list[str]] = {}
+    for name in differing:
+        if name in positions and task in _GUESSED and inferred:
+            severity = PROBLEM
+        elif task not in _ONE_PER_DATUM or (name in positions and not inferred):
+            severity = NOTE
+        else:
+            severity = WARNING
+        found.setdefault(severity, []).append(name)
+    for severity, chosen in found.items():
+        n, of = max(differing[name] for name in chosen)
+        yield Facts(
+            severity=severity,
+            side=PREDICTIONS if severity == PROBLEM else "",
+            columns=tuple(chosen),
+            count=n,
+            of=of,
+            values={"task": task, "unit": list(ours.table.unit), "ways": _corners(positions)},
+        )
+
+
+def _idle(evidence: Columns) -> list[str]:
+    """Columns of which differing values mean something, in the order of the predictions."""
+    ready = evidence.ready
+    conditioned = {name for condition in ready.where.values() for name in condition.names}
+    known = {name.casefold() for name in conditioned | {*ready.plan.pieces}}
+    for role in (PREDICTIONS, GROUND_TRUTHS):
+        side = ready.sides[role]
+        known |= {name.casefold() for name in side.table.names | _used(side.naming)}
+        for column, _ in side.table.unread:  # a note of its own reports these
+            known |= {name.casefold() for name in (column.name, *column.aliases)}
+    return [
+        name
+        for name in ready.sides[PREDICTIONS].schema
+        if name in evidence.unread
+        and name.strip()
+        and name.casefold() not in known
+        and not _words(name) & _BOOKKEEPING
+    ]
+
+
+def _used(naming: Naming) -> set[str]:
+    """Own names of the columns that are read."""
+    return {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a column's name in lower case, with and without numbers behind them."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).lower()
+    return set(re.findall(r"[a-z]+|[0-9]+", spaced)) | set(re.findall(r"[a-z0-9]+", spaced))
+
+
+def _positions(side: Side, names: list[str]) -> list[str]:
+    """Columns that look like boxes, outlines, points or spans, by name or by text."""
+    texts = [name for name in names if side.schema[name] == pl.String]
+    wkt: set[str] = set()
+    if texts:
+        first = side.source.frame.select(texts).head(20).collect()
+        wkt = {name for name in texts if first[name].str.contains(_WKT).any()}
+    return [
+        name
+        for name in names
+        if name in wkt or _numbers(side.schema[name]) or _words(name) & _POSITIONS
+    ]
+
+
+def _numbers(dtype: pl.DataType) -> bool:
+    """Whether cells are lists of numbers, or of lists of these, such as coordinates."""
+    inner: Any = dtype
+    while isinstance(inner, (pl.List, pl.Array)):
+        inner = inner.inner
+    return inner is not dtype and bool(inner.is_numeric())
+
+
+def _corners(names: Iterable[str]) -> dict[str, str]:
+    """``columns`` that make boxes of four of the columns, if their names say so; else empty."""
+    found = {}
+    for corner, pattern in _CORNERS.items():
+        fits = [n for n in names if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", n.lower())]
+        if len(fits) == 1:
+            found[fits[0]] = corner
+    return found if len(found) == len(_CORNERS) else {}
+
+
+def _compared(
+    ours: Side, theirs: Side, names: list[str], ready: Prepared
+) -> dict[str, tuple[int, int]]:
+    """By column: keys in which its values differ, and keys compared.
+
+    A key is a datum, in retrieval a datum and a document; values of one key are compared as sets.
+    """
+    keys = [
+        column.name
+        for column in ours.table.columns
+        if (
+            (column.kind == "id" and column.name not in LABEL_COLUMNS)
+            or column.name == ours.table.datum
+        )
+        and column.name in ours.naming.exprs
+        and column.name in theirs.naming.exprs
+    ]
+    rows = [_rows(side, keys, names, ready) for side in (ours, theirs)]
+    heads = [one.head(_HEAD).collect() for one in rows]
+    common = heads[0].select("key").unique().join(heads[1].select("key").unique(), on="key")
+    if common.height < _FEW:
+        sought = heads[1]["key"].unique(maintain_order=True).head(_SOUGHT)
+        there = pl.col("key").is_in(sought.implode())
+        heads = [one.filter(there).head(10 * _HEAD).collect() for one in rows]
+    for i, head in enumerate(heads):
+        if head.height >= _HEAD:  # the last key may go on beyond the rows looked at
+            heads = [one.filter(pl.col("key") != heads[i]["key"][-1]) for one in heads]
+    found = {}
+    for at, name in enumerate(names):
+        value = pl.col(f"value {at}")
+        if heads[0].schema[f"value {at}"].is_numeric():
+            value = value.cast(pl.Float64).round_sig_figs(6)
+        sets = [
+            head.select("key", value=value)
+            .drop_nulls()
+            .group_by("key")
+            .agg(pl.col("value").cast(pl.String).unique().sort().str.join("\n"))
+            for head in heads
+        ]
+        pairs = sets[0].join(sets[1], on="key", suffix=" of truth")
+        if pairs.height:
+            n = int(pairs.select((pl.col("value") != pl.col("value of truth")).sum()).item())
+            found[name] = (n, pairs.height)
+    return found
+
+
+def _rows(side: Side, keys: list[str], names: list[str], ready: Prepared) -> pl.LazyFrame:
+    """Keys as text, and the columns, numbers or text."""
+    lazy = side.source.frame
+    if side.table.side in ready.where:
+        lazy = filtered(lazy, Named(side.schema, side.naming), ready.where[side.table.side])
+    key = [side.naming.exprs[name].cast(pl.String) for name in keys]
+    return lazy.select(
+        pl.concat_str(key, separator="\n").alias("key"),
+        *(_plain(name, side.schema[name]).alias(f"value {at}") for at, name in enumerate(names)),
+    )
+
+
+def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
+    """A column as numbers or as text."""
+    if dtype.is_numeric():
+        return pl.col(name)
+    if dtype.is_nested():
+        return pl.struct(name).struct.json_encode()
+    if dtype == pl.Binary:
+        return pl.col(name).bin.encode("hex")
+    return pl.col(name).cast(pl.String).str.strip_chars()
+
+
+def _say_differing(facts: Facts) -> str:
+    task, ways = facts.values["task"], facts.values["ways"]
+    one, many = facts.values["unit"]
+    several = len(facts.columns) > 1
+    are, them, they = ("are", "them", "they") if several else ("is", "it", "it")
+    columns = f"column{'s' * several} {listing(facts.columns)}"
+    differ = f"differ{'s' * (not several)} in {count_of(facts.count or 0, one, many)} of {facts.of}"
+    named = option("columns", ways or {facts.columns[0]: "..."})
+    if facts.severity != PROBLEM:
+        return (
+            f"{columns}: on both sides, {differ} compared, and {are} not read. If {task} should"
+            f" score {them}, write {named}; if not, drop {them} from one of the tables."
+        )
+    meaning = f"If {they} {'are boxes' if ways else 'should count'}, write {named}."
+    return (
+        f"task: {columns} {are} on both sides, look{'s' * (not several)} like positions and"
+        f" {differ} compared, but {task} does not read {them}. {meaning} To score without {them},"
+        f" write {option('task', task)}."
+    )
+
+
+RULES: tuple[Rule[Columns], ...] = (
+    Rule(
+        code="unread_columns_differ",
+        needs=frozenset({"unread_on_both"}),
+        look=_differing,
+        say=_say_differing,
+    ),
+)
+
+
+def columns_read(
+    tables: Mapping[str, tuple[Mapping[str, Any], Naming]],
+    named: Mapping[str, str] | None,
+    pieces: Iterable[str] = (),
+    where: Mapping[str, Condition] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Columns of every table as plain values: ``read``, ``guessed``, ``unread``.
+
+    Args:
+        tables: role to own columns, and what was recognised among them.
+        named: the option ``columns``.
+        pieces: columns that are read for slices.
+        where: role to the condition on its rows.
+
+    Returns:
+        Role to own names that are read by their canonical name or by ``columns``; own name to
+        canonical name of those guessed from their name; and own names that are not read.
+    """
+    found = {}
+    sliced = {*pieces, *(name for one in (where or {}).values() for name in one.names)}
+    for role, (schema, naming) in tables.items():
+        used = _used(naming) | {name for name in sliced if name in schema}
+        guessed = {
+            own: to
+            for own, to in naming.recognised.items()
+            if own in used and own not in (named or {})
+        }
+        found[role] = {
+            "read": [name for name in schema if name in used and name not in guessed],
+            "guessed": guessed,
+            "unread": [name for name in schema if name not in used],
+        }
+    return found
+
+
+def columns_told(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines of :func:`columns_read` for people."""
+    lines = []
+    for role, found in columns.items():
+        guessed = [f"{own} as {canonical}" for own, canonical in found["guessed"].items()]
+        for title, names in (
+            ("read", found["read"]), ("guessed", guessed), ("not read", found["unread"])
+        ):  # fmt: skip
+            if names:
+                more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+                said = ", ".join(names[:_SHOWN])
+                lines.append(f"{title:<10}{role.replace('_', ' ')}: {said}{more}")
+    return lines
+
+
+_SHOWN = 40
