@@ -15,6 +15,7 @@ from .executors import Threads
 from .ingest.problems import listing
 from .plan import planner
 from .plan.summary import Tallied
+from .report.provenance import command
 from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
 from .schemas.intervals import LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
@@ -154,7 +155,8 @@ def tallied_of(
         threads: where the work runs; as the run was scored unless given.
 
     Raises:
-        ResultError: it was not kept, or by another version.
+        ResultError: it was not kept.
+        InputError: another version kept it, in a form that this one does not read.
     """
     if card.tallied is not None:
         kept: Tallied = card.tallied
@@ -175,7 +177,9 @@ def tallied_of(
             f" made of a copied scorecard or by an earlier version. {way}"
         )
     plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
-    return Tallied(plan, stored.load(path), Threads(threads or card.options.threads))
+    again = command(card.task, card.options, card.run.get("inputs", {}))
+    tallies = stored.load(path, again=f"Score it again: {again}")
+    return Tallied(plan, tallies, Threads(threads or card.options.threads))
 
 
 def keyed(tallied: Tallied, cluster: str | None) -> Tallied:

@@ -13,6 +13,7 @@ from ..kernels.sums import ExactSums
 from .datums import Labels
 from .parts import PartGroups, Parts
 from .ranked_view import View
+from .registry import stored_as
 from .stats import StatsView
 
 Array = np.ndarray[Any, Any]
@@ -20,6 +21,7 @@ Rows = Callable[[Any], tuple[Array, Array, Array]]
 """From counts to rows: datum int32 [n], code int [n], value [n]."""
 
 
+@stored_as("counts.pairs/1")
 class Crossings(msgspec.Struct, frozen=True):
     """One row a datum and pair of labels, of one key, that share something: pixels, segments.
 

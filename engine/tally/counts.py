@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from .registry import stored_as
+
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("detection.confusion/1")
 class Counts(msgspec.Struct, frozen=True):
     """Predictions met by a ground truth of another label, for the confusion matrix.
 

@@ -11,12 +11,14 @@ import numpy as np
 import polars as pl
 
 from ..kernels.datum_hash import hash_integers
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 
 
+@stored_as("datums/1", removed=("low",))
 class Datums(msgspec.Struct, frozen=True, dict=True):
     """The datums of a run; code i is row i.
 
@@ -142,6 +144,7 @@ def _blocks(columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
         first += column.size
 
 
+@stored_as("labels/1")
 class Labels(msgspec.Struct, frozen=True):
     """The labels of a run; code i is row i, sorted by key and value.
 

@@ -12,6 +12,7 @@ from ..kernels.label_matching import HIT, OTHER, STRAY
 from ..kernels.partition import partition
 from ..kernels.reached import first_reaching
 from ..kernels.score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -20,6 +21,7 @@ _SHARE = 4  # positives are at most one in so many rows, or a sort of all rows c
 _MOST = 1 << 17  # positives of a label at most, whose table then stays in a cache
 
 
+@stored_as("classification.grid/1")
 class Grid(msgspec.Struct, frozen=True):
     """Which label and unit each row is of, where rows repeat the same labels in the same order.
 

@@ -10,10 +10,12 @@ import msgspec
 import numpy as np
 
 from ..kernels.paired_sums import by_cell, sides_by_cell
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("regression.rows/1")
 class Paired(msgspec.Struct, frozen=True):
     """One row a datum and label key that both sides have.
 

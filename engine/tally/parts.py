@@ -16,6 +16,7 @@ import polars as pl
 
 from . import stored
 from .datums import Datums, half_of
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +36,7 @@ class Place(NamedTuple):
     rows: int
 
 
+@stored_as("bucket.head/1")
 class Head(msgspec.Struct, frozen=True):
     """What a part tells of its rows.
 
@@ -51,6 +53,7 @@ class Head(msgspec.Struct, frozen=True):
     scores: int = 0
 
 
+@stored_as("bucket.rows/1")
 class Part(msgspec.Struct, frozen=True):
     """The rows of one part.
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from .counted_draws import CountDraws
 from .counted_rows import CountsView, Crossings, no_rows
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("pixels.areas/1")
 class Areas(msgspec.Struct, frozen=True):
     """One row a datum and label that has pixels there on either side.
 
@@ -33,6 +35,7 @@ class Areas(msgspec.Struct, frozen=True):
     right: Array
 
 
+@stored_as("pixels.surfaces/1")
 class Surfaces(msgspec.Struct, frozen=True):
     """One row a datum and label that has pixels there on either side, where outlines are measured.
 
@@ -67,6 +70,7 @@ def no_surfaces() -> Surfaces:
     return Surfaces(*(np.empty(0, kind) for kind in kinds))
 
 
+@stored_as("pixels.images/1")
 class Images(msgspec.Struct, frozen=True):
     """One row a datum and label key.
 
@@ -86,6 +90,7 @@ class Images(msgspec.Struct, frozen=True):
     overlapping: Array
 
 
+@stored_as("pixels/1")
 class Pixels(msgspec.Struct, frozen=True):
     """All counts of a segmentation run.
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from .precision import comparable
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +40,7 @@ class Word(msgspec.Struct, frozen=True):
         )
 
 
+@stored_as("ranked.variants/1")
 class Variants(msgspec.Struct, frozen=True):
     """Every combination of IoU threshold and area range that rows are matched at.
 
@@ -84,6 +86,7 @@ class Variants(msgspec.Struct, frozen=True):
         raise IndexError(threshold)
 
 
+@stored_as("ranked/1")
 class Ranked(msgspec.Struct, frozen=True):
     """Predictions of one partition, ranked by descending score within each label.
 

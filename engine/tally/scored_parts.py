@@ -18,6 +18,7 @@ from ..kernels.draw_weights import PER_WORD, draw_weights
 from .datums import Labels, keys_as_labels
 from .draws import Draws
 from .parts import PartGroups, Parts
+from .registry import stored_as
 from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
 from .sorted_scores import N_OUTCOMES, Points, Sorted
@@ -26,6 +27,7 @@ from .units import Scored, Units
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("bucket.scores/1")
 class ScoredRows(msgspec.Struct, frozen=True):
     """The rows of one part.
 

@@ -13,6 +13,7 @@ from .counted_draws import CountDraws
 from .counted_rows import CountsView, Crossings, merged_crossings, no_rows
 from .datums import Labels
 from .merging import joined
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -20,6 +21,7 @@ UNKNOWN, STUFF, THING = -1, 0, 1
 """Kinds of labels."""
 
 
+@stored_as("segments.rows/1")
 class SegmentRows(msgspec.Struct, frozen=True):
     """One row a datum and label that has segments there.
 
@@ -44,6 +46,7 @@ class SegmentRows(msgspec.Struct, frozen=True):
     truth: Array
 
 
+@stored_as("segments/1")
 class Segments(msgspec.Struct, frozen=True):
     """All counts of a panoptic run.
 

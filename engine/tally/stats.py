@@ -13,6 +13,7 @@ import numpy as np
 from ..kernels.sums import ExactSums
 from .datums import Labels
 from .ranked_view import View
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -26,6 +27,7 @@ def same(values: Array) -> Array:
     return values
 
 
+@stored_as("values.column/1")
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """Values of one metric, for every datum and every one of its variants.
 
@@ -56,6 +58,7 @@ def codes_of(block: Column, column: Column) -> Array:
     return np.array([place[name] for name in block.status[0]], np.int64)[block.status[1]]
 
 
+@stored_as("values/1")
 class Stats(msgspec.Struct, frozen=True):
     """One row a datum.
 

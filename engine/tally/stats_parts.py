@@ -13,12 +13,14 @@ import polars as pl
 from .datums import Datums
 from .merging_stats import merge_stats
 from .parts import Part, PartGroups, Parts
+from .registry import stored_as
 from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
 Cuts = Mapping[str, set[int | None]]
 
 
+@stored_as("bucket.datums/1")
 class ShownDatums(msgspec.Struct, frozen=True):
     """The datums of a part in the order in which they are shown, which is that of its rows.
 

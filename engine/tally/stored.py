@@ -8,7 +8,6 @@ files that were cut off or altered. It is written under another name and renamed
 
 from __future__ import annotations
 
-import importlib
 import json
 import struct
 import zipfile
@@ -23,12 +22,13 @@ import polars as pl
 
 from .._version import __version__
 from ..atomic import whole_file
-from ..schemas.errors import ReadError, ResultError
+from ..schemas.errors import InputError, ReadError, ResultError
+from .registry import UnknownStructError, struct_of, written_name
 
 if TYPE_CHECKING:
     import pyarrow as pa  # by itself only where a file is: most runs keep their tally in memory
 
-FORMAT = 2
+FORMAT = 3
 """Raised when a reader of the older layout could no longer read the newer."""
 
 KIND = "evalengine tally"
@@ -40,14 +40,6 @@ Columns = dict[int, dict[str, Any]]
 """Arrow arrays by length, then by the name of their column."""
 
 _HEAD = "about.json"
-_HOMES = ("evalengine.tally.", "evalengine.tasks.")
-_RENAMED = {"evalengine.tally.units:Scored": {"given": "parts"}}  # fields of older files
-_GONE = {  # fields of older files that were never filled in what was stored
-    "evalengine.tasks.classification.tallies:Tallies": {"filed"},
-    "evalengine.tally.units:Scored": {"few", "columns", "row"},
-    "evalengine.tally.units:Units": {"row"},
-    "evalengine.tally.datums:Datums": {"low"},
-}
 
 
 def save(
@@ -96,13 +88,15 @@ class Opened:
     Args:
         archive: the file.
         path: its name.
+        again: what to do if this version cannot read it, as a sentence.
 
     Attributes:
         head: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
     """
 
-    def __init__(self, archive: zipfile.ZipFile, path: str | Path) -> None:
+    def __init__(self, archive: zipfile.ZipFile, path: str | Path, again: str = "") -> None:
         self._archive, self._path = archive, path
+        self._again = again or "Score its tables again."
         self.head = _head(archive, path)
 
     def load(self, names: Sequence[str]) -> list[Any]:
@@ -114,7 +108,12 @@ class Opened:
             )
         try:
             return [self.read(name, self._archive.read) for name in names]
-        except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
+        except UnknownStructError as error:
+            raise InputError(
+                f"{self._path}: evalengine {self.head['evalengine']} wrote a part that version"
+                f" {__version__} cannot read: {error}. {self._again}"
+            ) from error
+        except _DAMAGE as error:
             raise _broken(self._path) from error
 
     def read(self, name: str, bytes_of: Callable[[str], Any]) -> Any:
@@ -131,7 +130,7 @@ class Opened:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[Opened]:
+def opened(path: str | Path, again: str = "") -> Iterator[Opened]:
     """A file opened once for its head and things: its directory is read whole each time.
 
     Raises:
@@ -139,7 +138,7 @@ def opened(path: str | Path) -> Iterator[Opened]:
         ResultError: a file of another kind or of a newer layout.
     """
     with _archive(path) as archive:
-        yield Opened(archive, path)
+        yield Opened(archive, path, again)
 
 
 def head_of(path: str | Path) -> dict[str, Any]:
@@ -153,26 +152,30 @@ def head_of(path: str | Path) -> dict[str, Any]:
         return file.head
 
 
-def load(path: str | Path, name: str = WHOLE, *, fingerprint: str | None = None) -> Any:
+def load(
+    path: str | Path, name: str = WHOLE, *, fingerprint: str | None = None, again: str = ""
+) -> Any:
     """Read a tally back, equal to the bit.
 
     Args:
         path: the file.
         name: which thing of it.
         fingerprint: of the plan that it must have been made by; None for any.
+        again: what to do if this version cannot read it, as a sentence.
 
     Raises:
         ReadError: no such file, or one that was cut off or altered.
+        InputError: a struct in it has a name or version that this version does not have.
         ResultError: a file of another kind, a newer layout or another plan.
     """
-    return load_several(path, [name], fingerprint=fingerprint)[0]
+    return load_several(path, [name], fingerprint=fingerprint, again=again)[0]
 
 
 def load_several(
-    path: str | Path, names: Sequence[str], *, fingerprint: str | None = None
+    path: str | Path, names: Sequence[str], *, fingerprint: str | None = None, again: str = ""
 ) -> list[Any]:
     """Several things of one file, in the order of their names; see :func:`load`."""
-    with opened(path) as file:
+    with opened(path, again) as file:
         made = file.head["fingerprint"]
         if fingerprint is not None and made != fingerprint:
             raise ResultError(
@@ -271,6 +274,11 @@ def _aligned(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     return info
 
 
+_DAMAGE = (
+    zipfile.BadZipFile, EOFError, OSError, KeyError, TypeError, ValueError, IndexError,
+    AttributeError, RecursionError,
+)  # fmt: skip
+"""What reading a file raises that is not as :func:`save` wrote it."""
 _LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
 _ZIP64 = 20  # bytes that a member without a known size takes in the latter
 _PADDING = 0xD935  # the kind of extra field by which Android's archives are aligned
@@ -283,7 +291,7 @@ def _tree(thing: Any, columns: Columns, frames: list[pl.DataFrame]) -> Any:
         fields = {
             name: _tree(getattr(thing, name), columns, frames) for name in kind.__struct_fields__
         }
-        return {"struct": f"{kind.__module__}:{kind.__qualname__}", "fields": fields}
+        return {"struct": written_name(kind), "fields": fields}
     if isinstance(thing, np.ndarray):
         flat = np.ascontiguousarray(thing).reshape(-1)
         place = _placed(_arrow(flat.view(np.uint8) if flat.dtype.kind == "b" else flat), columns)
@@ -359,14 +367,8 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
     if not isinstance(node, dict):
         return node
     if "struct" in node:
-        names = _RENAMED.get(node["struct"], {})
-        gone = _GONE.get(node["struct"], set())
-        fields = {
-            names.get(name, name): _made(one, tables)
-            for name, one in node["fields"].items()
-            if name not in gone
-        }
-        return _struct(node["struct"])(**fields)
+        fields = {name: _made(one, tables) for name, one in node["fields"].items()}
+        return struct_of(node["struct"]).made(node["struct"], fields)
     if "array" in node:
         table, column = node["array"]
         flat = _numpy(tables[table][column])
@@ -388,14 +390,3 @@ def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
     if "list" in node:
         return [_made(one, tables) for one in node["list"]]
     return {key: _made(one, tables) for key, one in node["dict"]}
-
-
-def _struct(name: str) -> type[msgspec.Struct]:
-    """A struct of a tally by name; nothing else is ever imported."""
-    module, _, kind = name.partition(":")
-    if not module.startswith(_HOMES):
-        raise ResultError(f"a stored tally names {name!r}, which is none of its parts.")
-    found = getattr(importlib.import_module(module), kind, None)
-    if not (isinstance(found, type) and issubclass(found, msgspec.Struct)):
-        raise ResultError(f"a stored tally names {name!r}, which is none of its parts.")
-    return found

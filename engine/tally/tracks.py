@@ -12,10 +12,12 @@ import numpy as np
 from .counted_draws import CountDraws
 from .counted_rows import CountsView, no_rows
 from .datums import Labels
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("tracks.rows/1")
 class TrackRows(msgspec.Struct, frozen=True):
     """One row a sequence and label that has a box on either side.
 
@@ -61,6 +63,7 @@ class TrackRows(msgspec.Struct, frozen=True):
     alpha_found: Array
 
 
+@stored_as("tracks/1")
 class Tracks(msgspec.Struct, frozen=True):
     """All counts of a run of tracking.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .grid import Grid
 from .precision import comparable
+from .registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +25,7 @@ def joined(parts: tuple[Array, ...]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
 
 
+@stored_as("classification.facts/1")
 class Facts(msgspec.Struct, frozen=True):
     """What top-k accuracy, log loss, Brier score and calibration need of every unit.
 
@@ -38,6 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     squared: Array
 
 
+@stored_as("classification.units/1", removed=("row",))
 class Units(msgspec.Struct, frozen=True):
     """The units of one partition, in datum order.
 
@@ -136,6 +139,7 @@ class Listed:
         return joined(self.parts)
 
 
+@stored_as("classification.scores/1", renamed={"given": "parts"}, removed=("few", "columns", "row"))
 class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 

@@ -12,6 +12,7 @@ import polars as pl
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.merging_stats import merge_stats
+from ..tally.registry import stored_as
 from ..tally.stats import StatsView
 from .per_datum import per_datum_frame
 from .workers import Workers
@@ -19,6 +20,7 @@ from .workers import Workers
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("values.run/1")
 class StatsTallies(msgspec.Struct, frozen=True):
     """What a run leaves behind whose tally has one row a datum.
 

@@ -15,6 +15,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
 from ...tally.precision import comparable
+from ...tally.registry import stored_as
 from ...tally.units import Facts, Scored, Units
 from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
@@ -29,6 +30,7 @@ from .weightless import notes_of_blocks, weightless_notes
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("classification/1", removed=("filed",))
 class Tallies(msgspec.Struct, frozen=True):
     """What a classification run leaves behind.
 

@@ -35,6 +35,7 @@ from ...schemas.wording import option
 from ...tally.interpolation import Beside, Interpolation
 from ...tally.merging import merge_ranked
 from ...tally.ranked import Ranked, Variants
+from ...tally.registry import stored_as
 from ..workers import Workers
 from .encode import Batch
 from .error_rows import IDS, error_rows, in_order
@@ -58,6 +59,7 @@ COUNTED = tuple(f"{_COUNTED}{kind}" for kind in KINDS)
 _NAMES = np.array(["", *(name for name, _ in sorted(KINDS.items(), key=lambda item: item[1]))])
 
 
+@stored_as("detection.errors/1")
 class Errors(msgspec.Struct, frozen=True):
     """Errors of all thresholds.
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.datums import Datums, Labels
+from ...tally.registry import stored_as
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +26,7 @@ CELLS = (
 """Outcome and observation, in the order of rows."""
 
 
+@stored_as("detection.examples/1")
 class Examples(msgspec.Struct, frozen=True):
     """What the detailed curve of one partition shows, one row per example.
 

@@ -20,6 +20,7 @@ from ...ingest.problems import Note, note_of
 from ...kernels.jit import frozen
 from ...kernels.keypoint_errors import Found, Laid, judged_points, mark_near
 from ...tally.ranked import BITS, Ranked, Variants
+from ...tally.registry import stored_as
 from .encode import Batch
 from .error_rows import error_rows
 from .keypoints import KeypointLayer
@@ -41,6 +42,7 @@ def pairing(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
     return (*((ANY,) if {PCK, PCKH} & needs else ()), *by_kind)
 
 
+@stored_as("detection.keypoints/1")
 class PointCounts(msgspec.Struct, frozen=True):
     """What is known of single keypoints.
 

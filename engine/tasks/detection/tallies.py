@@ -19,6 +19,7 @@ from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
+from ...tally.registry import stored_as
 from ..label_limits import limits_of, notes_of
 from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
@@ -59,6 +60,7 @@ _BELOW = _ERRORS | {"label errors"}
 """Needs of overlaps from that on from which a prediction no longer lies on the background."""
 
 
+@stored_as("detection/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a detection run leaves behind.
 

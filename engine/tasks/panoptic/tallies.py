@@ -15,6 +15,7 @@ from ...schemas.results import empty_frame, frame_schema
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
+from ...tally.registry import stored_as
 from ...tally.segments import SegmentRows, Segments, merge_segments
 from ...tally.stats import Column, Stats
 from ..workers import Workers
@@ -29,6 +30,7 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""
 
 
+@stored_as("panoptic/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a panoptic run leaves behind.
 

@@ -13,6 +13,7 @@ from ...ingest.frames import Frames
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.paired_rows import Paired, merge_paired
+from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
 from ..workers import Workers
 from .columns import INTERVALS, QUANTILES, SAMPLES, read_of
@@ -33,6 +34,7 @@ _OTHERS = {
 """What is read of distributions -> the number of single datums that have no prediction beside."""
 
 
+@stored_as("regression/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a regression run leaves behind.
 

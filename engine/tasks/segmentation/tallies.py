@@ -18,6 +18,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.merging_stats import merge_pixels
 from ...tally.pixels import PixelView
+from ...tally.registry import stored_as
 from ..workers import Workers
 from .encode import encode_batch
 from .per_image import presence, stats_from, stats_of
@@ -26,6 +27,7 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 
+@stored_as("segmentation/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a segmentation run leaves behind.
 

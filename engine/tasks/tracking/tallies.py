@@ -14,6 +14,7 @@ from ...ingest.frames import Frames
 from ...schemas.results import empty_frame
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
+from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
 from ...tally.tracks import Tracks, merge_tracks
 from ..workers import Workers
@@ -30,6 +31,7 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_boxes")
 """Standing of a sequence; those of the last have no number."""
 
 
+@stored_as("tracking/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a tracking run leaves behind.
 
