@@ -163,8 +163,9 @@ class TestNights:
 class TestRefused:
     @pytest.mark.parametrize(
         "name",
-        ["detection/99", "nothing/1", "evalengine.tally.units:Gone", "os:system", "detection", "/",
-         "evalengine.tally.stored:Opened", "builtins:dict", "detection/1/1", "detection/-1"],
+        ["detection.run/99", "nothing/1", "evalengine.tally.units:Gone", "os:system", "/",
+         "evalengine.tally.stored:Opened", "builtins:dict", "detection.run", "detection.run/1/1",
+         "detection.run/-1"],
     )  # fmt: skip
     def test_unknown_names(
         self, saved: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -60,7 +60,7 @@ _BELOW = _ERRORS | {"label errors"}
 """Needs of overlaps from that on from which a prediction no longer lies on the background."""
 
 
-@stored_as("detection/1")
+@stored_as("detection.run/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a detection run leaves behind.
 

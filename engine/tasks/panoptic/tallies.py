@@ -30,7 +30,7 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""
 
 
-@stored_as("panoptic/1")
+@stored_as("panoptic.run/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a panoptic run leaves behind.
 

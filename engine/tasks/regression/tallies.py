@@ -34,7 +34,7 @@ _OTHERS = {
 """What is read of distributions -> the number of single datums that have no prediction beside."""
 
 
-@stored_as("regression/1")
+@stored_as("regression.run/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a regression run leaves behind.
 

@@ -27,7 +27,7 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 
-@stored_as("segmentation/1")
+@stored_as("segmentation.run/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a segmentation run leaves behind.
 

@@ -31,7 +31,7 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_boxes")
 """Standing of a sequence; those of the last have no number."""
 
 
-@stored_as("tracking/1")
+@stored_as("tracking.run/1")
 class Tallies(msgspec.Struct, frozen=True):
     """What a tracking run leaves behind.
 
