@@ -120,6 +120,7 @@ class Table(msgspec.Struct, frozen=True):
             if it is the predictions, and its other names; empty for other tasks.
         measured: columns that are signs only where their values are numbers with fractions; then
             tasks whose labels they would be give way.
+        as_written: dialects that compare corners as files of Pascal VOC have them.
     """
 
     task: str
@@ -152,6 +153,7 @@ class Table(msgspec.Struct, frozen=True):
     measured: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
     found_by: tuple[str, ...] = ()
+    as_written: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

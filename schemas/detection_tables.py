@@ -70,6 +70,7 @@ DETECTION_PREDICTIONS = Table(
     formats=("coco", "annotations", "images", "nuscenes"),
     shape="boxes",
     unread=_UNREAD,
+    as_written=("voc2007", "voc2012", "voc-detectron2", "voc-mmdetection", "dota", "mmrotate"),
     found_by=(SCORE.name, *SCORE.aliases),
 )
 DETECTION_GROUND_TRUTHS = Table(

@@ -10,6 +10,8 @@ import polars as pl
 
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.options import Options
+from evalengine.schemas.tables import TABLES
 from evalengine.schemas.wording import option
 
 from .annotations.format import NAMELESS
@@ -19,6 +21,7 @@ from .sources.source import Source
 _WIDE = ("xmin", "xmax", "box_width")
 _HIGH = ("ymin", "ymax", "box_height")
 _SIZE = ("width", "height")
+_OF_EDGES = ("coco", "annotations")  # formats whose corners are known to be edges, or pixels
 _SHOWN = 3
 
 
@@ -88,6 +91,53 @@ def classes_told(
 def _named(source: Source) -> Source:
     notes = tuple(note for note in source.notes if note[0] != NAMELESS)
     return msgspec.structs.replace(source, notes=notes)
+
+
+def in_edges(
+    predictions: Source | None, truths: Source, options: Options
+) -> tuple[Source | None, Source]:
+    """Both sides with corners on the edges of pixels, unless the dialect compares them as written.
+
+    Pixel 1 begins at 0 and ends at 1: first corners move by one, last ones are edges already, as
+    in detectron2's reader of Pascal VOC.
+
+    Args:
+        predictions: None if one table is given.
+        truths: the ground truths, or that table.
+        options: ``dialect`` decides; ``box_format="xyxy"`` keeps corners as written.
+    """
+    sides = [predictions, truths]
+    counted = [
+        side is not None and (side.pixels == "yes" or (side.pixels and truths.pixels == "yes"))
+        for side in sides
+    ]
+    if not any(counted) or options.box_format == "xyxy":
+        return predictions, truths
+    keeping = {name for table in TABLES for name in table.as_written}
+    if options.dialect in keeping:
+        known = [side is not None and side.format in _OF_EDGES for side in sides]
+        for at, called, other in ((0, "predictions", "ground truths"),
+                                  (1, "ground truths", "predictions")):  # fmt: skip
+            if counted[at] and known[1 - at] and not counted[1 - at]:
+                said = (
+                    f"corners of the {called} are pixels that count from 1, those of the {other}"
+                    f" are edges: dialect {options.dialect} compares both as written. Add 1 to xmin"
+                    f" and ymin of the {other} to make them pixels."
+                )
+                truths.notes = (*truths.notes, ("edges_next_to_pixels", said, None))
+        return predictions, truths
+    for side, moved in zip(sides, counted, strict=True):
+        if side is None or not moved:
+            continue
+        side.frame = side.frame.with_columns(pl.col("xmin", "ymin") - 1)
+        said = (
+            f"{side.description}: corners are pixels that count from 1, and the last is in the box,"
+            " as in Pascal VOC. Their edges are compared: 1 is taken from xmin and ymin."
+            f" {option('box_format', 'xyxy')} compares corners as written; so do dialects"
+            f" {listing(sorted(keeping))}."
+        )
+        side.notes = (*side.notes, ("pixels_to_edges", said, None))
+    return predictions, truths
 
 
 def in_pixels(

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from evalengine.forked import refuse_cut_off
-from evalengine.ingest.annotated_sides import classes_told, in_pixels, sides_of
+from evalengine.ingest.annotated_sides import classes_told, in_edges, in_pixels, sides_of
 from evalengine.ingest.by_name import by_name
 from evalengine.ingest.sources.coco_videos import placed
 from evalengine.ingest.sources.empty_tracks import nothing_tracked
@@ -115,7 +115,7 @@ def open_inputs(
     ):
         if thing is not None:
             sources[role] = opener(thing, storage_options)
-    _brought_together(sources, last)
+    _brought_together(sources, last, options)
     read_alike(sources, options)
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
@@ -136,12 +136,13 @@ _NAMED = ("coco", "annotations")
 """Formats whose images and classes may be named in two ways."""
 
 
-def _brought_together(sources: dict[str, Source], last: str) -> None:
+def _brought_together(sources: dict[str, Source], last: str, options: Options) -> None:
     """Annotations with ids that mean the same on both sides, in pixels, with what came along.
 
     Args:
         sources: by role; changed.
         last: the role of the ground truths, or of the one table.
+        options: of the run.
     """
     predictions, truths = sources.get(PREDICTIONS), sources[last]
     of_files = any(
@@ -155,6 +156,7 @@ def _brought_together(sources: dict[str, Source], last: str) -> None:
         if predictions is not None:
             predictions, truths = by_name(predictions, truths, given[DATUMS], given[LABELS])
             predictions, truths = classes_told(predictions, truths, given[LABELS])
+        predictions, truths = in_edges(predictions, truths, options)
         predictions, truths = in_pixels(predictions, truths, given[DATUMS])
         sources |= {last: truths} | ({PREDICTIONS: predictions} if predictions else {})
     for role, along in ((DATUMS, truths.datums), (LABELS, truths.labels)):

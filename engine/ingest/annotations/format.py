@@ -129,6 +129,8 @@ class Annotations(msgspec.Struct, kw_only=True):
         points: number of key points of an object, and of numbers of each, where a description of
             the data set says it; None elsewhere.
         evidence: why it is read so, if another format has lines alike.
+        pixels: whether corners are pixels that count from 1, of which the last is in the box:
+            ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
     """
 
     rows: pl.DataFrame
@@ -141,6 +143,7 @@ class Annotations(msgspec.Struct, kw_only=True):
     warnings: tuple[Note, ...] = ()
     points: tuple[int, int] | None = None
     evidence: str = ""
+    pixels: str = ""
 
 
 class Format(msgspec.Struct, frozen=True):

@@ -205,6 +205,7 @@ def _read_classes(look: Look) -> Annotations:
             maintain_order=True
         ),
         evidence=_why(look, PER_CLASS),
+        pixels="as truths",
     )
 
 

@@ -1,9 +1,8 @@
-"""Pascal VOC: an XML file an image, as LabelImg and many exporters write it.
+"""Pascal VOC: an XML file per image, as LabelImg and many exporters write it.
 
-Corners stay as they stand. VOC's own count pixels from 1 and have the last one in the box;
-exporters differ in that, so nothing is taken from them or added. The development kit has the
-layout:
-http://host.robots.ox.ac.uk/pascal/VOC
+Corners are returned as written. Those of VOC are pixels that count from 1, and the last one is in
+the box. Exporters that write edges show it by corners below 1 or by decimals. The development kit
+has the layout: http://host.robots.ox.ac.uk/pascal/VOC
 """
 
 from __future__ import annotations
@@ -15,10 +14,12 @@ from xml.etree.ElementTree import Element
 import polars as pl
 
 from ..boxes import CORNER_NAMES
+from ..problems import count_of
 from .format import IMAGES, RINGS, Annotations, Format, Look, Note, broken, image_ids
 from .xml_files import number_of, read_tree, text_in
 
 _UNKNOWN = "Unspecified"
+_MISTAKES = 0.001  # share of corners that are no pixels though the others are
 _FLAGS = ("difficult", "truncated", "occluded")
 _SCORES = ("score", "confidence")
 
@@ -32,6 +33,7 @@ def _read(look: Look) -> Annotations:
     ids = image_ids(look, files, below="Annotations")
     rows: list[dict[str, Any]] = []
     datums: list[dict[str, Any]] = []
+    decimal = 0
     for file, datum in zip(files, ids, strict=True):
         tree = read_tree(file, "annotation")
         size = tree.find("size")
@@ -48,15 +50,39 @@ def _read(look: Look) -> Annotations:
                 "height": height,
             }
         )
-        rows += ({"datum_id": datum, **_object(one, file)} for one in tree.iter("object"))
+        for one in tree.iter("object"):
+            rows.append({"datum_id": datum, **_object(one, file)})
+            box = one.find("bndbox")
+            decimal += box is not None and any("." in (text_in(box, n) or "") for n in CORNER_NAMES)
+    frame = _frame(rows)
+    edges = _edges(frame, decimal)
     return Annotations(
-        rows=_frame(rows),
+        rows=frame,
         datums=pl.DataFrame(
             datums,
             schema=IMAGES,
         ),
-        notes=_masks_beside(look),
+        notes=(*edges, *_masks_beside(look)),
+        pixels="" if edges or not frame.height else "yes",
     )  # fmt: skip
+
+
+def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
+    """A note that corners are edges, with the evidence; nothing if they may be pixels from 1.
+
+    Args:
+        frame: all boxes.
+        decimal: how many have a corner with decimals, as pixels have only by mistake.
+    """
+    low = int((frame.select(pl.min_horizontal("xmin", "ymin") < 1)).to_series().sum())
+    if low <= _MISTAKES * frame.height and 2 * decimal <= frame.height:
+        return ()
+    why = f"{low:,} begin below 1" if low else f"{decimal:,} have decimals"
+    said = (
+        f"corners are read as edges, not as pixels that count from 1: {why}, of"
+        f" {count_of(frame.height, 'box', 'boxes')}."
+    )
+    return (("corners_are_edges", said, low or decimal),)
 
 
 def _masks_beside(look: Look) -> tuple[Note, ...]:

@@ -38,5 +38,6 @@ def open_annotations(format_: Format, look: Look) -> Source:
         shares=read.shares,
         firsts=read.firsts,
         points=read.points,
+        pixels=read.pixels,
         found=None if read.found is None else read.found.lazy(),
     )

@@ -33,6 +33,8 @@ class Source(msgspec.Struct):
         firsts: first rows of each of several files, where these are not read lazily.
         facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
         points: number of key points of an object, and of numbers of each, where files describe it.
+        pixels: whether corners are pixels that count from 1, of which the last is in the box:
+            ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
         images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
             describes them.
         missing: canonical names of columns to the texts in them that were read as missing values.
@@ -55,6 +57,7 @@ class Source(msgspec.Struct):
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     points: tuple[int, int] | None = None
     images: pl.DataFrame | None = None
+    pixels: str = ""
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
