@@ -96,7 +96,7 @@ def test_convert_gives_edges(tmp_path: Path) -> None:
         for file in (out[1], made["coco"][1])
     ]
     assert boxes[0] == boxes[1]
-    assert stats(out[0], made["pixels"][1]) == want
+    assert stats(made["pixels"][0], out[1]) == want
 
 
 @pytest.mark.parametrize("dialect", ["voc2007", "voc2012", "voc-detectron2", "voc-mmdetection"])
