@@ -107,8 +107,13 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     if column.kind == "mask":
         return dtype if _is_mask(dtype) else None
     if column.kind == "any":
-        return None if dtype.is_nested() or dtype == pl.Object else dtype
+        return None if dtype.is_nested() or dtype == pl.Object or foreign(dtype) else dtype
     return None
+
+
+def foreign(dtype: pl.DataType) -> bool:
+    """Whether a dtype is another library's, such as periods and intervals of pandas."""
+    return isinstance(dtype, getattr(pl, "BaseExtension", ()))
 
 
 def numbers_within(dtype: pl.DataType) -> int:

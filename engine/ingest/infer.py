@@ -40,6 +40,7 @@ from .numbered import levels_in, numbered_columns
 from .opening import Inputs
 from .problems import listing
 from .shapes import SHAPES
+from .sources.tables import head_of
 
 _LOOKED_AT = 1000  # rows that tell whether numbers have fractions
 _Measured = Mapping[str, frozenset[str]]
@@ -158,7 +159,7 @@ def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
     """Whether ``columns`` names a column of texts, such as labels, for one that a task measures."""
     return any(
         inputs.schemas[role].get(mine) == pl.String
-        and numbers_in(inputs.sources[role].frame.head(_LOOKED_AT), mine) is None
+        and numbers_in(head_of(inputs.sources[role], [mine], _LOOKED_AT).lazy(), mine) is None
         for role, table in tables.contracts(task).items()
         if role in inputs.schemas
         for mine, to in (options.columns or {}).items()
@@ -218,7 +219,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             own = [name for group in groups for name in group if name is not None]
             if not own or len(own) < len(groups):
                 break
-            values = inputs.sources[role].frame.select(own).head(_LOOKED_AT).collect()
+            values = head_of(inputs.sources[role], own, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_commas(texts, task)

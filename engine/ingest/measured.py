@@ -145,12 +145,11 @@ def as_numbers(values: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
 
 
 _NUMBERS = ("number", "whole", "flag")  # kinds of columns
+_WHOLE = ("id", "label", "whole")  # kinds of columns that whole decimals are
 
 
-def texts_read(
-    source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming
-) -> bool:
-    """Read columns of texts that are numbers and marks of missing values as such.
+def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming) -> bool:
+    """Read texts that are numbers and marks of missing values as such, and whole decimals as ids.
 
     Args:
         source: the table; its rows and notes are changed here.
@@ -166,10 +165,20 @@ def texts_read(
     names = {
         own.get(problem.column, problem.column): problem.column
         for problem in naming.problems
-        if kinds.get(problem.column) in _NUMBERS
+        if kinds.get(problem.column) in (*_NUMBERS, *_WHOLE)
     }
     changed = False
     for name, column in names.items():
+        dtype = schema.get(name)
+        if isinstance(dtype, pl.Decimal) and dtype.scale == 0 and kinds[column] in _WHOLE:
+            cast = pl.col(name).cast(pl.Int64, strict=False)
+            beyond = source.frame.select((cast.is_null() & pl.col(name).is_not_null()).any())
+            schema[name] = pl.String() if beyond.collect().item() else pl.Int64()
+            source.frame = source.frame.with_columns(pl.col(name).cast(schema[name]))
+            changed = True
+            continue
+        if kinds[column] not in _NUMBERS:
+            continue
         found = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
         if found is None or not found.missing or found.bad:
             continue

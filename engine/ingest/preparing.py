@@ -13,13 +13,14 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from . import rules, splits
+from .class_names import named_classes
 from .collecting import Prepared, Side
 from .contracts import contract
 from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .id_forms import check_forms, refuse_merged
 from .label_maps import maybe_scores
-from .measured import inferred_note, texts_read
+from .measured import inferred_note, reread
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import Note, refuse
@@ -92,11 +93,14 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
-    for role, naming in namings.items():
-        if naming.problems and texts_read(
-            inputs.sources[role], schemas[role], contracts[role], naming
-        ):
-            namings[role] = _naming(schemas[role], contracts[role], options)
+    again = {
+        role
+        for role, naming in namings.items()
+        if naming.problems and reread(inputs.sources[role], schemas[role], contracts[role], naming)
+    }
+    again |= named_classes(inputs.sources, schemas, contracts, namings)
+    for role in again:
+        namings[role] = _naming(schemas[role], contracts[role], options)
     one_way(namings, contracts, by_rule=options.match is not None)
     ids_together(task, contracts, inputs.sources, schemas, namings, options)
     step_columns(task, contracts, inputs.sources, schemas, namings, options)

@@ -14,6 +14,7 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIO
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.wording import option
 
+from . import dtypes
 from .codes import encode
 from .known import Known
 from .names import Naming
@@ -155,10 +156,11 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
             f"{asked}: rows are numbered here in a column named {piece!r}. Give the column of the"
             f" {role.replace('_', ' ')} another name."
         )
-    if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
+    if dtypes.foreign(dtype) or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise InputError(
             f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices"
-            " and clusters need plain values (strings, integers, booleans, dates)."
+            " and clusters need plain values (strings, integers, booleans, dates). Cast it to"
+            " String before scoring."
         )
 
 
@@ -313,6 +315,8 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
             .then(column.cast(pl.Int64, strict=False).cast(pl.String))
             .otherwise(column.cast(pl.String))
         )
+    if isinstance(dtype, pl.Duration):
+        return column.dt.to_string("polars")  # 1d 5s
     return column.cast(pl.String)
 
 

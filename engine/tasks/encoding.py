@@ -296,11 +296,15 @@ def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datu
     return Datums(None, slices, named, height, keys), None
 
 
+_LONG = (pl.Int128, getattr(pl, "UInt128", pl.Int128))  # NumPy has no such integers
+
+
 def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
     """Slice columns as their values are shown, each distinct value written once."""
     columns = []
     for column in slices:
-        if column.dtype == pl.String or column.dtype.is_integer():  # their groups are found as is
+        whole = column.dtype.is_integer() and column.dtype not in _LONG
+        if column.dtype == pl.String or whole:  # their groups are found as is
             columns.append(column)
             continue
         distinct = column.unique()

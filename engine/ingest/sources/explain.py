@@ -50,12 +50,32 @@ def explain(source: Source, error: BaseException) -> ReadError:
     Among several files each is tried alone, first its columns, then its rows, so that the
     message names the broken one.
     """
+    if wide := _wide_decimals(source, error):
+        return ReadError(wide)
     if len(source.files) > 1:
         found = _mixed(source) or _broken(source)
         if found is not None:
             return found
     name = source.files[0] if len(source.files) == 1 else source.description
     return _unreadable(name, source.format, error)
+
+
+_DIGITS = 38  # of decimals that Polars has
+
+
+def _wide_decimals(source: Source, error: BaseException) -> str:
+    """The sentence about a column of 256-bit decimals, if the error is of one; else nothing."""
+    if not any(sign in str(error) for sign in ("Int256", "precision must be")):
+        return ""
+    schema = source.frame.collect_schema()
+    decimals = {name: one for name, one in schema.items() if isinstance(one, pl.Decimal)}
+    wide = {name: one for name, one in decimals.items() if (one.precision or 0) > _DIGITS}
+    name, dtype = next(iter((wide or decimals).items()))
+    return (
+        f"{source.description}: column {name!r} has dtype {dtype} in 256 bits; decimals have 128"
+        f" bits and {_DIGITS} digits at most. Cast it, e.g. to float64 or decimal128, and write the"
+        " table again."
+    )
 
 
 def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
@@ -151,7 +171,7 @@ def _mixed(source: Source) -> ReadError | None:
     for file in source.files:
         try:
             schema = dict(_alone(source, file).collect_schema())
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
         if first is None:
             first = schema
@@ -191,6 +211,6 @@ def _broken(source: Source) -> ReadError | None:
     for file in source.files:
         try:
             _alone(source, file).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
     return None

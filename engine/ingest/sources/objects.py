@@ -22,7 +22,7 @@ from .mixed import mixed_columns
 from .paths import is_remote, looks_wild
 from .per_image import are_images, open_images
 from .source import SEGMENTED, Source
-from .table_formats import table_of
+from .table_formats import classes_of, table_of
 
 
 def open_object(
@@ -55,7 +55,7 @@ def open_object(
         raise TruthsMissingError(f"one {name} is not a table. {COLUMNS}")
     table = table_of(thing)
     if table is not None:
-        return Source(table, name)
+        return Source(table, name, classes=classes_of(thing))
     if any(_is(thing, "ranx", kind) for kind in ("Run", "Qrels")):
         thing = thing.to_dict()
     if _nested(thing):
@@ -64,11 +64,13 @@ def open_object(
         frame = _convert(thing)
     except (ReadError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, pl.exceptions.PanicException) as error:
         mixed = mixed_columns(_object_columns(thing))
         if mixed:
             raise InputError(f"{name} cannot be used:\n" + "\n".join(mixed)) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        if "Int256" in reason:
+            reason = f"decimals of more than {_DIGITS} digits. Cast them, e.g. to float64."
         lengths = _lengths(thing)
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
@@ -77,7 +79,8 @@ def open_object(
                 " same number of values, None where one is missing."
             ) from error
         raise InputError(f"{name}: cannot be made a table: {reason}") from error
-    return Source(frame.lazy(), f"{name} of {frame.height:,} rows")
+    classes = classes_of(thing) if _is(thing, "pyarrow", "Table") else None
+    return Source(frame.lazy(), f"{name} of {frame.height:,} rows", classes=classes)
 
 
 def _native(thing: Any) -> Any:
@@ -248,8 +251,10 @@ def _convert(thing: Any) -> pl.DataFrame:
     if _is(thing, "pandas", "DataFrame"):
         named = [name for name in thing.index.names if name is not None]
         kept = all(isinstance(name, str) and name not in thing.columns for name in named)
-        return pl.from_pandas(thing.reset_index(named) if named and kept else thing)
+        thing = thing.reset_index(named) if named and kept else thing
+        return pl.from_pandas(_plain(thing))
     if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
+        thing = _narrow(thing)
         return _frame(pl.from_arrow(thing))
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__arrow_c_array__"):
         return pl.DataFrame(thing)
@@ -269,6 +274,44 @@ def _convert(thing: Any) -> pl.DataFrame:
         " as an array [n, h, w] or a list or dict of arrays [h, w], or anything with the Arrow"
         " stream interface."
     )
+
+
+def _narrow(table: Any) -> Any:
+    """A table of pyarrow whose decimals of 256 bits have 128.
+
+    Raises:
+        ReadError: a column's digits are too many for that.
+    """
+    wide = [one for one in table.schema if str(one.type).startswith("decimal256")]
+    if not wide:
+        return table
+    import pyarrow as pa
+
+    for one in wide:
+        if one.type.precision > _DIGITS:
+            raise ReadError(
+                f"column {one.name!r} is {one.type}, and decimals have {_DIGITS} digits at most."
+                " Cast it, e.g. to float64, or leave it out."
+            )
+        place = table.schema.get_field_index(one.name)
+        narrow = table.column(place).cast(pa.decimal128(one.type.precision, one.type.scale))
+        table = table.set_column(place, one.name, narrow)
+    return table
+
+
+_DIGITS = 38
+
+
+def _plain(frame: Any) -> Any:
+    """A frame of pandas whose intervals and periods, alone or as categories, are texts."""
+    mended = None
+    for i, dtype in enumerate(frame.dtypes):
+        kind = dtype.categories.dtype if hasattr(dtype, "categories") else dtype
+        if type(kind).__name__ in ("IntervalDtype", "PeriodDtype"):
+            mended = frame.copy(deep=False) if mended is None else mended
+            held = frame.iloc[:, i]
+            mended.isetitem(i, held.astype(str).where(held.notna(), None))
+    return frame if mended is None else mended
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

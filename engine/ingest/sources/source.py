@@ -37,6 +37,8 @@ class Source(msgspec.Struct):
             ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
         images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
             describes them.
+        classes: own names of columns to the names of the classes whose numbers they hold; None if
+            the files were not asked.
         missing: canonical names of columns to the texts in them that were read as missing values.
     """
 
@@ -59,6 +61,7 @@ class Source(msgspec.Struct):
     images: pl.DataFrame | None = None
     pixels: str = ""
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    classes: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         self.description = without_secrets(self.description)

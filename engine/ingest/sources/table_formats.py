@@ -23,6 +23,9 @@ from evalengine.schemas.errors import ReadError
 from .held import Room, refuse_beyond
 from .source import Source
 
+_KEY = "huggingface"  # in the metadata of Arrow's schemas
+Names = tuple[str, ...]
+"""Names of classes, by number."""
 _SPLITS = "dataset_dict.json"
 _NUMBER = re.compile(r"\d+")
 _DUCKDB_MARK = slice(8, 12)
@@ -75,7 +78,8 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ReadError(f"{given}: {found.title} cannot be read: {said}.") from error
-    return Source(frame, f"{found.title} {given}", found.name)
+    classes = _saved_classes(path) if found.read is _saved else None
+    return Source(frame, f"{found.title} {given}", found.name, classes=classes)
 
 
 def _library(format_: TableFormat, given: str) -> None:
@@ -88,6 +92,49 @@ def _library(format_: TableFormat, given: str) -> None:
             f"{given}: is {format_.title}, which needs {format_.library}, and that is not"
             f" installed: pip install 'evalengine[{format_.extra}]'."
         ) from None
+
+
+def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
+    """Names of classes by column, from the metadata of an Arrow or Parquet schema.
+
+    Args:
+        metadata: keys and values, bytes or strings; the features are JSON under ``huggingface``.
+    """
+    found = metadata and (metadata.get(_KEY) or metadata.get(_KEY.encode()))
+    if not found:
+        return {}
+    try:
+        features = msgspec.json.decode(found)["info"]["features"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return {}
+    return of_features(features) if isinstance(features, dict) else {}
+
+
+def of_features(features: Mapping[str, Any]) -> dict[str, Names]:
+    """Names of classes by column, from features as dicts or objects, alone or in lists."""
+    found = {}
+    for name, feature in features.items():
+        inner = _field(feature, "feature") or feature
+        if isinstance(feature, list) and len(feature) == 1:
+            inner = feature[0]
+        names = _field(inner, "names")
+        if names and (_field(inner, "_type") or type(inner).__name__) == "ClassLabel":
+            found[name] = tuple(map(str, names))
+    return found
+
+
+def _field(feature: Any, name: str) -> Any:
+    return feature.get(name) if isinstance(feature, Mapping) else getattr(feature, name, None)
+
+
+def classes_of(thing: Any) -> dict[str, tuple[str, ...]]:
+    """Names of classes by column, of another library's table object."""
+    if isinstance(thing, dict) and len(thing) == 1:  # one split
+        thing = next(iter(thing.values()))
+    features = getattr(thing, "features", None)
+    if isinstance(features, dict):
+        return of_features(features)
+    return of_schema(getattr(getattr(thing, "schema", None), "metadata", None))
 
 
 def table_of(thing: Any) -> pl.LazyFrame | None:
@@ -180,10 +227,12 @@ def _lance(path: str, part: str | None) -> pl.LazyFrame:
     return pl.scan_pyarrow_dataset(lance.dataset(path))
 
 
-def _saved(path: str, part: str | None) -> pl.LazyFrame:
-    """What ``save_to_disk`` wrote: Arrow streams, mapped, in the order ``state.json`` has."""
-    import pyarrow as pa
+def _one_saved(path: str) -> str:
+    """The folder of the one split of a saved data set.
 
+    Raises:
+        ReadError: several splits, or one outside the folder.
+    """
     if os.path.isfile(os.path.join(path, _SPLITS)):
         splits = _json(os.path.join(path, _SPLITS)).get("splits", [])
         if len(splits) != 1:
@@ -192,6 +241,22 @@ def _saved(path: str, part: str | None) -> pl.LazyFrame:
                 f" {os.path.join(path, splits[0] if splits else 'train')}."
             )
         [path] = _inside(path, splits, path)
+    return path
+
+
+def _saved_classes(path: str) -> dict[str, tuple[str, ...]]:
+    """Names of classes by column, of the features of a saved data set."""
+    path = _one_saved(path)
+    [about] = _inside(path, ["dataset_info.json"], path)
+    features = _json(about).get("features") if os.path.isfile(about) else None
+    return of_features(features) if isinstance(features, dict) else {}
+
+
+def _saved(path: str, part: str | None) -> pl.LazyFrame:
+    """What ``save_to_disk`` wrote: Arrow streams, mapped, in the order ``state.json`` has."""
+    import pyarrow as pa
+
+    path = _one_saved(path)
     [state] = _inside(path, ["state.json"], path)
     names = [one["filename"] for one in _json(state)["_data_files"]]
     tables = []

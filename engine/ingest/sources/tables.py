@@ -242,6 +242,18 @@ def schema_of(source: Source) -> dict[str, pl.DataType]:
         raise explain(source, error) from error
 
 
+def head_of(source: Source, names: list[str], rows: int) -> pl.DataFrame:
+    """The first rows of some of a source's columns.
+
+    Raises:
+        ReadError: the file is broken.
+    """
+    try:
+        return source.frame.select(names).head(rows).collect()
+    except READ_FAILURES as error:
+        raise explain(source, error) from error
+
+
 def local_path(thing: Any) -> Path | None:
     """The thing as a local path, if it is one."""
     if isinstance(thing, (str, os.PathLike)) and not is_remote(os.fspath(thing)):
