@@ -8,6 +8,7 @@ import polars as pl
 
 from evalengine.schemas.contract import LABELS, Table
 
+from .meeting import LABEL_COLUMNS
 from .names import Naming
 from .problems import listing
 from .sources.source import Source
@@ -65,7 +66,7 @@ def named_classes(
         for role, naming in namings.items()
         if role != LABELS
         for column in tables[role].columns
-        if column.kind == "label" and column.name in naming.exprs
+        if column.name in LABEL_COLUMNS and column.name in naming.exprs
         for own in naming.exprs[column.name].meta.root_names()
     ]
     numbers = [(role, own, dtype) for role, own, dtype in labels if _inner(dtype).is_integer()]

@@ -310,7 +310,12 @@ def _plain(frame: Any) -> Any:
         if type(kind).__name__ in ("IntervalDtype", "PeriodDtype"):
             mended = frame.copy(deep=False) if mended is None else mended
             held = frame.iloc[:, i]
-            mended.isetitem(i, held.astype(str).where(held.notna(), None))
+            texts = (
+                held.astype(object).map(str, na_action="ignore")
+                if kind is dtype
+                else held.cat.rename_categories(str)
+            )
+            mended.isetitem(i, texts)
     return frame if mended is None else mended
 
 
