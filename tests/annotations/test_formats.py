@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 from contextlib import suppress
@@ -495,3 +496,85 @@ def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
             content[at : at + length] = data.draw(st.one_of(st.binary(max_size=6), odd))
         file.write_bytes(content)
         ee.check(path, path, task="detection")
+
+
+# Groups, several labels and bytes of images
+
+
+def square(label: str, x: float, group: int | None = None, kind: str = "polygon") -> dict[str, Any]:
+    points = [[x, 0], [x + 2, 0], [x + 2, 2], [x, 2]]
+    return {"label": label, "points": points if kind == "polygon" else points[::2],
+            "shape_type": kind, "group_id": group}  # fmt: skip
+
+
+def test_labelme_groups_are_one_object(tmp_path: Path) -> None:
+    """Two parts of one object are its area; a second label and other images are objects."""
+    shapes = square("a", 0, 1), square("a", 4, 1), square("b", 4, 1), square("a", 0), square("a", 1)
+    path = put(tmp_path, "t/a.json", labelme(*shapes))
+    put(tmp_path, "t/b.json", labelme(square("a", 4, 1)))
+    frame = rows(path.parent)
+    assert frame.select("datum_id", "label_value", "xmin", "xmax").rows() == [
+        ("a", "a", 0, 6), ("a", "b", 4, 6), ("a", "a", 0, 2), ("a", "a", 1, 3), ("b", "a", 4, 6),
+    ]  # fmt: skip
+    assert noted(opened(path), "shapes_joined")
+    coco = {
+        "images": [{"id": 1, "file_name": "a.jpg", "width": 8, "height": 6}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 6, 2], "area": 8,
+             "iscrowd": 0, "score": 0.5,
+             "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2], [4, 0, 6, 0, 6, 2, 4, 2]]}
+        ],
+    }  # fmt: skip
+    found = put(tmp_path, "found.json", json.dumps(coco))
+    truth = put(tmp_path, "one/a.json", labelme(*shapes[:2]))
+    for more in ({"dialect": "coco", "iou_type": "segm"}, {"dialect": "standard"}):
+        card = ee.score(found, truth.parent, iou_thresholds=[0.99], metrics=["AP"], **more)
+        assert card.metrics["value"].drop_nulls().max() > 0.99
+    counts = ee.convert(truth.parent, out=tmp_path / "out", to="coco")
+    assert counts["groundtruths.json"] == 1
+
+
+@pytest.mark.parametrize("shaped", [False, True])
+def test_labelme_groups_of_boxes_and_masks(shaped: bool, tmp_path: Path) -> None:
+    boxes = [square("a", 0, 1, "rectangle"), square("a", 4, 1, "rectangle")]
+    more = [square("c", 0)] if shaped else []
+    frame = rows(put(tmp_path, "a.json", labelme(*boxes, *more)))
+    assert frame.height == 1 + shaped
+    assert frame.row(0, named=True)["xmax"] == 6
+    if shaped:
+        assert len(frame["polygon"][0]) == 2
+    png = io.BytesIO()
+    Picture.fromarray(np.full((2, 2), 255, np.uint8)).save(png, "PNG")
+    masks = [
+        {"label": "c", "points": [[x, 1], [x + 1, 2]], "shape_type": "mask", "group_id": 1,
+         "mask": base64.b64encode(png.getvalue()).decode()} for x in (0, 4)
+    ]  # fmt: skip
+    frame = rows(put(tmp_path, "a.json", labelme(*masks)))
+    pixels = np.zeros((6, 8), bool)
+    pixels[1:3, [0, 1, 4, 5]] = True
+    assert (decoded(frame["mask"][0]) == pixels).all()
+    mixed = opened(put(tmp_path, "a.json", labelme(*masks, square("c", 0, 1))))
+    assert mixed.frame.collect().height == 3
+    assert noted(mixed, "groups_not_joined")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_labelme_with_the_bytes_of_the_image_first(packed: bool, tmp_path: Path) -> None:
+    """As with sorted keys: shapes are far behind the first bytes of the file."""
+    whole = json.loads(labelme(square("a", 0), square("b", 4)))
+    whole["imageData"] = base64.b64encode(bytes(300_000)).decode()
+    text = json.dumps(whole, sort_keys=True)
+    assert text.index('"shapes"') > 1 << 16
+    path = tmp_path / ("a.json.gz" if packed else "a.json")
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    for one in (path, tmp_path):
+        assert rows(one)["label_value"].to_list() == ["a", "b"]
+
+
+def test_label_studio_regions_of_several_labels(tmp_path: Path) -> None:
+    two = region()
+    two["value"]["rectanglelabels"] = ["cat", "dog"]
+    source = opened(export(tmp_path, [{"result": [two, region(x=0)]}]))
+    assert source.frame.collect()["label_value"].to_list() == ["cat", "dog", "cat"]
+    assert noted(source, "labels_several")

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..problems import count_of
 from .format import IMAGES, Annotations, Format, Look, broken, stems_or_paths, text_of
 from .image_headers import SUFFIXES
 from .shape_rows import box_row, frame_of, polygon_row, skipped_note, turned_row
@@ -93,6 +94,7 @@ class _Counts(msgspec.Struct):
     cancelled: int = 0
     several: int = 0
     predicted: int = 0
+    labels: int = 0
     models: dict[str, None] = {}
 
 
@@ -148,6 +150,9 @@ def _notes(counts: _Counts) -> tuple[tuple[str, str, int | None], ...]:
     if counts.cancelled:
         said = f"{counts.cancelled:,} cancelled annotations are left out."
         notes.append(("annotations_cancelled", said, counts.cancelled))
+    if counts.labels:
+        said = f"{count_of(counts.labels, 'region')} with several labels count once for each."
+        notes.append(("labels_several", said, counts.labels))
     if counts.several:
         said = f"{counts.several:,} images have several annotations: the first of each counts."
         notes.append(("annotations_several", said, counts.several))
@@ -211,14 +216,18 @@ def _rows(
             )  # fmt: skip
         try:
             made = _shape(one.value, kind, one.original_width / 100, one.original_height / 100)
-            (label, *_) = one.value[one.type]
+            labels = [str(label) for label in one.value[one.type]]
+            if not labels:
+                raise ValueError
         except (KeyError, TypeError, ValueError):
             raise broken(
                 place[0], None, f"task {place[1]:,} (counted from 0): a region of type"
                 f" {one.type!r} without its place or label", "Export it again.",
             ) from None  # fmt: skip
         score = one.score if one.score is not None else answer.score
-        rows.append({"datum_id": name, "label_value": str(label), "score": score, **made})
+        counts.labels += len(labels) > 1
+        row = {"datum_id": name, "score": score, **made}
+        rows += ({**row, "label_value": label} for label in labels)
     return rows
 
 

@@ -1,6 +1,7 @@
-"""LabelMe: a JSON file an image, with shapes of points in pixels.
+"""LabelMe: a JSON file per image, with shapes of points in pixels.
 
-Its own code has the fields: https://github.com/wkentaro/labelme
+Shapes of one label and ``group_id`` are one object, as its own converters have it, whose code has
+the fields: https://github.com/wkentaro/labelme
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from .format import IMAGES, Annotations, Format, Look, broken, image_ids, text_of
+from ..problems import count_of
+from .format import IMAGES, Annotations, Format, Look, Note, broken, image_ids, plain, text_of
 from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note
 
+_SHAPES = b'"shapes"'
+_BLOCK = 1 << 20
+_PARTS = pl.List(pl.List(pl.Float64()))
 _SIDES = 64  # of the polygon that a circle becomes
 
 
@@ -38,13 +43,26 @@ class _File(msgspec.Struct):
 
 
 def _detect(look: Look) -> bool:
-    return look.mostly(_is_file, ".json")
+    found = [_is_file(name, head) for name, head in look.heads(".json")]
+    return bool(found) and 2 * sum(found) >= len(found)
 
 
-def _is_file(head: bytes) -> bool:
-    # The image's own bytes may stand before its path.
-    named = b'"imagePath"' in head or b'"imageData"' in head
-    return head.lstrip().startswith(b"{") and b'"shapes"' in head and named
+def _is_file(name: str, head: bytes) -> bool:
+    """Whether it has shapes and an image; the image's own bytes may be before the shapes."""
+    data = b'"imageData"' in head
+    if not head.lstrip().startswith(b"{") or not (data or b'"imagePath"' in head):
+        return False
+    if _SHAPES in head:
+        return True
+    if not data:
+        return False
+    with plain(name) as opened:
+        rest = b""
+        while block := opened.read(_BLOCK):
+            if _SHAPES in rest + block:
+                return True
+            rest = block[-len(_SHAPES) :]
+    return False
 
 
 def _read(look: Look) -> Annotations:
@@ -53,6 +71,7 @@ def _read(look: Look) -> Annotations:
     rows: list[dict[str, Any]] = []
     datums = []
     skipped: Counter[str] = Counter()
+    several: list[list[dict[str, Any]]] = []
     for file, datum in zip(files, ids, strict=True):
         try:
             found = msgspec.json.decode(text_of(file), type=_File)
@@ -63,25 +82,94 @@ def _read(look: Look) -> Annotations:
             ) from None  # fmt: skip
         name = (found.imagePath or "").replace("\\", "/").rsplit("/", 1)[-1]
         datums.append((datum, name or None, found.imageWidth, found.imageHeight))
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for shape in found.shapes:
             made = _made(shape, found, file)
             if made is None:
                 skipped[shape.shape_type] += 1
                 continue
             group = None if shape.group_id is None else str(shape.group_id)
-            rows.append(
-                {"datum_id": datum, "label_value": shape.label, "score": shape.score, **made,
-                 "group_id": group}
-            )  # fmt: skip
+            row = {"datum_id": datum, "label_value": shape.label, "score": shape.score, **made,
+                   "group_id": group}  # fmt: skip
+            rows.append(row)
+            if group is not None:
+                groups.setdefault((shape.label, group), []).append(row)
+        several += [members for members in groups.values() if len(members) > 1]
+    rows, joined = _joined(rows, several)
+    frame = frame_of(rows, {"group_id": pl.String})
+    if joined and "polygon" in frame.columns:  # flat rings are parts, not holes
+        flat = [
+            None if rings is None else [[n for point in ring for n in point] for ring in rings]
+            for rings in frame["polygon"].to_list()
+        ]
+        frame = frame.with_columns(polygon=pl.Series(flat, dtype=_PARTS))
     return Annotations(
-        rows=frame_of(rows, {"group_id": pl.String}),
+        rows=frame,
         datums=pl.DataFrame(
             datums,
             schema=IMAGES,
             orient="row",
         ),
-        notes=skipped_note(skipped),
+        notes=(*skipped_note(skipped), *joined),
     )  # fmt: skip
+
+
+def _joined(
+    rows: list[dict[str, Any]], several: list[list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+    """Rows of which each is one object, and a note of how many shapes became one.
+
+    Groups of masks and other shapes stay as they are, with a note.
+
+    Args:
+        rows: of all shapes.
+        several: those of each group that has more than one.
+    """
+    dropped: set[int] = set()
+    mixed = shapes = 0
+    shaped = any("polygon" in row for row in rows)
+    for members in several:
+        masks = [row["mask"] for row in members if "mask" in row]
+        if masks and len(masks) < len(members):
+            mixed += 1
+            continue
+        shapes += len(members)
+        first, *others = members
+        if masks:
+            size = masks[0]["size"]
+            pixels = np.zeros(size[0] * size[1], bool)
+            for one in masks:
+                pixels |= np.repeat(np.arange(len(one["counts"])) % 2 == 1, one["counts"])
+            first |= mask_row(pixels.reshape(size[::-1]).T, 0, 0, size[1], size[0])
+        elif shaped:
+            first["polygon"] = [ring for row in members for ring in _rings_of(row)]
+        ends = {"xmin": min, "ymin": min, "xmax": max, "ymax": max}
+        first |= {name: end(row[name] for row in members) for name, end in ends.items()}
+        scores = [row["score"] for row in members if row["score"] is not None]
+        first["score"] = max(scores, default=None)
+        dropped |= {id(row) for row in others}
+    notes: tuple[Note, ...] = ()
+    if shapes:
+        many = count_of(len(several) - mixed, "object")
+        said = (
+            f"{shapes:,} shapes are {many}: those of one label and group_id are one, as in LabelMe."
+        )
+        notes = (("shapes_joined", said, shapes),)
+    if mixed:
+        said = (
+            f"{count_of(mixed, 'group')} of masks and other shapes stay several objects. Draw all"
+            " shapes of a group as polygons, or all as masks."
+        )
+        notes = (*notes, ("groups_not_joined", said, mixed))
+    return [row for row in rows if id(row) not in dropped], notes
+
+
+def _rings_of(row: dict[str, Any]) -> list[Any]:
+    """The ring of a shape that is no mask."""
+    xs, ys = (row["xmin"], row["xmax"]), (row["ymin"], row["ymax"])
+    corners = [[[xs[0], ys[0]], [xs[1], ys[0]], [xs[1], ys[1]], [xs[0], ys[1]]]]
+    rings: list[Any] = row.get("polygon", corners)
+    return rings
 
 
 def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
