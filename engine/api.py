@@ -151,6 +151,7 @@ def compare(
     common: bool = False,
     adjust: str = "holm",
     test: str = "randomisation",
+    missing: str = "skip",
     options: Options | Mapping[str, Any] | None = None,
     datums: Any = None,
     labels: Any = None,
@@ -173,6 +174,8 @@ def compare(
         adjust: how p-values of many rows are adjusted: holm, bh (Benjamini-Hochberg) or none.
         test: where p-values come from: randomisation (of any number), t (paired, of means over
             datums) or mcnemar (exact, of shares of datums that are right).
+        missing: how means count datums of which only some runs have a value: skip (in no run),
+            zero, or worst (the worse end of the metric's range).
         options: options to start from; those named here win.
         datums: table or list of all datum ids; see :func:`score`.
         labels: table or list of declared classes.
@@ -202,6 +205,7 @@ def compare(
         common=common,
         adjust=adjust,
         test=test,
+        missing=missing,
         datums=datums,
         labels=labels,
         storage_options=storage_options,

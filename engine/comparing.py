@@ -17,6 +17,8 @@ from .ingest.problems import count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
+from .report.grids import at_k
+from .report.verdicts import gaps_of
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from .schemas.errors import InputError, OptionError, TruthsMissingError, unknown
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
@@ -29,6 +31,7 @@ from .statistics.comparison import Comparison
 from .statistics.drawn import does_not_vary
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
+from .statistics.missing import SKIP, WORST, ZERO, too_few
 from .statistics.multiple import ADJUSTMENTS, nothing_found
 from .statistics.significance import RANDOMISATION, TESTS
 from .tasks.encoding import draw_keys
@@ -51,6 +54,7 @@ def compared(
     common: bool,
     adjust: str,
     test: str,
+    missing: str = "skip",
     datums: Any = None,
     labels: Any = None,
     storage_options: dict[str, str] | None = None,
@@ -113,7 +117,13 @@ def compared(
     }
     tell("drawing")
     found = compare_runs(
-        tallied, asked, directions=directions, common=common, adjust=adjust, test=test
+        tallied,
+        asked,
+        directions=directions,
+        common=common,
+        adjust=adjust,
+        test=test,
+        missing=missing,
     )
     if found.left_out:
         notes.append(
@@ -133,6 +143,9 @@ def compared(
     notes += [f"no test of {count_of(n, 'number')}: {why}." for why, n in found.failed.items()]
     notes += _weak(found, asked, adjust, drawn=TESTS[test] is None)
     warnings += _told_of({name: card.warnings for name, card in cards.items()})
+    said, withheld = _gaps(found.differences, missing)
+    notes += said
+    warnings += withheld
     lacking, many = _lacking(cards, tallied, found)
     (warnings if many else notes).extend(lacking)
     notes += _told_of(
@@ -168,6 +181,32 @@ def _told_of(notes: Mapping[str, Sequence[str]]) -> list[str]:
         f"{name}: {note}" for name, told in notes.items() for note in told if note not in shared
     ]
     return [*(note for note in next(iter(notes.values())) if note in shared), *said]
+
+
+def _gaps(rows: pl.DataFrame, missing: str) -> tuple[list[str], list[str]]:
+    """Notes and warnings about numbers of the whole set that one run has no value of for datums."""
+    gone = pl.col("missing_a") + pl.col("missing_b") > 0
+    kinds: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
+    for row in rows.filter(pl.col("slice").is_null(), gone).iter_rows(named=True):
+        name = " ".join(
+            str(part)
+            for part in (at_k(row["metric"], row["k"]), row["average"], row["label_value"])
+            if part is not None
+        )
+        kinds[too_few(row["coverage"])].setdefault(gaps_of(row), []).append(name)
+    way = {
+        ZERO: "Each counts as 0.",
+        WORST: "Each counts as the worst value.",
+        SKIP: "Means are over the datums of which both have one.",
+    }[missing]
+    notes = [f"{listing(dict.fromkeys(names))}: {gaps}. {way}" for gaps, names in kinds[0].items()]
+    warnings = [
+        f"no verdict on {listing(dict.fromkeys(names))}: {gaps}, more than a tenth of the datums"
+        f" with a value in either run. {option('missing', WORST)} counts them, if a metric has a"
+        " worst value."
+        for gaps, names in kinds[1].items()
+    ]
+    return notes, warnings
 
 
 _MANY = 0.1
@@ -302,6 +341,9 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
     if found.single:
         what = f"no interval for {count_of(found.single, 'number')}"
         notes.append(f"{what}: {does_not_vary(asked.cluster)}.")
+    if found.unmoved:
+        what = f"no interval for {count_of(found.unmoved, 'number')}"
+        notes.append(f"{what}: no draw moves the difference, though the runs are not identical.")
     # The least p of a number alone; bh finds it where all others are as small.
     together = found.most if adjust == "holm" else 1
     least = together / (asked.draws + 1)

@@ -229,9 +229,11 @@ ESTIMATES: dict[str, pl.DataType] = {
     "se": pl.Float64(),
     "bias": pl.Float64(),
     "draws": pl.Int64(),
+    "trials": pl.Int64(),
 }
 """Columns of ``metrics`` where intervals were asked for: standard error, mean of the draws less the
-value, draws that have a value."""
+value, draws that have a value, and the independent datums of a proportion whose interval is
+Wilson's (null for any other)."""
 
 COUNTS = ("tp", "fp", "fn", "tn", "count", "support")
 """Columns of counts: whole numbers, or sums of weights where rows have them."""

@@ -42,6 +42,13 @@ _FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet", "github")
     show_default=True,
     help="Where p-values come from: any number, means over datums, shares of datums.",
 )
+@click.option(
+    "--missing",
+    type=click.Choice(("skip", "zero", "worst")),
+    default="skip",
+    show_default=True,
+    help="How means count datums of which only some runs have a value.",
+)
 @click.option("-o", "--out", metavar="DIR", help="Write the comparison into a folder.")
 @click.option("--overwrite", is_flag=True, help="Let --out replace an earlier comparison.")
 @click.option(
@@ -62,6 +69,7 @@ def compare(
     common: bool,
     adjust: str,
     test: str,
+    missing: str,
     out: str | None,
     overwrite: bool,
     form: str,
@@ -103,6 +111,7 @@ def compare(
             common=common,
             adjust=adjust,
             test=test,
+            missing=missing,
             progress=progress,
             **given,
         )

@@ -189,7 +189,10 @@ def compared_gates(
         earlier, run, margins = compared_numbers(
             comparison, None if saved is None else saved.labels
         )
-        return judge_gates(parsed, run, earlier, compare=lambda metrics, slices: margins)
+        gaps = (margins.rows["coverage"].fill_null(1.0) < 1).any()
+        return judge_gates(
+            parsed, run, earlier, compare=lambda metrics, slices: margins, apart=gaps
+        )
 
     return judge
 

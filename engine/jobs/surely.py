@@ -16,9 +16,8 @@ from ..schemas.results import frame_schema
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS
 from ..scorecard.storage import kept_bytes
-from ..statistics.compared_datums import answered_by_one
 from ..statistics.comparison import Comparison
-from ..statistics.margins import Margins
+from ..statistics.margins import Margins, apart
 from .gates import Gate
 from .verdicts import Compare, Numbers
 
@@ -75,25 +74,28 @@ def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
         earlier.tallied = tallied_of("the baseline", earlier)
 
 
-def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool:
+def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool | None:
     """Whether some datums of a run and its baseline enter the means of one of the two alone.
 
     Their numbers are then no answers to one question, and gates are held to those of the datums
-    that both answer, where both runs keep what tells them.
+    that both answer. None if a run does not keep what tells them.
     """
-    rule = tasks.get(card.task).unanswered
-    if rule is None or earlier is None or earlier.task != card.task:
+    if earlier is None or earlier.task != card.task or not _leaves_out(card.task):
         return False
     if not can_be_compared(earlier) or not can_be_compared(card):
-        return False
-    runs = tallied_of("the baseline", earlier), tallied_of("this run", card)
-    return any(one.any() for one in answered_by_one(*runs))
+        return None
+    return apart(tallied_of("the baseline", earlier), tallied_of("this run", card))
+
+
+def _leaves_out(task: str) -> bool:
+    does = tasks.get(task)
+    return does.unanswered is not None or does.common is not None
 
 
 def keeping(gates: Sequence[Gate], task: str) -> bool:
     """Whether gates need what the numbers of a baseline are made of, or are better with it."""
     about = any(gate.needs_baseline for gate in gates)
-    return bool(needing_margins(gates)) or (about and tasks.get(task).unanswered is not None)
+    return bool(needing_margins(gates)) or (about and _leaves_out(task))
 
 
 def unkept(earlier: Scorecard | None) -> str:

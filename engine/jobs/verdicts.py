@@ -13,12 +13,16 @@ import polars as pl
 
 from .. import metrics as registry
 from .. import tasks
+from ..ingest.problems import count_of
 from ..report.layouts import by_title
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.intervals import wanted
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
+from ..statistics.estimates import NOT_MOVED
+from ..statistics.intervals import clopper_pearson
 from ..statistics.margins import Margins
+from ..statistics.missing import too_few
 from .gates import COVERAGE, Gate
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -135,7 +139,7 @@ def judge_gates(
     *,
     first: bool = False,
     compare: Compare = lambda metrics, slices: "there is nothing to compare with",
-    apart: bool = False,
+    apart: bool | None = False,
 ) -> list[Verdict]:
     """Hold gates against a run.
 
@@ -148,7 +152,8 @@ def judge_gates(
         compare: how sure differences to the baseline are, of the metrics and slices that gates ask
             about; called only where they do.
         apart: whether each run answers other datums: then every gate about the baseline is held to
-            the numbers that ``compare`` gives, of what both answer.
+            the numbers that ``compare`` gives, of what both answer. None if that is not known: then
+            gates fail if the shares of rows that could be scored are too different.
 
     Returns:
         one verdict a gate; several for a gate with ``*``, one a row.
@@ -166,8 +171,10 @@ def judge_gates(
             for column in ("metric", "slice")
         )
         margins = compare(metrics, slices)
-    found = [one for each in asked for one in _judged(each, baseline, numbers, margins)]
-    if any(gate.metric.casefold() == COVERAGE for gate in gates):
+    accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
+    held = _Held(baseline, numbers, margins, unknown=apart is None, accepted=accepted)
+    found = [one for each in asked for one in _judged(each, held)]
+    if accepted:
         return found
     return [_covered(one) for one in found]
 
@@ -215,10 +222,27 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
     return _Asked(gate, metric, filters, each, rows)
 
 
-def _judged(
-    asked: _Asked, baseline: Numbers | None, numbers: Numbers, margins: Margins | str | None
-) -> Iterable[Verdict]:
+class _Held(msgspec.Struct, frozen=True):
+    """What all gates are held to.
+
+    Attributes:
+        baseline: the earlier run's numbers.
+        numbers: the run's.
+        margins: differences of both, or why there are none.
+        unknown: whether it is not known which datums enter the means of one run only.
+        accepted: whether a gate about coverage accepts that means leave out datums.
+    """
+
+    baseline: Numbers | None
+    numbers: Numbers
+    margins: Margins | str | None
+    unknown: bool
+    accepted: bool
+
+
+def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
     gate, each = asked.gate, asked.each
+    baseline, numbers, margins = held.baseline, held.numbers, held.margins
     for row in asked.rows.iter_rows(named=True):
         starred = {name: row[name] for name in each}
         part = 1.0 if row["scored"] is None else row["scored"] / max(1, row["support"])
@@ -232,13 +256,13 @@ def _judged(
             support=row["support"],
             n=_n(row, numbers) if gate.surely else None,
         )
-        earlier, why = None, ""
+        earlier, why, share = None, "", None
         if gate.needs_baseline and baseline is None:
             yield _with(blank, status=SKIPPED, reason="no earlier run")
             continue
         if gate.needs_baseline and baseline is not None:
             try:
-                earlier, why = _earlier(gate, baseline, asked.metric, asked.filters, starred)
+                earlier, why, share = _earlier(gate, baseline, asked.metric, asked.filters, starred)
             except ResultError as error:
                 raise ResultError(f"gate {gate.text!r}, of the baseline: {error.said}") from None
             if why:
@@ -249,7 +273,10 @@ def _judged(
             why = f"undefined: {row['reason'] or 'no reason is given'}"
             yield _with(blank, reason=why)
         elif gate.needs_baseline and margins is not None:
-            yield _of_difference(gate, blank, row, margins, by_support=_by_support(row, numbers))
+            yield _of_difference(gate, blank, row, held, by_support=_by_support(row, numbers))
+        elif held.unknown and not held.accepted and too_few(1 - abs(part - (share or part))):
+            why = f"{part:.0%} of the rows could be scored, {share:.0%} of the baseline's"
+            yield _with(blank, reason=f"{why}, and which both have is not kept")
         elif gate.surely:
             yield _of_interval(gate, blank, row, numbers.level)
         else:
@@ -283,24 +310,24 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
 def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None) -> Verdict:
     """The verdict on a number whose own interval has to hold."""
     lower, upper = row["lower"], row["upper"]
-    if lower is None or upper is None:
-        return _with(blank, reason="the number has no interval; the notes say why")
+    if row.get("trials") is not None and level is not None:
+        lower, upper = clopper_pearson(row["value"], row["trials"], level)
+    if lower is None or upper is None or lower == upper:  # as runs of earlier versions may have
+        return _with(blank, reason=row["reason"] or f"no interval: {NOT_MOVED}")
     status = _status(gate, gate.end(lower, upper), blank.bound)
-    why = "no draw moved the number: an interval without width says little" * (lower == upper)
-    return _with(
-        blank, status=status, lower=lower, upper=upper, interval_of="number", level=level,
-        reason=why,
-    )  # fmt: skip
+    return _with(blank, status=status, lower=lower, upper=upper, interval_of="number", level=level)
 
 
 def _of_difference(
-    gate: Gate, blank: Verdict, row: dict[str, Any], margins: Margins | str, *, by_support: bool
+    gate: Gate, blank: Verdict, row: dict[str, Any], held: _Held, *, by_support: bool
 ) -> Verdict:
     """The verdict on a number whose difference to the baseline has to hold, with its interval where
     the gate says surely.
 
     Number and baseline are those of the datums that were compared.
     """
+    margins = held.margins
+    assert margins is not None
     if isinstance(margins, str):
         return _with(blank, status=SKIPPED, reason=margins)
     schema = margins.rows.schema
@@ -316,6 +343,19 @@ def _of_difference(
         bound=None if found["a"] is None else gate.bound(found["a"]),
         reason=margins.told,
     )
+    gaps = [
+        f"{who} has no value for {count_of(found[name], 'datum')}"
+        for who, name in (("the baseline", "missing_a"), ("this run", "missing_b"))
+        if found.get(name)
+    ]
+    if gaps:
+        about = _with(about, reason="; ".join([*filter(None, [margins.told]), " and ".join(gaps)]))
+    if too_few(found.get("coverage")) and not held.accepted:
+        why = (
+            f"{about.reason}, more than a tenth of those with a value; a gate on {COVERAGE} accepts"
+            " that"
+        )
+        return _with(about, reason=why)
     if gate.surely and by_support:
         about = _with(about, n=int(found["support"]))  # of those that both answer
     if not gate.surely:
@@ -323,7 +363,9 @@ def _of_difference(
             return _with(about, reason="undefined over the datums that both runs answer")
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
-        why = "; ".join(filter(None, ("the difference has no interval", margins.told)))
+        still = ": no draw moves it" * (found["difference"] == 0)
+        told = f"the difference has no interval{still}"
+        why = "; ".join(filter(None, (told, about.reason)))
         return _with(about, reason=why)
     status = _status(gate, gate.end(lower, upper), gate.margin)
     return _with(
@@ -366,8 +408,8 @@ _MISSING = "in the baseline alone"
 
 def _earlier(
     gate: Gate, baseline: Numbers, metric: str, filters: dict[str, Any], starred: dict[str, Any]
-) -> tuple[float | None, str]:
-    """The baseline's number, or why there is none.
+) -> tuple[float | None, str, float | None]:
+    """The baseline's number, or why there is none; and the share of its rows that were scored.
 
     Raises:
         ResultError: the baseline has no such row, for a gate that names its row, or several.
@@ -376,14 +418,16 @@ def _earlier(
         rows = chosen_rows(baseline.metrics, baseline.labels, metric, {**filters, **starred})
     except ResultError:
         if starred:
-            return None, _NEW
+            return None, _NEW, None
         raise
     if rows.height > 1:
         raise ResultError(ambiguous(rows, metric))
     value: float | None = rows["value"][0]
     if value is None:
-        return None, f"undefined in the baseline: {rows['reason'][0] or 'no reason is given'}"
-    return value, ""
+        why = f"undefined in the baseline: {rows['reason'][0] or 'no reason is given'}"
+        return None, why, None
+    scored, support = rows["scored"][0], rows["support"][0]
+    return value, "", None if scored is None else scored / max(1, support)
 
 
 def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[str, ...]]:

@@ -130,7 +130,7 @@ Ratio = Callable[["Settings", Array, Array, Array], Array]
 
 
 TRIALS = "trials"
-"""Column of cells that says how many datums a proportion rests on; no column of the frame."""
+"""Column of cells: how many independent datums a proportion is a share of."""
 
 
 def averaged_ratio(

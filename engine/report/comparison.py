@@ -17,11 +17,13 @@ import polars as pl
 
 from ..ingest.problems import count_of
 from ..schemas.errors import OptionError, unknown
+from ..statistics.missing import too_few
 from .show import write_text
 from .summary import UNDEFINED, markdown_table, number, plain
 from .verdicts import (
     beaten,
     better,
+    differs,
     headline,
     lead,
     letters,
@@ -74,7 +76,8 @@ def tables(comparison: Comparison) -> list[Table]:
     (a, b) = pairs(comparison)[0]
     lines = headline(comparison, of_pair(comparison, a, b))
     names = [plain(a), plain(b)]
-    return [_differences(comparison, "metric", lines, names), *_details(comparison, names)]
+    whole = [_differences(comparison, "metric", lines, names)] if lines else []
+    return [*whole, *_details(comparison, names)]
 
 
 def _differences(
@@ -114,9 +117,15 @@ def _differences(
         if votes:
             none = row["wins"] is None
             cells.append("" if none else f"{row['wins']}-{row['ties']}-{row['losses']}")
-        cells.append(_SAYS[better(comparison, row)])
+        cells.append(_says(comparison, row))
         rows.append(cells)
     return Table(name, header, rows, note)
+
+
+def _says(comparison: Comparison, row: dict[str, Any]) -> str:
+    if too_few(row.get("coverage")):
+        return "no verdict"
+    return "different" if differs(comparison, row) else _SAYS[better(comparison, row)]
 
 
 def _pairs(comparison: Comparison) -> list[Table]:

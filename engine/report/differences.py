@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..scorecard.lookup import KEYS
+from ..statistics.missing import too_few
 from .verdicts import NONE, better
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Differences:
 
 
 def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
-    if row["difference"] is None or comparison.directions.get(row["metric"]) == "neither":
+    neither = comparison.directions.get(row["metric"]) == "neither"
+    if row["difference"] is None or neither or too_few(row.get("coverage")):
         return ""
     if abs(row["difference"]) <= NONE and abs(row["se"] or 0.0) <= NONE:
         return SAME
@@ -87,7 +89,7 @@ def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
 def _by_interval(row: dict[str, Any], direction: str) -> str:
     """The reading of runs over other datums: sure where the interval leaves out 0."""
     lower, upper = row["lower"], row["upper"]
-    if lower is None or upper is None or direction == "neither":
+    if lower is None or upper is None or direction == "neither" or too_few(row.get("coverage")):
         return ""
     if lower <= 0 <= upper:
         return UNSURE

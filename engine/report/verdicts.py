@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from ..ingest.problems import count_of
 from ..scorecard.lookup import KEYS
+from ..statistics.missing import too_few
 from .grids import at_k, chosen, fixed, titled
 from .layouts import USUAL_K, layout_of
 from .summary import number
@@ -68,9 +70,16 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
     if p is None or difference is None or p > 1 - comparison.level:
         return 0
     direction = comparison.directions.get(row["metric"], "higher")
-    if direction == "neither" or difference == 0:
+    if direction == "neither" or difference == 0 or too_few(row.get("coverage")):
         return 0
     return 1 if (difference > 0) == (direction == "higher") else -1
+
+
+def differs(comparison: Comparison, row: dict[str, Any]) -> bool:
+    """Whether runs surely differ in a number of which neither direction is better."""
+    p, neither = row["p_adjusted"], comparison.directions.get(row["metric"]) == "neither"
+    known = neither and p is not None and not too_few(row.get("coverage"))
+    return known and p <= 1 - comparison.level
 
 
 def signed(value: float) -> str:
@@ -108,8 +117,17 @@ def lead(comparison: Comparison) -> Titled | None:
 
 def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
     """The headline of two runs, but what is undefined."""
-    lines = headline(comparison, of_pair(comparison, a, b))
-    return [line for line in lines if line[1]["difference"] is not None]
+    rows = of_pair(comparison, a, b).filter(pl.col("difference").is_not_null())
+    found = headline(comparison, rows)
+    if found:
+        return found
+    # A table of one class has no aggregate: its only label is what it is about.
+    whole = rows.filter(pl.col("slice").is_null())
+    if whole.select("label_key", "label_value").n_unique() != 1:
+        return []
+    label = whole["label_value"][0]
+    lines = headline(comparison, whole.with_columns(label_value=pl.lit(None, pl.String)))
+    return [(name, {**row, "label_value": label}) for name, row in lines]
 
 
 def _equal(row: dict[str, Any]) -> bool:
@@ -141,6 +159,26 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     if row["difference"] is None:
         return f"{a} and {b} cannot be compared by {name}, which is undefined."
     told = f"{name} {number(row['b'])} against {number(row['a'])}"
+    gaps = gaps_of(row)
+    if gaps and too_few(row["coverage"]):
+        return (
+            f"No verdict on {name}: {gaps}, more than a tenth of those with a value. Over the"
+            f" others {told}."
+        )
+    if gaps:
+        return f"{_of_covered(comparison, name, row, told)} Means are over the same datums: {gaps}."
+    return _of_covered(comparison, name, row, told)
+
+
+def gaps_of(row: dict[str, Any]) -> str:
+    """How many datums either run has no value of, though the other has; empty without any."""
+    many = {row[f"run_{side}"]: row.get(f"missing_{side}") or 0 for side in ("a", "b")}
+    some = [f"{run} has no value for {count_of(n, 'datum')}" for run, n in many.items() if n]
+    return " and ".join(some)
+
+
+def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: str) -> str:
+    a, b = row["run_a"], row["run_b"]
     if row["p"] is None:
         return f"{b} has {told}; whether that is luck is not known."
     beside = [line for line in _there(comparison, a, b) if line[1]["metric"] == row["metric"]]
@@ -164,6 +202,8 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
             return f"{way}: {said}"
         return f"{way} by {name}: {said}{_surely_by(comparison, b, of_others)}"
     others = _surely_by(comparison, b, _there(comparison, a, b))
+    if differs(comparison, row):
+        return f"{a} and {b} differ by {name}, of which neither direction is better: {said}{others}"
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         return (
             f"{a} and {b} may differ, but not significantly among {many:,} numbers: {said}{others}"
@@ -197,10 +237,9 @@ def _few(names: list[str]) -> list[str]:
 
 
 def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:
-    """How many p-values are adjusted together with that of a row of aggregates."""
-    whole = comparison.differences.filter(
-        pl.col("slice").is_null(), pl.col("label_value").is_null()
-    )
+    """How many p-values are adjusted together with that of a row of the whole set."""
+    of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
+    whole = comparison.differences.filter(pl.col("slice").is_null(), of_label)
     return whole["p"].count()
 
 
@@ -211,12 +250,18 @@ def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     pick = max if comparison.directions.get(row["metric"], "higher") == "higher" else min
     best = pick(known, key=lambda run: known[run])
     below = beaten(comparison, row)[best]
-    beside = [run for run in known if run != best and run not in below]
+    unlike = {
+        one["run_a"] if one["run_b"] == best else one["run_b"]
+        for one in same_number(comparison.differences, row).iter_rows(named=True)
+        if best in (one["run_a"], one["run_b"]) and too_few(one.get("coverage"))
+    }
+    beside = [run for run in known if run != best and run not in below and run not in unlike]
     said = [
-        f"{words} {_listed([f'{run} ({number(known[run])})' for run in some])}"
+        f"{words} {_listed([f'{run} ({number(known[run])})' for run in known if run in some])}"
         for words, some in (
             ("it is significantly better than", below),
             ("it does not differ significantly from", beside),
+            ("too many datums have a value in one run only for a verdict against", unlike),
         )
         if some
     ]

@@ -63,18 +63,22 @@ class ComparedDatums(msgspec.Struct, frozen=True):
         return None if inside.all() else inside
 
 
-def datums_of(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
+def datums_of(
+    runs: Mapping[str, Tallied], common: bool, *, answered: bool = True
+) -> ComparedDatums:
     """Which datums are compared: those of all runs, and where means leave out datums without a
     prediction, those that all runs answer.
 
     Args:
         runs: name to run.
         common: whether datums that one run lacks are left out of all.
+        answered: whether datums that one run does not answer are left out of all.
 
     Raises:
         InputError: runs over other datums, or that answer none in common.
     """
-    return _answered(_of_all(runs, common), runs)
+    whole = _of_all(runs, common)
+    return _answered(whole, runs) if answered else whole
 
 
 def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDatums:
@@ -104,6 +108,21 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
         for name, code in datums.codes.items()
     }
     return ComparedDatums(datums.ids.filter(pl.Series(~apart)), codes, datums.left_out, lacking)
+
+
+def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
+    """Place of each datum among those that two runs share, int32, -1 for others; and how many."""
+    ids = [run.tallies.datums.id for run in (first, second)]
+    if ids[0].dtype.is_integer() != ids[1].dtype.is_integer():
+        return np.full(len(ids[0]), -1, np.int32), np.full(len(ids[1]), -1, np.int32), 0
+    own = [one.cast(ids[0].dtype).to_frame("id") for one in ids]
+    both = own[0].join(own[1], on="id", how="semi", maintain_order="left")
+    both = both.with_columns(code=pl.int_range(both.height, dtype=pl.Int32))
+    codes = [
+        one.join(both, on="id", how="left", maintain_order="left")["code"].fill_null(-1).to_numpy()
+        for one in own
+    ]
+    return codes[0], codes[1], both.height
 
 
 def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
@@ -182,3 +201,32 @@ def _without_truth(run: Tallied) -> Array:
     if truth is None:
         return np.zeros(len(run.tallies.datums), bool)
     return np.asarray(truth(run.tallies) == 0)
+
+
+def identical(first: Any, second: Any) -> bool:
+    """Whether two tallies, or parts of them, are the same: what only one of them keeps, and how
+    long they took, is of no account."""
+    if first is None or second is None:
+        return True
+    if isinstance(first, np.ndarray):
+        alike = isinstance(second, np.ndarray) and first.dtype == second.dtype
+        return alike and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+    if isinstance(first, (pl.Series, pl.DataFrame)):
+        return type(first) is type(second) and first.equals(second)
+    if isinstance(first, msgspec.Struct):
+        names = (name for name in first.__struct_fields__ if name not in _OF_NO_ACCOUNT)
+        return type(first) is type(second) and all(
+            identical(getattr(first, name), getattr(second, name)) for name in names
+        )
+    if isinstance(first, (tuple, list)):
+        return (
+            type(first) is type(second)
+            and len(first) == len(second)
+            and all(map(identical, first, second))
+        )
+    if isinstance(first, dict):
+        return all(identical(value, second.get(name)) for name, value in first.items())
+    return bool(first == second)
+
+
+_OF_NO_ACCOUNT = ("seconds", "slices", "dataset", "keys")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,12 +15,15 @@ from ..plan.summary import Tallied
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.intervals import Wanted
 from ..scorecard.lookup import KEYS
-from .compared_datums import datums_of
+from ..tally.cells import Cells
+from ..tally.common_values import Fill
+from .compared_datums import ComparedDatums, datums_of, identical, shared_codes
 from .intervals import means, quantiles, standard_errors
+from .missing import COLUMNS, SKIP, Side, Slices, coverage_columns, fill_of, over_common_values
 from .multiple import adjusted, nothing_found, randomisation_p
-from .paired import Numbers, by_datum, joined, numbers, swapped
+from .paired import Numbers, by_datum, joined, number_of, numbers, rests_on, swapped
 from .quantiles import normal_quantile
-from .significance import TESTS
+from .significance import TESTS, shared_trials
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +47,8 @@ class Compared(msgspec.Struct, frozen=True):
         failed: why some numbers have no test, with how many.
         uncounted: numbers whose values of single datums are too many to hold.
         single: numbers without an interval, since they rest on one datum or cluster.
+        unmoved: numbers without an interval, since no draw moves their difference of 0, though the
+            runs are not identical.
         clusters: how many datums, or clusters of them, are drawn from.
         most: how many p-values are adjusted together at most.
     """
@@ -57,6 +62,7 @@ class Compared(msgspec.Struct, frozen=True):
     failed: dict[str, int]
     uncounted: int
     single: int
+    unmoved: int
     clusters: int
     most: int
 
@@ -69,6 +75,7 @@ def compare_runs(
     common: bool,
     adjust: str,
     test: str,
+    missing: str = SKIP,
 ) -> Compared:
     """Compare runs, each pair of them.
 
@@ -79,13 +86,19 @@ def compare_runs(
         common: whether datums that one run lacks are left out of all.
         adjust: how p-values of many rows are adjusted.
         test: where p-values come from, one of :data:`~evalengine.statistics.significance.TESTS`.
+        missing: what counts in place of values that one run lacks.
 
     Raises:
         InputError: runs over other datums, or other ground truths.
+        OptionError: values that cannot be filled so.
     """
-    names = list(runs)
-    datums = datums_of(runs, common)
+    names, given = list(runs), runs
+    fill = fill_of(missing, next(iter(runs.values())))
+    datums = datums_of(runs, common, answered=missing == SKIP)
     n = len(datums.ids)
+    made_common = over_common_values(list(runs.values()), list(datums.codes.values()), fill)
+    gapped = made_common is not None or bool(datums.unanswered)
+    runs = dict(zip(names, made_common or runs.values(), strict=True))
     found = {
         name: numbers(
             run,
@@ -94,12 +107,12 @@ def compare_runs(
         )
         for name, run in runs.items()
     }
-    made = {name: _singles(run, datums.codes[name], n) for name, run in runs.items()}
+    made = {name: singles_of(run, datums.codes[name], n) for name, run in runs.items()}
     singles = {name: single for name, (single, _) in made.items()}
     parts, flips = [], []
     lone: list[str] = []
     failed: dict[str, int] = {}
-    single = 0
+    single = unmoved = 0
     for a, b in combinations(names, 2):
         mixed = None
         if TESTS[test] is None:
@@ -109,6 +122,14 @@ def compare_runs(
             mixed = swapped(both, side, asked.draws, asked.seed, some)
         part, alone, why, still = pair(found[a], found[b], mixed, asked)
         single += still
+        part, left = with_unmoved(
+            part,
+            asked,
+            given[a],
+            given[b],
+            lambda: (singles[a], singles[b]),  # noqa: B023
+        )
+        unmoved += left
         if mixed is None:
             p, left = _by_test(part, singles[a], singles[b], test)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
@@ -117,6 +138,7 @@ def compare_runs(
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
         counts = _votes(part, singles[a], singles[b], directions)
+        counts += _coverage(part, (given[a], given[b]), datums, (a, b), fill, gapped=gapped)
         part = part.with_columns(pl.lit(a).alias("run_a"), pl.lit(b).alias("run_b"), *counts)
         parts.append(part)
         flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
@@ -142,6 +164,7 @@ def compare_runs(
         failed=failed,
         uncounted=max(left_out for _, left_out in made.values()),
         single=single,
+        unmoved=unmoved,
         clusters=clusters,
         most=max((int((~np.isnan(p[family])).sum()) for family in families), default=0),
     )
@@ -161,6 +184,7 @@ _NUMBERS = (
     "losses",
     "detectable",
     "support",
+    *COLUMNS,
 )
 
 
@@ -245,6 +269,104 @@ def pair(
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
 
 
+def _coverage(
+    rows: pl.DataFrame,
+    runs: tuple[Tallied, Tallied],
+    datums: ComparedDatums,
+    names: tuple[str, str],
+    fill: Fill,
+    *,
+    gapped: bool,
+) -> list[pl.Series]:
+    """How many datums either of two runs lacks, and the share of those that are compared."""
+    own = whole = [datums.codes[name] for name in names]
+    if datums.unanswered:  # those included that one of the two does not answer
+        pair = datums_of(dict(zip(names, runs, strict=True)), common=True)
+        own, whole = list(pair.codes.values()), list(shared_codes(*runs)[:2])
+    return coverage_of(rows, runs, whole, own, fill, gapped=gapped)
+
+
+def coverage_of(
+    rows: pl.DataFrame,
+    runs: tuple[Tallied, Tallied],
+    whole: Sequence[Array],
+    compared: Sequence[Array],
+    fill: Fill,
+    *,
+    gapped: bool,
+) -> list[pl.Series]:
+    """The columns :data:`.COLUMNS` of the differences of two runs.
+
+    Args:
+        rows: of differences.
+        runs: both as they were tallied.
+        whole: int32 [n_datums] each, place of each datum among those of both runs, -1 for others.
+        compared: the same, -1 for datums that are not compared, too.
+        fill: what counts as a missing value.
+        gapped: whether any value is missing.
+    """
+    n = 1 + max(int(code.max(initial=-1)) for code in whole)
+    slices = Slices(runs[0], whole[0], n, IDENTITY)
+    if not gapped:
+        return coverage_columns(rows, IDENTITY, None, slices)
+    after = over_common_values(runs, compared, fill) or runs
+    left = [np.where(other >= 0, code, -1) for code, other in zip(whole, compared, strict=True)]
+    first, second = (
+        Side(singles_of(old, code, n, rests_on)[0], singles_of(new, rest, n, rests_on)[0])
+        for old, new, code, rest in zip(runs, after, whole, left, strict=True)
+    )
+    return coverage_columns(rows, IDENTITY, (first, second), slices)
+
+
+def with_unmoved(
+    rows: pl.DataFrame,
+    asked: Wanted,
+    first: Tallied,
+    second: Tallied,
+    singles: Callable[[], tuple[Single, Single]],
+) -> tuple[pl.DataFrame, int]:
+    """Differences of 0 that no draw moves: without an interval, unless the runs are identical.
+
+    Shares of the same independent datums have Tango's interval, z^2 / (n + z^2) on either side if
+    the runs agree on every datum. Source: T. Tango, "Equivalence test and confidence interval for
+    the difference in proportions for the paired-sample design" (1998).
+
+    Args:
+        rows: as :func:`pair` makes them.
+        asked: level, cluster.
+        first: the run that is taken away.
+        second: the other.
+        singles: numbers of single datums of both.
+
+    Returns:
+        the rows; how many have no interval for this reason.
+    """
+    flat = (_floats(rows["se"]) <= _TIE) & (np.abs(_floats(rows["difference"])) <= _TIE)
+    if not flat.any() or identical(first.tallies, second.tallies):
+        return rows, 0
+    lower, upper = _floats(rows["lower"]).copy(), _floats(rows["upper"]).copy()
+    lower[flat] = upper[flat] = np.nan
+    if asked.cluster is None and not first.tallies.weighted:
+        a, b = singles()
+        z2 = normal_quantile((1 + asked.level) / 2) ** 2
+        shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
+        proportions = rows["metric"].is_in(shares) & rows["average"].is_null()
+        for i in np.flatnonzero(flat & proportions.to_numpy()):
+            identity = rows.select(IDENTITY).row(int(i))
+            if n := shared_trials(a.get(identity), b.get(identity), rows["a"][int(i)]):
+                upper[i] = z2 / (n + z2)
+                lower[i] = -upper[i]
+    gone = np.isnan(lower) & flat
+    made = {
+        "lower": lower,
+        "upper": upper,
+        "se": np.where(gone, np.nan, _floats(rows["se"])),
+        "detectable": np.where(flat, np.nan, _floats(rows["detectable"])),
+    }
+    columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
+    return rows.with_columns(columns), int(gone.sum())
+
+
 def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
     """A number in messages."""
     key = None if label_key == DEFAULT_LABEL_KEY else label_key
@@ -283,12 +405,14 @@ Single = dict[tuple[Any, ...], Array]
 """Identity of a number of the whole set, but for its slice, to its value of every datum."""
 
 
-def _singles(run: Tallied, codes: Array, n: int) -> tuple[Single, int]:
+def singles_of(
+    run: Tallied, codes: Array, n: int, of: Callable[[Cells], Array] = number_of
+) -> tuple[Single, int]:
     """Every number of the whole set, for single datums; of how many these are too many to hold."""
     left_out = 0
     found: Single = {}
     labels = run.tallies.labels
-    for metric, cells, values in by_datum(run, codes, n):
+    for metric, cells, values in by_datum(run, codes, n, of):
         if values is None:
             left_out += math.prod(cells.shape[1:])
             continue

@@ -11,15 +11,20 @@ import numpy as np
 
 from ..executors import Threads
 from ..ingest.problems import Note, count_of
+from ..metrics.label_averages import TRIALS
 from ..plan.planner import Plan
 from ..plan.summary import Computed
 from ..schemas.intervals import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
-from ..schemas.wording import option
 from ..tally.cells import Cells
 from .drawn import Drawing, column_of, does_not_vary, of_rows, places, spread
-from .intervals import METHODS, Interval, Method, Sample, means
+from .intervals import METHODS, Interval, Method, Sample, means, wilson
 
 Array = np.ndarray[Any, Any]
+
+WIDTHLESS = 1e-12
+"""Width up to which an interval has none, as a share of the number, or of 1 if that is larger."""
+NOT_MOVED = "no draw moves the number"
+"""Reason why a number has no interval."""
 
 
 class Estimates:
@@ -37,7 +42,6 @@ class Estimates:
         self._asked = asked
         self._lacking: list[float] = []  # of numbers, share of draws without a value
         self._without: list[str] = []  # why numbers have no interval
-        self._still = 0  # numbers at the end of their range that no draw moves
 
     def notes(self) -> list[Note]:
         """What there is to tell of the intervals, once they are made."""
@@ -67,15 +71,6 @@ class Estimates:
                     "draws_without_value",
                     f"{count_of(len(self._lacking), 'number')} had no value in some draws"
                     f" ({share} of them), as {why}: intervals rest on the others.",
-                )
-            )
-        if self._still:
-            notes.append(
-                Note(
-                    "interval_without_width",
-                    f"{count_of(self._still, 'number')} at a limit of the metric's range did not"
-                    " change in any draw: an interval of zero width does not mean certainty."
-                    f" {option('method', 'wilson')} has one for proportions.",
                 )
             )
         return notes
@@ -118,9 +113,10 @@ class Estimates:
             some = slice(at, at + where.size)
             at += where.size
             point = column_of(cells, "value")[where]
+            independent = not self._drawing.tallies.weighted and self._asked.cluster is None
             trials = (
                 column_of(cells, metric.trials)[where]
-                if metric.trials is not None and not self._drawing.tallies.weighted
+                if metric.trials is not None and independent
                 else np.full(point.size, np.nan)
             )
             sample = Sample(
@@ -150,27 +146,34 @@ class Estimates:
         many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
         nothing = np.full(sample.point.size, np.nan)
         found = method.make(sample) if not why else Interval(nothing, nothing, nothing)
+        share = sample.trials > 0
+        flat = found.upper - found.lower <= WIDTHLESS * np.maximum(1.0, np.abs(sample.point))
+        by_count = share & (flat | (self._asked.method in (None, "wilson")))
+        if by_count.any():
+            pairs = zip(wilson(sample), found, strict=True)
+            found = Interval(*(np.where(by_count, one, other) for one, other in pairs))
         bias = means(drawn) - sample.point if drawn.shape[0] else nothing
         reasons = np.full(sample.point.size, "", object)
         bad = np.isnan(sample.point)
         if why:
-            reasons[~bad] = why
+            reasons[~bad & ~by_count] = why
         elif drawn.shape[0]:
-            few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad
+            few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad & ~by_count
             for i in np.flatnonzero(few):
                 reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} draws have a value"
             bad = bad | few
-        if not why:
-            reasons[single & ~np.isnan(sample.point)] = does_not_vary(self._asked.cluster)
-            bad = bad | single
+        alone = single & ~np.isnan(sample.point) & (by_count | (not why))
+        reasons[alone] = does_not_vary(self._asked.cluster)
+        bad = bad | alone
+        flat &= ~by_count & ~bad
+        reasons[flat] = NOT_MOVED
+        bad = bad | flat
         lost = np.isnan(found.lower) & ~bad
         reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"
         bad = bad | lost
         if drawn.shape[0] and not why:
-            some = ~bad & (many < drawn.shape[0])
+            some = ~bad & ~by_count & (many < drawn.shape[0])
             self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
-            edge = (sample.point == sample.range[0]) | (sample.point == sample.range[1])
-            self._still += int((~bad & edge & (found.lower == found.upper)).sum())
         self._without += [reason for reason in reasons.tolist() if reason]
         columns = {
             "lower": np.where(bad, np.nan, found.lower),
@@ -178,6 +181,7 @@ class Estimates:
             "se": np.where(bad, np.nan, found.se),
             "bias": np.where(bad, np.nan, bias),
             "draws": many if drawn.shape[0] else nothing,
+            TRIALS: np.where(by_count & ~bad, sample.trials, np.nan),
         }
         full = {name: spread(values, where, cells) for name, values in columns.items()}
         return msgspec.structs.replace(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from .quantiles import normal_cdf, normal_inverse, normal_quantile, t_quantile
+from .quantiles import beta_quantile, normal_cdf, normal_inverse, normal_quantile, t_quantile
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ class Sample(msgspec.Struct, frozen=True):
     variance: Array
 
 
-class Interval(msgspec.Struct, frozen=True):
+class Interval(NamedTuple):
     """Intervals, float64 [m] each, NaN where there is none.
 
     Attributes:
@@ -199,6 +199,18 @@ def wilson(sample: Sample) -> Interval:
         np.clip(middle + reach, 0.0, 1.0),
         np.sqrt(p * (1 - p) / n),
     )
+
+
+def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, float]:
+    """Exact interval of a proportion of independent trials, which gates with ``surely`` use.
+
+    Source: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in
+    the case of the binomial" (1934).
+    """
+    right, tail = round(share * trials), (1 - level) / 2
+    low = beta_quantile(tail, right, trials - right + 1) if right else 0.0
+    high = beta_quantile(1 - tail, right + 1, trials - right) if right < trials else 1.0
+    return low, high
 
 
 def delong(sample: Sample) -> Interval:

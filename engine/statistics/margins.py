@@ -3,15 +3,22 @@ same: what gates rest on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
 from ..schemas.intervals import FEW_CLUSTERS, Wanted
-from .compared_datums import answered_by_one
-from .comparing import pair
+from ..tally.common_values import skip
+from .compared_datums import answered_by_one, shared_codes
+from .comparing import Single, coverage_of, pair, singles_of, with_unmoved
+from .missing import over_common_values
 from .paired import numbers
+
+Array = np.ndarray[Any, Any]
 
 
 class Margins(msgspec.Struct, frozen=True):
@@ -19,7 +26,8 @@ class Margins(msgspec.Struct, frozen=True):
 
     Attributes:
         rows: a row for every number that both have, with the columns that tell numbers apart and
-            ``a`` (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``.
+            ``a`` (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``,
+            ``missing_a``, ``missing_b`` and ``coverage``.
         level: confidence of the intervals, in (0, 1).
         told: how far the two runs' data differ, and whether they are too few; else empty.
     """
@@ -43,18 +51,45 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
         differing: datums that both have, with other ground truths.
         asked: level, draws, seed.
     """
-    apart = answered_by_one(first, second)
+    lone = answered_by_one(first, second)
+    whole = shared_codes(first, second)[:2]
+    compared = [np.where(left, -1, code) for left, code in zip(lone, whole, strict=True)]
+    made = over_common_values((first, second), compared, skip)
+    runs = made or [first, second]
     drawn = [
         numbers(
             run,
             lambda drawing, computed: drawing.by_chance(computed, asked.draws, asked.seed),
             ~left if left.any() else None,
         )
-        for run, left in zip((first, second), apart, strict=True)
+        for run, left in zip(runs, lone, strict=True)
     ]
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
-    return Margins(rows, asked.level, _told(first, second, differing, int(apart[1].sum())))
+    if same:
+        rows, _ = with_unmoved(rows, asked, first, second, lambda: _of_datums(runs, compared))
+    gapped = made is not None or bool(lone[0].any() or lone[1].any())
+    both = (first, second)
+    columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
+    return Margins(
+        rows.with_columns(columns),
+        asked.level,
+        _told(first, second, differing, int(lone[1].sum())),
+    )
+
+
+def apart(first: Tallied, second: Tallied) -> bool:
+    """Whether the means of two runs are over different ones of the datums that both have."""
+    lone = answered_by_one(first, second)
+    if any(one.any() for one in lone):
+        return True
+    return over_common_values((first, second), shared_codes(first, second)[:2], skip) is not None
+
+
+def _of_datums(runs: Sequence[Tallied], codes: Sequence[Array]) -> tuple[Single, Single]:
+    n = 1 + max(int(code.max(initial=-1)) for code in codes)
+    first, second = (singles_of(run, code, n)[0] for run, code in zip(runs, codes, strict=True))
+    return first, second
 
 
 def _told(first: Tallied, second: Tallied, differing: int, lone: int) -> str:

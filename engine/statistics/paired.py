@@ -116,7 +116,9 @@ def numbers(
     at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
     failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
     alone = np.concatenate([np.zeros(0, bool), *collector.alone])[at]
-    return Numbers(rows.drop("lower", "upper", "se", "bias", AT), every[:, at], failed, alone)
+    return Numbers(
+        rows.drop("lower", "upper", "se", "bias", "trials", AT), every[:, at], failed, alone
+    )
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
@@ -175,13 +177,27 @@ def swapped(
     return one, other.drawn - one.drawn
 
 
-def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, Array | None]]:
+def number_of(cells: Cells) -> Array:
+    """The numbers of cells, flat."""
+    return column_of(cells, "value")
+
+
+def rests_on(cells: Cells) -> Array:
+    """How much every number of cells rests on, flat: 0 where it is undefined."""
+    many = column_of(cells, "scored" if cells.columns.get("scored") is not None else "support")
+    return np.where(np.isnan(number_of(cells)), 0.0, np.nan_to_num(many, nan=1.0))
+
+
+def by_datum(
+    run: Tallied, codes: Array, n: int, of: Callable[[Cells], Array] = number_of
+) -> Iterator[tuple[Any, Cells, Array | None]]:
     """Every number of single datums.
 
     Args:
         run: the run.
         codes: int32 [datums], place of each datum among the compared ones, -1 for others.
         n: how many are compared.
+        of: what is read of the cells.
 
     Yields:
         metric, cells of the first of several chunks of datums, and values float64 [n, ...] of the
@@ -200,7 +216,7 @@ def by_datum(run: Tallied, codes: Array, n: int) -> Iterator[tuple[Any, Cells, A
             if metric.compute is None or metric.frame != "metrics":
                 continue
             for c, cells in enumerate(metric.compute(view, plan.settings_of(metric))):
-                value = column_of(cells, "value").reshape(last - first, -1)
+                value = of(cells).reshape(last - first, -1)
                 _, _, held = kept.setdefault((m, c), (metric, cells, []))
                 if 8 * n * value.shape[1] <= tuning().drawn_bytes:
                     held.append(value)

@@ -1,4 +1,4 @@
-"""Quantiles of the normal and Student's t distribution."""
+"""Quantiles of the normal, Student's t and beta distributions."""
 
 from __future__ import annotations
 
@@ -71,4 +71,45 @@ def t_quantile(p: float, df: int) -> float:
         if middle in (low, high):
             break
         low, high = (middle, high) if t_cdf(middle, df) < p else (low, middle)
+    return (low + high) / 2
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """The distribution function of the beta distribution, or the regularised incomplete beta.
+
+    Source: W. J. Lentz's evaluation of the continued fraction 26.5.8 of M. Abramowitz, I. Stegun,
+    Handbook of Mathematical Functions.
+    """
+    if not 0 < x < 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):  # where the fraction of the other tail converges faster
+        return 1 - beta_cdf(1 - x, b, a)
+    logs = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front = math.exp(logs + a * math.log(x) + b * math.log1p(-x)) / a
+    least = 1e-300
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or least)
+    value = d
+    for m in range(1, 100_000):
+        step = 1.0
+        for part in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / ((1 + part * d) or least)
+            c = (1 + part / c) or least
+            step = c * d
+            value *= step
+        if abs(step - 1) < 1e-15:
+            break
+    return front * value
+
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """Where the beta distribution reaches ``p``, in (0, 1)."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if beta_cdf(middle, a, b) < p else (low, middle)
     return (low + high) / 2

@@ -48,6 +48,15 @@ def mcnemar(single: Single) -> float:
     return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
 
 
+def shared_trials(of_a: Array | None, of_b: Array | None, value: float) -> int:
+    """How many datums two equal shares of right datums rest on, if both agree on each; else 0."""
+    if of_a is None or of_b is None:
+        return 0
+    known_a, known_b = _known((value, value, of_a, of_b))
+    shares = np.isin(known_a, (0.0, 1.0)).all() and np.array_equal(known_a, known_b)
+    return known_a.size if shares else 0
+
+
 def _known(single: Single) -> tuple[Array, Array]:
     """The values of datums that have one in both runs; nothing where the numbers are not their
     means."""

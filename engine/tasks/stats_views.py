@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..tally.common_values import Fill, common_stats
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
 from ..tally.merging_stats import merge_stats
@@ -150,3 +151,15 @@ def counted(tallies: StatsTallies) -> Array:
     """Which datums enter means, bool [n_datums]."""
     inside: Array = tallies.stats.counted
     return inside
+
+
+def common(
+    tallies: Sequence[StatsTallies], codes: Sequence[Array], fill: Fill, *, cuts: bool = False
+) -> list[StatsTallies] | None:
+    """The tallies with the values that all runs have; see :class:`.task.Common`."""
+    made = common_stats([one.stats for one in tallies], codes, fill, cuts=cuts)
+    if made is None:
+        return None
+    return [
+        msgspec.structs.replace(one, stats=stats) for one, stats in zip(tallies, made, strict=True)
+    ]

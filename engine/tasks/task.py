@@ -19,6 +19,7 @@ from ..ingest.frames import Frames
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.options import Options
+from ..tally.common_values import Fill
 from ..tally.draws import Draws
 from ..tally.parts import Place
 from .contents import Contents
@@ -165,6 +166,20 @@ class Unanswered(msgspec.Struct, frozen=True):
     counted: Callable[[Any], Array]
     leaves: Callable[[Any], bool] = lambda settings: True
     way: str = ""
+
+
+class Common(msgspec.Struct, frozen=True):
+    """Means leave out datums without a value, so that runs are compared over those that all have.
+
+    Attributes:
+        values: tallies of all runs in which each value is undefined that some run has not, or
+            filled; from the tallies, the place of each datum among those compared (-1 for others)
+            and the fill. None if no run lacks a value that another has.
+        fills: whether missing values can be filled.
+    """
+
+    values: Callable[[Sequence[Any], Sequence[Array], Fill], list[Any] | None]
+    fills: bool = True
 
 
 class ToldByRows(msgspec.Struct, frozen=True):
@@ -337,6 +352,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             keys are held.
         in_parts: seeing a tally whose parts stay in files.
         unanswered: means leave out datums without a prediction; None where all there is counts.
+        common: means leave out datums without a value; None where every datum has one.
         page: what the report draws from beside the run's own frames.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
@@ -372,6 +388,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     drawn_curves: DrawnCurves | None = None
     in_parts: InParts | None = None
     unanswered: Unanswered | None = None
+    common: Common | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
     scratch_row: int | None = None

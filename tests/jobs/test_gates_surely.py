@@ -11,6 +11,7 @@ from typing import Any
 import planted
 import polars as pl
 import pytest
+from scipy.stats import binomtest
 
 import evalengine as ee
 from evalengine import scoring
@@ -21,6 +22,8 @@ from evalengine.jobs.surely import compare_with, with_intervals
 from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
 from evalengine.schemas.errors import InputError, OptionError, ResultError
 from evalengine.schemas.option_values import make_options
+from evalengine.statistics.estimates import NOT_MOVED
+from evalengine.statistics.intervals import clopper_pearson
 
 METRICS = ["Accuracy", "F1"]
 
@@ -125,8 +128,11 @@ class TestPlanted:
     def test_a_number_s_own_interval(self, runs: dict[str, ee.Scorecard]) -> None:
         metrics = runs["base"].metrics
         own = metrics.filter(pl.col("slice").is_null(), metric="Accuracy").row(0, named=True)
-        lower, upper = own["lower"], own["upper"]
-        assert lower < 0.9 < upper
+        shown = own["lower"], own["upper"]
+        exact = binomtest(round(own["value"] * 400), 400).proportion_ci(0.95, method="exact")
+        lower, upper = clopper_pearson(own["value"], own["trials"], 0.95)
+        assert (lower, upper) == pytest.approx((exact.low, exact.high), rel=1e-9)
+        assert lower < shown[0] < 0.9 < shown[1] < upper
         for gate, passed in (
             (f"Accuracy >= {lower} surely", True),
             (f"Accuracy >= {lower + 0.001} surely", False),
@@ -137,6 +143,17 @@ class TestPlanted:
             (found,) = verdicts(runs["base"], None, gate)
             assert (found.status == "passed") == passed, gate
             assert (found.lower, found.upper, found.interval_of) == (lower, upper, "number")
+
+    @pytest.mark.parametrize(("rows", "passed"), [(5, False), (3000, False), (3800, True)])
+    def test_all_right_is_not_certainty(self, rows: int, passed: bool) -> None:
+        """Of 3,688 right rows the low end reaches 0.999; of fewer it does not."""
+        table = pl.DataFrame({"actual": ["a"] * rows, "predicted": ["a"] * rows})
+        card = ee.score(table, metrics=["Accuracy", "F1"], intervals=0.95, draws=20)
+        exact, other = verdicts(card, None, "Accuracy >= 0.999 surely", "F1[label=a] >= 0.9 surely")
+        assert (exact.status == "passed") == passed
+        assert (exact.lower, exact.upper) == pytest.approx((0.025 ** (1 / rows), 1.0))
+        assert (other.status, other.lower) == ("failed", None)
+        assert NOT_MOVED in other.reason
 
     def test_slices_under_a_star(self, runs: dict[str, ee.Scorecard]) -> None:
         found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")

@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 from partitions.cases import in_buckets
+from scipy.stats import binomtest
 
 import evalengine as ee
 from evalengine.outofcore import driver
+from evalengine.statistics.estimates import NOT_MOVED
 from evalengine.statistics.intervals import METHODS
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
@@ -63,11 +65,43 @@ def test_two_datums(method: str) -> None:
 @every_method
 @pytest.mark.parametrize("value", [0, 1])
 def test_values_that_are_all_equal(method: str, value: int) -> None:
-    """An interval without width: nothing in such data says how far off it may be."""
+    """No interval: nothing in such data says how far off the number may be."""
     row = row_of(*queries([value] * 30), metrics="P@1", method=method)
-    assert (row["lower"], row["upper"], row["se"]) == (value, value, 0)
-    if method != "jackknife":
-        assert (row["bias"], row["draws"]) == (0, 200)
+    assert (row["value"], row["lower"], row["upper"], row["se"]) == (value, None, None, None)
+    assert row["reason"] == f"no interval: {NOT_MOVED}"
+
+
+@every_method
+@pytest.mark.parametrize("right", [0, 5])
+def test_shares_that_no_draw_moves_have_wilsons_interval(method: str, right: int) -> None:
+    row = row_of(*queries([right // 5] * 5), metrics="Success@1", method=method)
+    own = binomtest(right, 5).proportion_ci(0.95, method="wilson")
+    assert (row["lower"], row["upper"]) == pytest.approx((own.low, own.high), abs=1e-12)
+    assert row["trials"] == 5
+
+
+def test_shares_of_datums_have_wilsons_interval() -> None:
+    """Of single labels, unless weights, clusters or a method say otherwise; over what each rests
+    on: predicted or true datums of the label."""
+    table = labels(6)
+    found = ee.score(table, metrics=["Accuracy", "Recall", "Precision", "F1"], **ASKED).metrics
+    for row in found.iter_rows(named=True):
+        many = {
+            "Accuracy": table.height,
+            "Recall": table.filter(actual=row["label_value"] or "").height,
+            "Precision": table.filter(predicted=row["label_value"] or "").height,
+        }.get(row["metric"])
+        if row["average"] is not None or row["metric"] == "F1":
+            assert row["trials"] is None
+        elif many:
+            own = binomtest(round(row["value"] * many), many).proportion_ci(0.95, method="wilson")
+            assert row["trials"] == many
+            assert (row["lower"], row["upper"]) == pytest.approx((own.low, own.high), abs=1e-12)
+    for more in ({"method": "percentile"}, {"cluster": "part"}):
+        parts = table.with_columns(part=pl.int_range(table.height) // 2)
+        own = ee.score(parts, metrics=["Accuracy", "Recall"], **ASKED, **more).metrics
+        assert own.filter(pl.col("value") < 1)["trials"].null_count() == own.height - 1
+        assert own.filter(pl.col("value") < 1)["lower"].null_count() == 0
 
 
 def labels(n_rare: int) -> pl.DataFrame:
@@ -102,7 +136,7 @@ def test_a_number_that_most_draws_lack() -> None:
 
 def test_a_number_that_too_many_draws_lack() -> None:
     """Twenty values are the least that an interval rests on."""
-    card = ee.score(labels(1), metrics="Recall", intervals=0.95, draws=20)
+    card = ee.score(labels(1), metrics="F1", intervals=0.95, draws=20, method="percentile")
     row = card.metrics.row(by_predicate=pl.col("label_value") == "rare", named=True)
     assert 5 < row["draws"] < 20
     assert (row["lower"], row["upper"], row["se"], row["bias"]) == (None,) * 4
@@ -121,7 +155,7 @@ def test_an_empty_side(empty: str) -> None:
     card = ee.score(*sides, task="detection", metrics=["AP", "mAP"], **ASKED)
     for row in card.metrics.iter_rows(named=True):
         if empty == "predictions":
-            assert (row["value"], row["lower"], row["upper"], row["se"]) == (0, 0, 0, 0)
+            assert (row["value"], row["lower"], row["upper"]) == (0, None, None)
         else:
             assert (row["value"], row["lower"], row["upper"], row["draws"]) == (None, None, None, 0)
             assert row["reason"].startswith("no ")

@@ -13,6 +13,7 @@ from evalengine.statistics.intervals import (
     METHODS,
     Interval,
     Sample,
+    clopper_pearson,
     means,
     quantiles,
     standard_errors,
@@ -211,6 +212,22 @@ def test_wilson_as_statsmodels(count: int, n: int, level: float, low: float, hig
     assert found.upper[0] == pytest.approx(high, abs=1e-12)
     p = count / n
     assert found.se[0] == pytest.approx(np.sqrt(p * (1 - p) / n))
+
+
+@LEVELS
+@pytest.mark.parametrize(
+    ("count", "n"), [(0, 5), (5, 5), (1, 3), (81, 263), (999, 1000), (1, 10**5)]
+)
+def test_clopper_pearson_as_scipy(count: int, n: int, level: float) -> None:
+    low, high = clopper_pearson(count / n, n, level)
+    theirs = stats.binomtest(count, n).proportion_ci(level, method="exact")
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), rel=1e-5, abs=1e-14)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (1, 7), (40, 3), (300, 900)])
+def test_beta_distribution_as_scipy(a: float, b: float) -> None:
+    for x in (0.0, 0.001, 0.2, 0.26, 0.5, 0.93, 1.0):
+        assert q.beta_cdf(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-9, abs=1e-15)
 
 
 def test_what_is_no_proportion_has_no_interval_of_wilsons() -> None:

@@ -4,8 +4,8 @@ from ...tally.stats_draws import StatsDraws
 from ..contents import Contents
 from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, merge, own_frames, view
-from ..task import Task, ToldByRows
+from ..stats_views import cells_per_group, common, merge, own_frames, view
+from ..task import Common, Task, ToldByRows
 from .contents import contents
 from .explaining import explain
 from .findings import Findings, together
@@ -33,4 +33,5 @@ TASK = Task(
     needs_all_rows=needs_all_rows,
     told_by_rows=ToldByRows(AHEAD, may_fit, fit_written, tally_part, Findings, together, told),
     in_parts=IN_PARTS,
+    common=Common(common),
 )

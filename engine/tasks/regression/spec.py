@@ -5,14 +5,14 @@ from ...tally.paired_values import PairedView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, view_of
-from ..task import PageFrame, Task, Unanswered
+from ..task import Common, PageFrame, Task, Unanswered
 from .explaining import explain
 from .fitting import fit
 from .losses import contents, losses
 from .pairs import few_pairs, own_frames, rows_of_frame
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import counted, examine, merge, tally
+from .tallies import common, counted, examine, merge, tally
 
 TASK = Task(
     name="regression",
@@ -34,5 +34,6 @@ TASK = Task(
     examine=examine,
     in_parts=counts_in_parts("paired", merge, few_pairs, rows_of_frame),
     unanswered=Unanswered(counted),
+    common=Common(common, fills=False),
     page=(PageFrame(name="actual_by_prediction", metrics=("ActualByPrediction",)),),
 )

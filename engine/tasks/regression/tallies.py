@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
+from ...tally.common_values import Fill, row_places
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.paired_rows import Paired, merge_paired
@@ -154,3 +155,19 @@ def counted(tallies: Tallies) -> Array:
     """Which datums enter means, bool [n_datums]."""
     inside: Array = tallies.stats.counted
     return inside
+
+
+def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
+    """The tallies with the targets of datums that all runs predict; see :class:`..task.Common`."""
+    own = [one.paired for one in tallies]
+    places = row_places(tallies, own, codes, "key")
+    there = np.zeros(2 + max(int(place.max(initial=-1)) for place in places), np.int64)
+    for place in places:
+        there[place] += 1  # of rows that are not compared in the last
+    there[-1] = len(tallies)
+    if (there[:-1] == len(tallies)).all():
+        return None
+    return [
+        msgspec.structs.replace(one, paired=one.paired.chosen(there[place] == len(tallies)))
+        for one, place in zip(tallies, places, strict=True)
+    ]

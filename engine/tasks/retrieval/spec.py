@@ -1,11 +1,13 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
+from functools import partial
+
 from ...schemas.wording import option
 from ...tally.stats_draws import StatsDraws
 from ..contents import Contents
 from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, counted, merge, own_frames, view
-from ..task import LateNotes, Scaling, Task, Unanswered
+from ..stats_views import cells_per_group, common, counted, merge, own_frames, view
+from ..task import Common, LateNotes, Scaling, Task, Unanswered
 from .contents import contents
 from .encode import needs_all_rows
 from .explaining import explain
@@ -40,6 +42,7 @@ TASK = Task(
         ("scores_reversed", "judged_elsewhere"), lambda _: []
     ),  # of whole runs alone
     in_parts=IN_PARTS,
+    common=Common(partial(common, cuts=True)),
     unanswered=Unanswered(
         counted,
         leaves=lambda settings: not settings.complete,

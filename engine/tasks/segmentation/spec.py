@@ -4,7 +4,7 @@ from ...tally.pixels import PixelDraws, PixelView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, frames_of, view_of
-from ..task import LateNotes, PageFrame, Task
+from ..task import Common, LateNotes, PageFrame, Task
 from .confusion import confusion_frame
 from .contents import contents, with_regions
 from .explaining import explain
@@ -12,7 +12,7 @@ from .fitting import fit
 from .losses import losses
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import examine, label_notes, merge, tally
+from .tallies import common, examine, label_notes, merge, tally
 
 TASK = Task(
     name="segmentation",
@@ -46,5 +46,6 @@ TASK = Task(
         label_notes,
     ),
     in_parts=counts_in_parts("pixels", merge),
+    common=Common(common),
     page=(PageFrame(name="confusion", metrics=("ConfusionMatrix",)),),
 )

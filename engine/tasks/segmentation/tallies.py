@@ -14,6 +14,7 @@ from ...ingest import meeting
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
+from ...tally.common_values import Fill, aligned, row_places
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.merging_stats import merge_pixels
@@ -23,6 +24,7 @@ from ..workers import Workers
 from .encode import encode_batch
 from .per_image import presence, stats_from, stats_of
 from .settings import Settings
+from .surfaces import NEED
 
 Array = np.ndarray[Any, Any]
 
@@ -123,3 +125,28 @@ def label_notes(tallies: Tallies) -> list[Note]:
     if seen.whole.declared is not None:
         pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
     return meeting.label_notes(pairs, dict.fromkeys(pairs, True))
+
+
+def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
+    """The tallies with distances of the labels and images that all runs have a distance of.
+
+    See :class:`..task.Common`. An image in which neither the truth nor a run has the label is
+    measured right in that run, so that shares of outlines stay as they are.
+    """
+    own = [one.pixels.surfaces for one in tallies]
+    if not all(one.datum.size for one in own):
+        return None
+    values = [np.stack([getattr(one, name) for name in _DISTANCES], axis=1) for one in own]
+    made = aligned(row_places(tallies, own, codes, "label"), values, fill(NEED))
+    if made is None:
+        return None
+    found = []
+    for one, value in zip(tallies, made, strict=True):
+        columns = dict(zip(_DISTANCES, np.ascontiguousarray(value.T), strict=True))
+        surfaces = msgspec.structs.replace(one.pixels.surfaces, **columns)
+        pixels = msgspec.structs.replace(one.pixels, surfaces=surfaces)
+        found.append(msgspec.structs.replace(one, pixels=pixels))
+    return found
+
+
+_DISTANCES = ("hausdorff", "hd95", "assd")

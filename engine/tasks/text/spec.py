@@ -4,8 +4,8 @@ from ...tally.stats_draws import StatsDraws
 from ..contents import Contents
 from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, counted, merge, view
-from ..task import Task, Unanswered
+from ..stats_views import cells_per_group, common, counted, merge, view
+from ..task import Common, Task, Unanswered
 from .contents import contents
 from .explaining import explain
 from .fitting import fit
@@ -32,6 +32,7 @@ TASK = Task(
     warm_large=warm_large,
     examine=examine,
     in_parts=IN_PARTS,
+    common=Common(common),
     unanswered=Unanswered(counted),
     growth=8,  # tokens beside their texts
 )

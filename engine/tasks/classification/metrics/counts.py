@@ -418,6 +418,7 @@ METRICS = (
         _top_k,
         needs=("ranks", "scores"),
         params=("k",),
+        trials="support",
         aliases=("top_k_accuracy", "top_k_accuracy_score"),
         formula=r"\frac{1}{n} \sum_d [r_d \le k]",
     ),

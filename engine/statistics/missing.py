@@ -1,0 +1,177 @@
+"""Datums without a value: means of runs are compared over the datums that have one in all runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..plan.summary import Tallied
+from ..schemas.errors import OptionError, unknown
+from ..schemas.wording import option
+from ..tally.common_values import Fill, skip
+
+Array = np.ndarray[Any, Any]
+
+SKIP, ZERO, WORST = "skip", "zero", "worst"
+LEAST_COVERAGE = 0.9
+"""Share of the datums with a value in either run that have one in both, below which there is no
+verdict."""
+COLUMNS = ("missing_a", "missing_b", "coverage")
+"""Columns of differences: datums of which either run has no value though the other has one, and the
+share of datums with a value in either run that are compared."""
+
+
+def too_few(coverage: float | None) -> bool:
+    """Whether so many values are missing in one run that a difference means nothing."""
+    return coverage is not None and coverage < LEAST_COVERAGE - 1e-9
+
+
+def fill_of(missing: str, run: Tallied) -> Fill:
+    """What counts as a missing value of each metric.
+
+    Args:
+        missing: ``skip``, ``zero`` or ``worst``.
+        run: one of the runs.
+
+    Raises:
+        OptionError: none of these, or metrics that cannot be filled so.
+    """
+    if missing not in (SKIP, ZERO, WORST):
+        raise OptionError(unknown("missing", missing, (SKIP, ZERO, WORST)))
+    plan = run.plan
+    if missing == SKIP:
+        return skip
+    given, rule = option("missing", missing), plan.does.common
+    if rule is None or not rule.fills:
+        raise OptionError(
+            f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
+            " missing: leave it out."
+        )
+    if missing == ZERO:
+        return lambda need: 0.0
+    ends: dict[str, float] = {}
+    endless = []
+    for metric in plan.metrics:
+        way = plan.dialect.better.get(metric.name, metric.better)
+        end = {"higher": metric.range[0], "lower": metric.range[1]}.get(way, math.inf)
+        if math.isinf(end):
+            endless.append(metric.name)
+        for need in metric.needs:
+            ends.setdefault(need, end)
+    if endless:
+        raise OptionError(
+            f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
+            f" Name metrics that have one with {option('metrics')}, or leave {option('missing')}"
+            " out."
+        )
+    return lambda need: ends.get(need, math.nan)
+
+
+def over_common_values(
+    runs: Sequence[Tallied], codes: Sequence[Array], fill: Fill
+) -> list[Tallied] | None:
+    """Runs whose means are over the same datums; None if they are already.
+
+    Args:
+        runs: of one task and one set of options.
+        codes: int32 [n_datums] per run, place of each datum among those compared, -1 for others.
+        fill: what counts as a missing value.
+    """
+    rule = runs[0].plan.does.common
+    made = None if rule is None else rule.values([run.tallies for run in runs], codes, fill)
+    if made is None:
+        return None
+    return [
+        msgspec.structs.replace(run, tallies=tallies)
+        for run, tallies in zip(runs, made, strict=True)
+    ]
+
+
+Rests = Mapping[tuple[Any, ...], Array]
+"""Identity of a number of the whole set -> how many values it has in every datum, float64 [n]."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """What the numbers of a run rest on, before and after its values were made common."""
+
+    before: Rests
+    after: Rests
+
+
+def coverage_columns(
+    rows: pl.DataFrame, identity: Sequence[str], sides: tuple[Side, Side] | None, slices: Slices
+) -> list[pl.Series]:
+    """The columns :data:`COLUMNS` of differences.
+
+    Args:
+        rows: differences of two runs.
+        identity: columns that tell numbers apart.
+        sides: of both runs; None if neither lacks a value that the other has.
+        slices: the datums of slices.
+    """
+    found: list[tuple[int | None, int | None, float | None]] = []
+    for key in rows.select(identity).iter_rows():
+        if sides is None:
+            found.append((0, 0, 1.0))
+            continue
+        whole = slices.whole(key)
+        a, b = ((side.before.get(whole), side.after.get(whole)) for side in sides)
+        if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
+            found.append((None, None, None))
+            continue
+        inside = slices.inside(key)
+        lost = [one[0] > one[1] for one in (a, b)]
+        filled = [one[0] < one[1] for one in (a, b)]
+        either = int((((a[0] > 0) | (b[0] > 0)) & inside).sum())
+        compared = either - int(((lost[0] | lost[1]) & inside).sum())
+        found.append(
+            (
+                int(((lost[1] | filled[0]) & inside).sum()),
+                int(((lost[0] | filled[1]) & inside).sum()),
+                compared / either if either else 1.0,
+            )
+        )
+    kinds = (pl.Int64(), pl.Int64(), pl.Float64())
+    return [
+        pl.Series(name, [one[i] for one in found], dtype=kind)
+        for i, (name, kind) in enumerate(zip(COLUMNS, kinds, strict=True))
+    ]
+
+
+class Slices:
+    """The datums of slices, among those that are compared.
+
+    Args:
+        run: one of the runs.
+        codes: int32 [n_datums], place of each datum among those compared, -1 for others.
+        n: how many are compared.
+        identity: columns that tell numbers apart.
+    """
+
+    def __init__(self, run: Tallied, codes: Array, n: int, identity: Sequence[str]) -> None:
+        self._datums = run.tallies.datums
+        self._codes, self._n = codes, n
+        self._at = [identity.index(name) for name in ("slice", "slice_value")]
+        self._known: dict[str, tuple[Array, list[str]]] = {}
+
+    def whole(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The number of the whole set that a number is of."""
+        return tuple(None if i in self._at else value for i, value in enumerate(key))
+
+    def inside(self, key: tuple[Any, ...]) -> Array:
+        """The datums that a number is about, bool [n]."""
+        column, value = (key[i] for i in self._at)
+        if column is None:
+            return np.ones(self._n, bool)
+        if column not in self._known:
+            group, names = self._datums.groups(column)
+            of = np.full(self._n, -1, np.int32)
+            of[self._codes[self._codes >= 0]] = group[self._codes >= 0]
+            self._known[column] = of, names
+        of, names = self._known[column]
+        return np.asarray(of == names.index(value)) if value in names else np.zeros(self._n, bool)
