@@ -1,0 +1,235 @@
+"""Means of runs are compared over the datums that have a value in both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.jobs.gates import parse_gates
+from evalengine.jobs.surely import answer_apart, compare_with
+from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
+from evalengine.report.verdicts import better
+
+N = 40
+
+
+def organs(missed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Truth, a run that is far off in the last 12 images, and one that finds nothing in some."""
+    truth = np.zeros((N, 48, 48), np.uint8)
+    truth[:, 20:28, 20:28] = 1
+    a = np.zeros_like(truth)
+    a[:28, 21:29, 20:28] = 1
+    a[28:, 28:36, 20:28] = 1
+    b = a.copy()
+    b[N - missed :] = 0
+    return truth, a, b
+
+
+def distances(missed: int, metrics: tuple[str, ...] = ("HD95",), **more: Any) -> ee.Comparison:
+    truth, a, b = organs(missed)
+    given = {"task": "segmentation", "background": 0, "draws": 40, "names": ["a", "b"], **more}
+    return ee.compare(a, b, ground_truths=truth, metrics=list(metrics), **given)
+
+
+@pytest.mark.parametrize(("missed", "told"), [(4, 0), (5, 1), (12, 1)])
+def test_distances_of_organs_that_one_run_misses(missed: int, told: int) -> None:
+    found = distances(missed, ("HD95", "ASSD", "NSD"))
+    for row in found.differences.iter_rows(named=True):
+        gone = 0 if row["metric"] == "NSD" else missed
+        assert (row["missing_a"], row["missing_b"]) == (0, gone)
+        assert row["coverage"] == pytest.approx(1 - gone / N)
+        assert (row["a"] == row["b"]) == (row["metric"] != "NSD")
+        if gone:
+            assert (row["wins"], row["ties"], row["losses"]) == (0, N - missed, 0)
+            assert (row["p"], better(found, row)) == (1.0, 0)
+    assert len(found.warnings) == told
+    assert ("No verdict" in found.verdict) == bool(told)
+    assert f"b has no value for {missed} datums" in found.verdict
+
+
+def test_a_worse_run_is_not_better_by_what_it_misses() -> None:
+    """b is off by one pixel more in all images that it finds; of five others it finds nothing."""
+    truth, a, _ = organs(0)
+    b = np.roll(a, 1, axis=1)
+    b[-5:] = 0
+    found = ee.compare(
+        a, b, ground_truths=truth, metrics=["HD95"], background=0, task="segmentation", draws=200
+    )
+    row = found.differences.row(0, named=True)
+    both = [ee.score(one[:-5], truth[:-5], metrics=["HD95"], background=0, task="segmentation")
+            for one in (a, b)]  # fmt: skip
+    own = [card.metrics["value"][0] for card in both]
+    assert [row["a"], row["b"]] == pytest.approx(own)
+    assert row["p"] < 0.05
+    assert better(found, row) == 0  # of 40 datums 5 are missing, more than a tenth
+
+
+def test_sides_exchanged_mirror_what_is_missing() -> None:
+    truth, a, b = organs(3)
+    given = {"ground_truths": truth, "metrics": ["HD95"], "background": 0, "task": "segmentation"}
+    rows = [ee.compare(*runs, draws=60, **given).differences.row(0, named=True)
+            for runs in ((a, b), (b, a))]  # fmt: skip
+    assert (rows[0]["missing_b"], rows[1]["missing_a"]) == (3, 3)
+    assert rows[0]["p"] == rows[1]["p"]
+    assert rows[0]["difference"] == -rows[1]["difference"]
+
+
+def similar(zero: int, shift: float = 0.0) -> pl.DataFrame:
+    """Embeddings, the last of which are zero vectors; those have no cosine."""
+    angle = np.linspace(0.1, 1.2, 30)
+    own = [[float(np.cos(x - shift)), float(np.sin(x - shift))] for x in angle]
+    own[30 - zero :] = [[0.0, 0.0]] * zero
+    return pl.DataFrame(
+        {
+            "datum_id": range(30),
+            "embedding": own,
+            "reference_embedding": [[1.0, 0.0]] * 30,
+            "half": ["first"] * 15 + ["second"] * 15,
+        }
+    )
+
+
+def cosines(*runs: pl.DataFrame, **more: Any) -> ee.Comparison:
+    given = {"metrics": ["SemanticSimilarity"], "draws": 60, "names": ["a", "b"], **more}
+    return ee.compare(*runs, **given)
+
+
+def test_cosines_of_zero_vectors(tmp_path: Path) -> None:
+    found = cosines(similar(0), similar(2, 0.01), by="half")
+    whole, first, second = found.differences.sort("slice_value", nulls_last=False).rows(named=True)
+    assert [(row["missing_a"], row["missing_b"]) for row in (whole, first, second)] == [
+        (0, 2),
+        (0, 0),
+        (0, 2),
+    ]
+    assert whole["coverage"] == pytest.approx(28 / 30)
+    assert second["coverage"] == pytest.approx(13 / 15)
+    assert not better(found, second)
+    assert whole["a"] == pytest.approx(np.cos(np.linspace(0.1, 1.2, 30)[:28]).mean())
+    ee.score(similar(0), by="half", metrics=["SemanticSimilarity"]).save(tmp_path / "a")
+    ee.score(similar(2, 0.01), by="half", metrics=["SemanticSimilarity"],
+             memory_limit="4GB").save(tmp_path / "b")  # fmt: skip
+    saved = cosines(tmp_path / "a", tmp_path / "b")
+    assert saved.differences.select("a", "b", "p", "missing_b", "coverage").equals(
+        found.differences.select("a", "b", "p", "missing_b", "coverage")
+    )
+
+
+def test_missing_values_may_count() -> None:
+    angle = np.cos(np.linspace(0.1, 1.2, 30))
+    for missing, value in (("zero", 0.0), ("worst", -1.0)):
+        found = cosines(similar(0), similar(6), missing=missing)
+        row = found.differences.row(0, named=True)
+        assert row["a"] == pytest.approx(angle.mean())
+        assert row["b"] == pytest.approx(np.r_[angle[:24], [value] * 6].mean())
+        assert (row["missing_b"], row["coverage"], row["losses"]) == (6, 1.0, 6)
+        assert not found.warnings
+    lacking = similar(6), similar(6)
+    both = cosines(*lacking, missing="worst").differences.row(0, named=True)
+    assert both["a"] == pytest.approx(angle[:24].mean())  # what neither has is not filled
+    assert both["missing_a"] == 0
+
+
+def test_datums_without_a_prediction_may_count() -> None:
+    qrels = {f"q{q}": {"good": 1} for q in range(12)}
+    whole = {f"q{q}": {"good": 1.0} for q in range(12)}
+    few = {query: found for query, found in whole.items() if query not in ("q0", "q1", "q2")}
+    given: dict[str, Any] = {"ground_truths": qrels, "metrics": ["MRR"], "draws": 40}
+    row = ee.compare(whole, few, **given).differences.row(0, named=True)
+    assert (row["missing_a"], row["missing_b"], row["coverage"]) == (0, 3, 0.75)
+    for missing in ("zero", "worst"):
+        found = ee.compare(whole, few, missing=missing, **given)
+        row = found.differences.row(0, named=True)
+        assert (row["a"], row["b"], row["coverage"]) == (1.0, 0.75, 1.0)
+        assert (row["missing_b"], row["losses"], found.n) == (3, 3, 12)
+
+
+@pytest.mark.parametrize("missing", ["worst", "nothing"])
+def test_no_worst_value(missing: str) -> None:
+    with pytest.raises(ee.OptionError, match="missing"):
+        distances(3, missing=missing)
+    table = pl.DataFrame({"actual": ["a", "b"] * 9, "predicted": ["a", "a"] * 9})
+    with pytest.raises(ee.OptionError, match="missing"):
+        ee.compare(table, table, missing=missing)
+
+
+def test_targets_that_one_run_does_not_predict() -> None:
+    keys = ["x", "y"] * 30
+    truth = pl.DataFrame(
+        {"datum_id": np.repeat(range(30), 2), "label_key": keys, "target": np.arange(60.0)}
+    )
+    error = np.where(np.arange(60) < 6, 9.0, 1.0)
+    a = truth.select("datum_id", "label_key", prediction=pl.col("target") + error)
+    b = a.filter(~((pl.col("label_key") == "y") & (pl.col("datum_id") < 3)))
+    found = ee.compare(a, b, ground_truths=truth, metrics=["MAE"], draws=40, task="regression")
+    rows = {row["label_key"]: row for row in found.differences.iter_rows(named=True)}
+    assert (rows["y"]["missing_a"], rows["y"]["missing_b"]) == (0, 3)
+    assert (rows["y"]["a"], rows["y"]["b"]) == (1.0, 1.0)
+    assert rows["x"]["missing_b"] == 0
+    assert rows["x"]["a"] == rows["x"]["b"] == pytest.approx(1 + 8 * 3 / 30)
+
+
+def test_three_runs_are_compared_over_what_all_have() -> None:
+    found = ee.compare(
+        similar(0), similar(2), similar(0, 0.01), metrics=["SemanticSimilarity"], draws=40
+    )
+    shown = found.differences.select("run_a", "run_b", "missing_a", "missing_b").rows()
+    assert shown == [("a", "b", 0, 2), ("a", "c", 0, 0), ("b", "c", 2, 0)]
+    values = {row["run_a"]: row["a"] for row in found.differences.iter_rows(named=True)}
+    assert values["a"] == values["b"]
+
+
+# -- gates -----------------------------------------------------------------------------------------
+
+
+def judged(missed: int, *gates: str, folder: Path | None = None) -> list[Verdict]:
+    truth, a, b = organs(missed)
+    cards = [
+        ee.score(one, truth, metrics=["HD95"], background=0, task="segmentation") for one in (a, b)
+    ]
+    if folder is not None:
+        cards = [ee.load(card.save(folder / str(i))) for i, card in enumerate(cards)]
+    earlier, card = cards
+    return judge_gates(
+        parse_gates(gates, ()),
+        numbers_of(card),
+        numbers_of(earlier),
+        compare=compare_with(earlier, card),
+        apart=answer_apart(earlier, card),
+    )
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_gates_about_a_baseline_are_held_to_common_datums(saved: bool, tmp_path: Path) -> None:
+    folder = tmp_path if saved else None
+    few, lower = judged(4, "HD95 <= baseline", "HD95 <= baseline - 0.1", folder=folder)
+    assert (few.status, lower.status) == ("passed", "failed")  # its own mean is lower by 0.5
+    assert few.value == few.baseline
+    assert "no value for 4 datums" in few.reason
+
+
+def test_gates_fail_where_too_many_values_are_missing() -> None:
+    (many,) = judged(12, "HD95 <= baseline")
+    assert (many.status, many.value, many.baseline) == ("failed", 1.0, 1.0)
+    assert "no value for 12 datums" in many.reason
+    accepted, _ = judged(12, "HD95 <= baseline", "coverage >= 0.6")
+    assert accepted.status == "passed"
+
+
+def test_a_baseline_that_keeps_no_tally() -> None:
+    """Which datums both have is not known: the shares of what could be scored tell."""
+    truth, a, b = organs(12)
+    earlier, card, few = (
+        numbers_of(ee.score(one, truth, metrics=["HD95"], background=0, task="segmentation"))
+        for one in (a, b, organs(3)[2])
+    )
+    gates = parse_gates(["HD95 <= baseline"], ())
+    assert judge_gates(gates, card, earlier, apart=None)[0].status == "failed"
+    assert judge_gates(gates, few, earlier, apart=None)[0].status == "passed"
+    gates = parse_gates(["HD95 <= baseline", "coverage >= 0.5"], ())
+    assert judge_gates(gates, card, earlier, apart=None)[0].status == "passed"
