@@ -85,34 +85,46 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
-    """`` Did you mean 'mAP'?`` for the nearest known words, or an empty string.
+    """`` Did you mean 'mAP'?`` for the names that a word misspells, or an empty string.
 
-    Case is ignored when looking for the nearest. Of a word that several known ones begin with, and
-    that is hardly misspelt, up to three of these are named, the shortest first.
+    A word misspells a name if one edit separates them, or two if it has eight letters or more;
+    capitals do not count. The first letter and digits have to agree. Acronyms differ by single
+    letters (MAE, MSE, MAPE), so that only exchanged letters and a letter too many at the end count
+    as misspelt. A word that misspells no name, but begins several, names up to three of these, the
+    shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
 
     names = list(known)
-    near = extract(
-        word.casefold(),
-        [name.casefold() for name in names],
-        scorer=OSA.normalized_similarity,
-        score_cutoff=0.5,
-        limit=None,
-    )
+    plain = [name.casefold() for name in names]
+    near = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
     # Of names that differ in case alone (mAP, MAP) the one written more alike.
-    near.sort(key=lambda one: (-one[1], OSA.distance(word, names[one[2]])))
-    found = [names[index] for _, _, index in near[:n]]
-    begun = [name for name in names if name.casefold().startswith(word.casefold())]
-    if begun and len(word) > 1 and (not near or near[0][1] < _MISSPELT):
+    near.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
+    found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:n]
+    if not found and len(word) > 1:
+        begun = [name for name in names if name.casefold().startswith(word.casefold())]
         found = sorted(begun, key=len)[:_BEGUN]
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
-_MISSPELT = 0.75
-"""Likeness from which a word is another one misspelt, rather than the beginning of several."""
+def _misspells(word: str, name: str, edits: float) -> bool:
+    one, other = word.casefold(), name.casefold()
+    if not edits:
+        return True
+    long = max(len(one), len(other))
+    swapped = sorted(one) == sorted(other)
+    digits = ["".join(filter(str.isdigit, text)) for text in (one, other)]
+    if edits > (2 if long >= _LONG else 1) or (all(digits) and digits[0] != digits[1]):
+        return False
+    if len(name) <= _SHORT and sum(letter.isupper() for letter in name) > 1:
+        return swapped or one in (f"{other}s", f"{other}{other[-1]}")
+    return swapped or one[:1] == other[:1]
+
+
+_LONG, _SHORT = 8, 5
+"""Letters from which two edits are allowed, and up to which capitals make an acronym."""
 _BEGUN = 3
 
 

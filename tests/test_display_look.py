@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import fabricated
 import polars as pl
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.report.look import look
+from evalengine.report.sections import sections
 from evalengine.report.show import render, show, write_rich
 from evalengine.schemas.errors import OptionError
 
@@ -139,3 +141,65 @@ def test_labels_without_a_number_give_way_to_the_few_that_have_one() -> None:
     assert names(table(card), "label")[:3] == ["...", "c03", "c07"]
     assert "  ... and 18 more" in table(card)
     assert len(names(table(card, top="all"), "label")) == 20
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_wide_tables_end_where_their_text_does(
+    card: ee.Scorecard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal, pipe = Terminal(), io.StringIO()
+    for out in (terminal, pipe):
+        show(card, "table", out, look=look(wide=True))
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert "\x1b[" in terminal.getvalue()
+    assert [line for line in plain.splitlines() if line != line.rstrip()] == []
+    assert plain.splitlines() == pipe.getvalue().splitlines()
+
+
+def scores(labels: int) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """A table of classification, and how its scores are read."""
+    n = 60
+    actual = [row % labels for row in range(n)]
+    if labels == 2:
+        return pl.DataFrame(
+            {"actual": actual, "score": [row * 7 % 11 / 11 for row in range(n)]}
+        ), {}
+    columns = {
+        f"p_{label}": [0.5 if (row * 7 + 3) % 10 % labels == label else 0.25 for row in range(n)]
+        for label in range(labels)
+    }
+    table = pl.DataFrame({"actual": [f"c{label}" for label in actual], **columns})
+    return table, {"score_columns": {f"c{label}": f"p_{label}" for label in range(labels)}}
+
+
+def test_a_metric_of_one_label_that_was_asked_for_is_in_the_headline() -> None:
+    table, named = scores(2)
+    card = ee.score(table, metrics=["roc_auc", "f1", "accuracy"], **named)
+    [section] = sections(card)
+    values = {line.row["metric"]: line.value for line in section.headline}
+    assert values["ROCAUC"] == card.value("ROCAUC")
+    assert f"{card.value('ROCAUC'):.4f}" in str(card)
+    assert card.to_dict()["ROCAUC"] == card.value("ROCAUC")
+
+
+def test_metrics_of_labels_that_were_asked_for_are_printed_and_in_the_dict() -> None:
+    table, named = scores(3)
+    card = ee.score(table, metrics=["roc_auc", "f1"], **named)
+    areas = {f"c{label}": card.value("ROCAUC", label_value=f"c{label}") for label in range(3)}
+    assert [f"{area:.4f}" in str(card) for area in areas.values()] == [True] * 3
+    assert {
+        name.partition("/")[2]: value
+        for name, value in card.to_dict().items()
+        if name.startswith("ROCAUC")
+    } == areas
+    usual = ee.score(table, **named).to_dict()
+    assert not any(name.startswith("ROCAUC") for name in usual)

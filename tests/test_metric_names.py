@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import metrics
+from evalengine import metrics, tasks
+from evalengine.metrics.elsewhere import CLOSE, SAME, squeezed
 from evalengine.report import listings
-from evalengine.schemas.errors import OptionError
+from evalengine.schemas.errors import OptionError, did_you_mean
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,126 @@ def test_known_names(task: str, name: str, metric: str, k: int | None) -> None:
     found, cut = metrics.asked(task, name)
     assert (found.name, cut) == (metric, k)
     assert metrics.has(task, name)
+
+
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        (
+            "classification",
+            "accuracy_score:Accuracy matthews_corr_coef:MCC calibration_error:ECE f2_score:F2"
+            " confusion_matrix:ConfusionMatrix roc_curve:ROCCurve cross_entropy:LogLoss"
+            " average_precision:AP AveragePrecision:AP qwk:CohenKappaQuadratic",
+        ),
+        ("detection", "confusion_matrix:ConfusionMatrix AveragePrecision:AP f1_score:F1"),
+        (
+            "segmentation",
+            "pixel_accuracy:PixelAccuracy mean_iou:mIOU dice_score:Dice boundary_iou:BoundaryIOU"
+            " frequency_weighted_iou:FrequencyWeightedIoU hausdorff_95:HD95 DSC:Dice",
+        ),
+        ("panoptic", "panoptic_quality:PQ pq_dagger:PQDagger"),
+        ("tracking", "num_switches:IDSW mostly_lost:ML id_switches:IDSW"),
+        ("retrieval", "mean_reciprocal_rank:MRR RetrievalMAP:MAP RetrievalHitRate:Success"),
+        ("text", "rouge_l:ROUGEL WordErrorRate:WER"),
+        ("judged", "ResponseRelevancy:AnswerRelevance FaithfulnessMetric:Faithfulness"),
+        (
+            "regression",
+            "explained_variance:ExplainedVariance WMAPE:WAPE nse:R2 pearson_r:Pearson r_squared:R2"
+            " SymmetricMeanAbsolutePercentageError:SMAPE quantile_loss:QuantileLoss",
+        ),
+    ],
+)
+def test_names_of_other_tools(task: str, names: str) -> None:
+    for pair in names.split():
+        name, ours = pair.split(":")
+        assert metrics.asked(task, name)[0].name == ours, name
+        assert metrics.has(task, name)
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "metric", "k"),
+    [
+        ("classification", "top_5_accuracy", "TopKAccuracy", 5),
+        ("retrieval", "precision_at_5", "P", 5),
+        ("retrieval", "ndcg_at_10", "nDCG", 10),
+    ],
+)
+def test_cuts_within_names_of_other_tools(task: str, name: str, metric: str, k: int) -> None:
+    found, cut = metrics.asked(task, name)
+    assert (found.name, cut) == (metric, k)
+
+
+def test_thresholds_within_names_of_other_tools() -> None:
+    assert metrics.registry.at_threshold("detection", "map_50") == ("mAP", 0.5)
+
+
+def test_f_at_the_beta_of_the_options() -> None:
+    table = pl.DataFrame({"actual": [1, 0, 1, 1], "score": [0.9, 0.2, 0.3, 0.8]})
+    named = [ee.score(table, metrics=[name], beta=2.0).metrics for name in ("fbeta_score", "F2")]
+    assert named[0].equals(named[1])
+
+
+def test_own_names_in_small_letters_with_underscores() -> None:
+    for task in tasks.NAMES:
+        for name in metrics.names(task):
+            snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+            if squeezed(snake) in CLOSE.get(task, {}):
+                continue
+            found = {metrics.asked(task, form)[0].name for form in (snake, snake.replace("_", "-"))}
+            assert len(found) == 1
+            assert found.pop().lower() == name.lower()
+
+
+def test_names_of_other_tools_lead_to_metrics_that_exist() -> None:
+    for task, names in SAME.items():
+        for name, ours in names.items():
+            assert ours in metrics.names(task), name
+            assert squeezed(name) == name
+            assert name not in CLOSE.get(task, {})
+    every = {name for task in tasks.NAMES for name in metrics.names(task)} | {"ROUGE"}
+    options = {"coco", "sacrebleu", "segm", "keypoints", "things", "stuff"}
+    for names in CLOSE.values():
+        for name, sentence in names.items():
+            assert squeezed(name) == name
+            quoted = set(re.findall(r"'([^']+)'", sentence))
+            assert quoted <= every | options | {"small", "medium", "large"}, name
+
+
+OTHER_METRICS = {
+    "classification": "pr_auc hinge_loss StatScores ACE gini specificity",
+    "detection": "LAMR oLRP mAPH PDQ mean_iou APs mar_100",
+    "retrieval": "alpha_nDCG NRBP STREC ERR_IA RetrievalFallOut",
+    "segmentation": "clDice asd GeneralizedDiceScore VOE",
+    "tracking": "AMOTA TETA TRA",
+    "text": "meteor gleu NIST bleurt cider mer",
+    "judged": "context_entity_recall context_utilization relevance correctness",
+    "regression": "nrmse MdAPE MAAPE RRMSE MARE MSIS rae mad mpe bias",
+}
+
+
+@pytest.mark.parametrize("task", OTHER_METRICS)
+def test_a_metric_of_others_is_no_misspelt_one_of_ours(task: str) -> None:
+    for name in OTHER_METRICS[task].split():
+        with pytest.raises(OptionError) as raised:
+            metrics.asked(task, name)
+        assert "Did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "ours"),
+    [
+        ("classification", "TopKAcuracy", "TopKAccuracy"),
+        ("classification", "Acuracy", "Accuracy"),
+        ("classification", "BalancedAcurracy", "BalancedAccuracy"),
+        ("detection", "mpa", "mAP"),
+        ("text", "ROGUE1", "ROUGE1"),
+        ("text", "BLUE", "BLEU"),
+        ("judged", "Fathfulness", "Faithfulness"),
+        ("segmentation", "IOUs", "IOU"),
+    ],
+)
+def test_misspelt_names_are_answered_with_the_right_one(task: str, name: str, ours: str) -> None:
+    assert f"'{ours}'" in did_you_mean(name, metrics.names(task))
 
 
 def test_every_name_finds_its_metric_in_any_capitals() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ..schemas.asked import Asked, parse_metric
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.task_names import NAMES
 from ..schemas.wording import option
+from .elsewhere import CLOSE, SAME, squeezed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,15 +140,22 @@ def get(task: str, name: str) -> Metric:
     """
     metric = _found(task, name)
     if metric is None:
-        near = did_you_mean(name, all_metrics(task))
-        other = _elsewhere(task, name) or near
+        hint = _close(task, name) or _elsewhere(task, name)
+        hint = hint or did_you_mean(name, all_metrics(task))
         raise OptionError(
-            f"{name!r} is not a known {task} metric.{other} All of them: evalengine metrics"
+            f"{name!r} is not a known {task} metric.{hint} All of them: evalengine metrics"
             f" --task {task}, or evalengine.metrics_table()."
         )
     return metric
 
 
+def _close(task: str, name: str) -> str:
+    """The sentence about another tool's metric that is nearly ours; empty without one."""
+    close = CLOSE.get(task, {}).get(squeezed(name))
+    return f" {close}" if close else ""
+
+
+@lru_cache(1024)
 def _found(task: str, name: str) -> Metric | None:
     """The metric of that name or alias, or of a family, if there is one."""
     metrics = all_metrics(task)
@@ -170,12 +178,25 @@ def _found(task: str, name: str) -> Metric | None:
         }
         if len(alike) == 1:
             return next(iter(alike.values()))
-    return None
+    return metrics.get(_in_other_tools(task).get(squeezed(name), ""))
 
 
-_CUT = re.compile(r"(.+)_([0-9]{1,9})")
+@cache
+def _in_other_tools(task: str) -> dict[str, str]:
+    """Squeezed names and aliases, where they are one metric's, and names of other tools."""
+    owners: dict[str, set[str]] = {}
+    for metric in all_metrics(task).values():
+        for name in (metric.name, *metric.aliases):
+            owners.setdefault(squeezed(name), set()).add(metric.name)
+    own = {name: next(iter(metrics)) for name, metrics in owners.items() if len(metrics) == 1}
+    taken = {*owners, *CLOSE.get(task, {})}
+    other = {name: ours for name, ours in SAME.get(task, {}).items() if name not in taken}
+    return {name: ours for name, ours in own.items() if name not in CLOSE.get(task, {})} | other
+
+
+_CUT = re.compile(r"(.+?)(?:_at)?_([0-9]{1,9})|top_?([0-9]{1,9})(?:_accuracy|_acc)?")
 _THRESHOLDS = "iou_thresholds_to_return"
-_RATE = re.compile(r"(.+?)@?(0?\.[0-9]+)|(.+?)@?([1-9][05])")
+_RATE = re.compile(r"(.+?)[@_]?(0?\.[0-9]+)|(.+?)[@_]?([1-9][05])")
 
 
 def at_threshold(task: str, name: str) -> tuple[str, float] | None:
@@ -204,10 +225,10 @@ def _wanted(task: str, name: str) -> Asked:
         said = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
         raise OptionError(f"{name!r}: IoU thresholds are an option of their own: write {said}.")
     cut = _CUT.fullmatch(name)
-    if cut is not None and _found(task, name) is None:
-        metric = _found(task, cut[1])
+    if cut is not None:
+        metric = _found(task, cut[1] or "TopKAccuracy")
         if metric is not None and "k" in metric.params:
-            return Asked(metric.name, int(cut[2]))
+            return Asked(metric.name, int(cut[2] or cut[3]))
     return parse_metric(name)
 
 
@@ -228,12 +249,18 @@ def members(task: str, name: str, options: Any) -> tuple[str, ...]:
         name: what was asked for.
         options: what a group depends on.
     """
-    for module in _modules(task):
-        groups = {one.casefold(): group for one, group in getattr(module, "GROUPS", {}).items()}
-        group = groups.get(name.casefold())
-        if group is not None and _found(task, name) is None:
-            return tuple(group(options))
-    return (name,)
+    group = _groups(task).get(name.casefold())
+    return (name,) if group is None or _found(task, name) is not None else tuple(group(options))
+
+
+@cache
+def _groups(task: str) -> dict[str, Callable[[Any], Any]]:
+    """Names of groups in small letters."""
+    return {
+        name.casefold(): group
+        for module in _modules(task)
+        for name, group in getattr(module, "GROUPS", {}).items()
+    }
 
 
 def asked(task: str, name: str) -> tuple[Metric, int | None]:
@@ -247,7 +274,9 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     if wanted.k is not None and "k" not in metric.params:
         able = [one.name for one in all_metrics(task).values() if "k" in one.params]
         cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
-        raise OptionError(f"{name!r}: {metric.name} has no cut-off; write {metric.name!r} ({cut}).")
+        close = _close(task, name)
+        hint = f".{close}" if close else f"; write {metric.name!r} ({cut})."
+        raise OptionError(f"{name!r}: {metric.name} has no cut-off{hint}")
     return metric, wanted.k
 
 
@@ -263,7 +292,7 @@ def meant(task: str, name: str) -> Metric:
 
 def has(task: str, name: str) -> bool:
     """Whether a task knows a metric by that name, with a cut-off or without."""
-    if any(name in getattr(module, "GROUPS", {}) for module in _modules(task)):
+    if name.casefold() in _groups(task):
         return True
     if at_threshold(task, name) is not None:
         return True

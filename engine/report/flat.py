@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -50,17 +50,25 @@ def as_dict(
 ) -> dict[str, float]:
     """See :meth:`evalengine.Scorecard.to_dict`."""
     rows = card.metrics
+    spelt = set(rows["metric"]) if labels else set[str]()
     named = _named(rows, card)
     if not slices:
         rows = rows.filter(pl.col("slice").is_null())
     if not labels:
         # A metric of one label alone, as that of the positive class, has no number but this one.
         label = pl.col("label_value")
-        single = label.is_null().any().not_() & (label.n_unique() == 1)
-        rows = rows.filter(label.is_null() | single.over("metric", "slice", "slice_value"))
+        none = label.is_null().any().not_()
+        single = (none & (label.n_unique() == 1)).over("metric", "slice", "slice_value")
+        # Metrics that were named and have numbers of labels only would not be there at all. AP
+        # counts as there if mAP is.
+        means = [name[1:] for name in rows["metric"].unique() if name.startswith("m")]
+        named_alone = none.over("metric") & ~single & ~pl.col("metric").is_in(means)
+        named_alone &= pl.lit(card.options.metrics is not None)
+        rows = rows.filter(label.is_null() | single | named_alone)
+        spelt = set(rows.filter(named_alone)["metric"])
     found: dict[str, float] = {} if step is None else {f"{prefix}step": step}
     every = [*rows.iter_rows(named=True)]
-    for row, name in zip(every, _names(every, named, labels=labels), strict=True):
+    for row, name in zip(every, _names(every, named, spelt), strict=True):
         bounds = {"_lower": row["lower"], "_upper": row["upper"]} if intervals else {}
         value = undefined if row["value"] is None else row["value"]
         for end, number in {"": value, **bounds}.items():
@@ -91,9 +99,17 @@ def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
     return found
 
 
-def _names(rows: list[dict[str, Any]], named: Mapping[Spot, str], *, labels: bool) -> list[str]:
-    """A name for each row; those that would be one say what else their numbers were taken at."""
-    told = [_told(row, named.get(_spot(row)), labels=labels) for row in rows]
+def _names(
+    rows: list[dict[str, Any]], named: Mapping[Spot, str], spelt: Collection[str]
+) -> list[str]:
+    """A name for each row; those that would be one say what else their numbers were taken at.
+
+    Args:
+        rows: of the metrics frame.
+        named: titles of a dialect.
+        spelt: metrics whose names end in the label.
+    """
+    told = [_told(row, named.get(_spot(row)), labels=row["metric"] in spelt) for row in rows]
     often = Counter(map(_joined, told))
     for one, row in zip(told, rows, strict=True):
         if often[_joined(one)] > 1 and row["parameters"]:

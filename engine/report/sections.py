@@ -142,6 +142,8 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, shown))]
     tables += confusion_grids(card, key, wide=wide)
     per_label = overall.filter(pl.col("label_value").is_not_null())
+    if card.options.metrics is not None:
+        headline += _of_one_label(card, per_label, aggregates)
     labels = label_grid(card, per_label, key, shown, wide=wide)
     sliced = rows.filter(pl.col("slice").is_not_null())
     of_all = sliced.filter(pl.col("label_value").is_null())
@@ -164,6 +166,25 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     ]
     unshown = shown.unshown(rows)
     return Section(key, headline, tables, labels, slices, undefined, unshown)
+
+
+def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataFrame) -> list[Line]:
+    """Numbers of metrics that have one row, of one label, such as ROCAUC of two classes."""
+    of = pl.col("metric")
+    alone = per_label.filter(
+        pl.len().over("metric") == 1, ~of.is_in(aggregates["metric"].unique().implode())
+    )
+    counts = counting(card)
+    return [
+        Line(
+            f"{row['metric']} of {row['label_value']}",
+            row["value"],
+            row=row,
+            reach=reach(row),
+            counted=row["metric"] in counts,
+        )
+        for row in alone.iter_rows(named=True)
+    ]
 
 
 def _headline(

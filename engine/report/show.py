@@ -58,6 +58,8 @@ _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
 _LEAST_NAME = 8
 _NAMED = 3
+_PADDING = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$", re.M)
+"""Blanks at the end of a line, before codes that end a style."""
 _ASCII = str.maketrans({UNDEFINED: "-", "±": "+-", "…": "~", "—": "-", "≥": ">"})
 
 
@@ -175,9 +177,13 @@ def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) 
     """Write a rich renderable: styled on a terminal, plain and 80 columns wide elsewhere; as wide
     as it gets where that is asked for."""
     if out.isatty():
-        Console(file=out, highlight=False, width=WIDE if wide else None).print(
-            renderable, soft_wrap=wide
-        )
+        console = Console(file=out, highlight=False, width=WIDE if wide else None)
+        if not wide or console.legacy_windows:
+            console.print(renderable)
+            return
+        with console.capture() as capture:
+            console.print(renderable, soft_wrap=True)
+        out.write(_PADDING.sub(r"\1", capture.get()))
         return
     # The environment may force colour or a width upon pipes; a pipe gets neither from us.
     console = Console(

@@ -5,7 +5,7 @@ Everything is built from :mod:`evalengine.report.sections`; nothing here needs r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..ingest.problems import count_of
@@ -202,7 +202,12 @@ def as_text(card: Scorecard) -> str:
         ]
         if section.labels is not None:
             n = len(section.labels.rows)
-            lines.append(f"  {n} label{'s' * (n != 1)}" + _worst(card, section.labels, last=True))
+            headed_by = {line.row.get("metric") for line in section.headline}
+            lines.append(
+                f"  {n} label{'s' * (n != 1)}"
+                + _worst(card, section.labels, last=True)
+                + _worst_of_others(card, section.labels, headed_by)
+            )
         lines += [
             f"  {len(grid.rows)} of {' x '.join(grid.names)}" + _worst(card, grid, last=False)
             for grid in section.slices
@@ -246,6 +251,28 @@ def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
         if row.numbers[0] is not None
     ]
     return f"; worst {grid.columns[0]}: {', '.join(said)}" if said else ""
+
+
+def _worst_of_others(card: Scorecard, grid: Grid, headed_by: Collection[str | None]) -> str:
+    """The worst labels by further metrics that were asked for and have no aggregate."""
+    said = ""
+    for place, title in enumerate(grid.columns[1:], 1):
+        found = [(row, row.numbers[place]) for row in grid.rows]
+        known = [(row, value) for row, value in found if value is not None]
+        metric = next((at["metric"] for row, _ in known if (at := row.rows[place])), None)
+        better = card.directions.get(metric or "")
+        if card.options.metrics is None or metric in headed_by or better not in _SIGNS:
+            continue
+        known.sort(key=lambda one: _SIGNS[better] * one[1])
+        worst = [
+            f"{shortened(' '.join(row.names))} {cells(grid, row)[place]}"
+            for row, _ in known[:_NAMED]
+        ]
+        said += f"; worst {title}: {', '.join(worst)}" if worst else ""
+    return said
+
+
+_SIGNS = {"higher": 1.0, "lower": -1.0}
 
 
 def markdown(

@@ -316,8 +316,9 @@ class Scorecard:
         Args:
             prefix: before every name, such as ``val/``.
             step: kept under ``step``, with the prefix; not there unless given.
-            labels: whether numbers of single labels are there; those of a metric that has no others
-                than of one label always are.
+            labels: whether numbers of single labels are there; those of a metric that has no other
+                numbers always are if it is of one label, or was named in ``metrics`` and its
+                mean over labels (``mAP`` of ``AP``) is missing.
             slices: whether numbers of slices are there.
             intervals: whether ``_lower`` and ``_upper`` are, of numbers that have an interval.
             undefined: what stands for a number that is undefined, such as NaN; left out unless

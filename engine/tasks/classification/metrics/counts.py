@@ -285,12 +285,20 @@ def _f_metric(beta: float) -> Metric:
 
 
 def family(name: str) -> Metric | None:
-    """F at any beta, written F0.5, F2 or F1e+16; None where the name is not of that kind."""
-    if not re.fullmatch(r"F[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", name):
+    """F at any beta, written F0.5, F2, f2_score or F1e+16; None if the name is of another kind."""
+    written = re.fullmatch(r"[Ff]([0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?)(_?[Ss]core)?", name)
+    if written is None:
         return None
-    beta = float(name[1:])
+    beta = float(written[1])
     return _f_metric(beta) if 0 < beta < float("inf") else None
 
+
+def _at_beta(options: Any) -> tuple[str, ...]:
+    return (f"F{in_name(1.0 if options.beta is None else options.beta)}",)
+
+
+GROUPS = dict.fromkeys(("F", "fbeta", "f_beta", "fbeta_score", "FBetaScore"), _at_beta)
+"""Names of F whose beta is the option of that name."""
 
 METRICS = (
     metric(
