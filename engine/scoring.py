@@ -94,7 +94,7 @@ def open_tables(
     )
     try:
         inputs = opened(options=options)
-        task = options.task or infer_task(inputs, options)
+        task = infer_task(inputs, options)
         alone = options.iou_type is None and points_alone(inputs, task, options)
     except PointsAlone:
         if options.iou_type is not None:
@@ -105,7 +105,7 @@ def open_tables(
         inputs = opened(options=options)
         first = inputs.sources[next(iter(inputs.sources))]
         first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
-        task = options.task or infer_task(inputs, options)
+        task = infer_task(inputs, options)
     plan = planned(task, options)
     if wanted_fields(plan.options) != wanted_fields(options):  # as the dialect says
         inputs = opened(options=plan.options)

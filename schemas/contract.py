@@ -118,6 +118,8 @@ class Table(msgspec.Struct, frozen=True):
         together: columns that name a datum together, where none does so alone.
         found_by: of a task whose annotations are converted, the column that one side of them has
             if it is the predictions, and its other names; empty for other tasks.
+        made_of: the side of the task that a command turns into this one; empty for none.
+        made_by: that command, and the call in Python, with places for data and metrics.
         measured: columns that are signs only where their values are numbers with fractions; then
             tasks whose labels they would be give way.
         as_written: dialects that compare corners as files of Pascal VOC have them.
@@ -154,6 +156,8 @@ class Table(msgspec.Struct, frozen=True):
     together: tuple[str, ...] = ()
     found_by: tuple[str, ...] = ()
     as_written: tuple[str, ...] = ()
+    made_of: str = ""
+    made_by: tuple[str, str] = ("", "")
 
     @property
     def columns(self) -> tuple[Column, ...]:

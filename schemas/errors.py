@@ -87,8 +87,8 @@ PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     """`` Did you mean 'mAP'?`` for the names that a word misspells, or an empty string.
 
-    A word misspells a name if one edit separates them, or two if it has eight letters or more;
-    capitals do not count. The first letter and digits have to agree. Acronyms differ by single
+    A word misspells a name if one edit separates them, or two if it has seven letters or more;
+    capitals do not count. Digits have to agree. Acronyms differ by single
     letters (MAE, MSE, MAPE), so that only exchanged letters and a letter too many at the end count
     as misspelt. A word that misspells no name, but begins several, names up to three of these, the
     shortest first.
@@ -120,10 +120,11 @@ def _misspells(word: str, name: str, edits: float) -> bool:
         return False
     if len(name) <= _SHORT and sum(letter.isupper() for letter in name) > 1:
         return swapped or one in (f"{other}s", f"{other}{other[-1]}")
-    return swapped or one[:1] == other[:1]
+    # A letter more in front is a prefix (mRecall, nRMSE), no slip.
+    return swapped or one[:1] == other[:1] or len(one) == len(other)
 
 
-_LONG, _SHORT = 8, 5
+_LONG, _SHORT = 7, 5
 """Letters from which two edits are allowed, and up to which capitals make an acronym."""
 _BEGUN = 3
 

@@ -22,7 +22,6 @@ VERDICT = Column(
     "The judge's word: yes, no, ...; TP, FP, FN; a rating; null where there is none.",
     ("verdicts",),
     nullable=True,
-    otherwise=" Texts that are still to be judged are for `evalengine judge run`, or ee.judge.",
 )
 STEP = Column(
     "step",
@@ -116,6 +115,12 @@ JUDGED_TABLE = Table(
     signs=("verdict",),
     shape="verdicts",
     long=True,
+    made_of="judge_rows",
+    made_by=(
+        "evalengine judge run {data} --metric {metrics} --model NAME --base-url URL"
+        " -o verdicts.parquet && evalengine score verdicts.parquet",
+        "ee.judge({data}, metrics={metrics}, model=..., base_url=...).card",
+    ),
 )
 
 QUERY = Column(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from evalengine.schemas.errors import InputError, OptionError, TruthsMissingErro
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from .contracts import needs_two, spared, stands_in
+from .contracts import is_there, needs_two, spared, stands_in
 from .finding import Finder, kin_beside, turned
 from .measured import (
     as_numbers,
@@ -89,6 +90,8 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         OptionError: none does, and ``columns`` has its names the wrong way round.
     """
     options = options or Options()
+    for made in _MADE:
+        _refuse_unmade(made, inputs, options)
     if options.task is not None:
         return options.task
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
@@ -165,6 +168,47 @@ def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
         for mine, to in (options.columns or {}).items()
         if to in table.measured
     )
+
+
+_MADE = [table for table in tables.TABLES if table.made_of]
+
+
+def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
+    """Refuse a table from which a command makes the one that is scored.
+
+    Raises:
+        InputError: the task, or the metrics that only it has, need that command first.
+    """
+    role = next((one for one in (TABLE, PREDICTIONS) if inputs.schemas.get(one)), None)
+    if role is None or options.task not in (None, made.task):
+        return
+    schema = inputs.schemas[role]
+    signs = [column for column in made.columns if column.name in made.signs]
+    source = tables.contracts(made.task)[made.made_of]
+    own = [column for column in source.columns if column.name in source.any_of]
+    if any(is_there(one, options, schema) for one in signs) or not any(
+        is_there(one, options, schema) for one in own
+    ):
+        return
+    named = options.metrics or ()
+    if options.task is None and (not named or _owners(named) != [made.task]):
+        return
+    named = tuple(named) or metrics.names(made.task)[:1]
+    path = inputs.sources[role].files[:1]
+    command, call = made.made_by
+    shell = command.format(
+        data=shlex.quote(str(path[0])) if path else "TABLE.parquet", metrics=",".join(named)
+    )
+    python = call.format(data=repr(str(path[0])) if path else "table", metrics=[*named])
+    raise InputError(
+        f"{', '.join(named)}: the table has no column {listing(made.signs)}. Make a table that has"
+        f" one first: {shell} (in Python {python})."
+    )
+
+
+def _owners(named: Sequence[str]) -> list[str]:
+    """Tasks that have all of some metrics."""
+    return [task for task in tables.task_names() if all(metrics.has(task, name) for name in named)]
 
 
 def _by_kin(inputs: Inputs, options: Options) -> list[str]:

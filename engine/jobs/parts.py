@@ -189,7 +189,7 @@ def _tallied(
     inputs = open_inputs(
         part.predictions, part.ground_truths, datums=part.datums, labels=labels, options=options
     )
-    task = options.task or infer_task(inputs, options)
+    task = infer_task(inputs, options)
     plan = planner.make_plan(options, task)
     frames = checked_frames(inputs, task, plan.options)
     plan = planner.fitted(plan, frames)

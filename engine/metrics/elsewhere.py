@@ -1,14 +1,14 @@
 """Names of metrics in other tools: those that are read as ours, and those that get a hint.
 
-A name is compared in small letters and without blanks, underscores and hyphens; our own names and
-aliases are found so without an entry here.
+Names are compared in small letters and without blanks, underscores and hyphens (but for a hyphen
+before a digit, which may be a sign). Own names and aliases are found so without an entry here.
 """
 
 from __future__ import annotations
 
 import re
 
-_FILLER = re.compile(r"[\s_-]+")
+_FILLER = re.compile(r"[\s_]+|-(?!\d)")
 
 SAME: dict[str, dict[str, str]] = {
     "classification": {
@@ -224,5 +224,5 @@ CLOSE: dict[str, dict[str, str]] = {
 
 
 def squeezed(name: str) -> str:
-    """A name in small letters, without blanks, underscores and hyphens."""
+    """A name in small letters, without blanks, underscores and hyphens between words."""
     return _FILLER.sub("", name).casefold()

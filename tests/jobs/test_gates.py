@@ -302,8 +302,8 @@ class TestCoverage:
 
 
 def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
-    with pytest.raises(OptionError, match=r"'mAQ' is not a known metric.*mean 'mAP'"):
-        parse_gates(["mAP >= 0.5", "mAQ > 1"])
+    with pytest.raises(OptionError, match=r"'mPA' is not a known metric.*mean 'mAP'"):
+        parse_gates(["mAP >= 0.5", "mPA > 1"])
     assert (
         len(parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])) == 5
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import sys
 import threading
@@ -16,7 +17,7 @@ from judge.conftest import ROWS
 from judge.server import Answer, given_of, serving
 
 import evalengine as ee
-from evalengine.cli import main
+from evalengine.cli import cli, main
 from evalengine.judge.steps import PLANS
 
 
@@ -340,3 +341,28 @@ def test_notes_of_the_numbers_in_csv(server, tmp_path, monkeypatch, capsys):
     command = ["judge", "run", "rows.parquet", "--metric", "ContextRelevance", "--model", "m"]
     assert main([*command, "--out", "v.parquet", "--format", "csv"]) == 0
     assert "note: ContextRelevance: 1 of 2 rows scored; no_contexts 1." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", [None, "judged"])
+def test_texts_without_verdicts_are_answered_with_the_whole_command(
+    task: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "my answers.parquet"
+    rows = {"question": ["q", "r"], "contexts": [["c"], ["d"]], "answer": ["a", "b"]}
+    pl.DataFrame(rows).write_parquet(path)
+    with pytest.raises(ee.InputError) as raised:
+        ee.score(path, metrics=["Faithfulness"], task=task)
+    command = shlex.split(str(raised.value).partition(": ")[2].partition(" && ")[0])
+    words = command[command.index("evalengine") :]
+    assert words[1:4] == ["judge", "run", str(path)]
+    run = cli.commands["judge"].commands["run"]
+    parsed = run.make_context("run", words[3:])
+    assert parsed.params["metrics"] == ("Faithfulness",)
+
+
+def test_a_metric_that_other_tasks_have_asks_for_no_judge() -> None:
+    table = pl.DataFrame({"answer": ["a b", "c"], "reference": ["a b", "d"]})
+    assert ee.score(table, metrics=["ROUGE1"]).task == "text"
+    with pytest.raises(ee.EvalengineError) as raised:
+        ee.score(table.drop("reference"), metrics=["ROUGE1"])
+    assert "judge" not in str(raised.value)
