@@ -45,11 +45,20 @@ def page_frames(
         if made.metrics:
             makers[frame.name] = partial(_made, frame, made, tallies, threads)
         else:
-            lacking[frame.name] = in_python(
-                "this run did not count what it takes: score with"
-                f" {option('metrics', [*(m.name for m in plan.metrics), *frame.metrics])}."
-            )
+            lacking[frame.name] = in_python(_why(plan, frame))
     return Paged(makers, lacking)
+
+
+def _why(plan: planner.Plan, frame: PageFrame) -> str:
+    """Why a frame cannot be made, and how to get it if it can be had."""
+    refused = [plan.refused[name] for name in frame.metrics if name in plan.refused]
+    if refused:
+        return refused[0]
+    own = [*(metric.name for metric in plan.metrics), *frame.metrics]
+    # Without a report nothing is known of what the tables can carry: the report says so.
+    told = frame.tallied and not plan.paged
+    way = option("report", "report.html") if told else option("metrics", own)
+    return f"this run did not count it; score with {way}."
 
 
 def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:

@@ -28,6 +28,7 @@ class Plan(msgspec.Struct, frozen=True):
         needs: what must be tallied for them, and for the report where it is made.
         named: whether the metrics are those that the user knows of; else finding chose them.
         paged: whether what the report draws from is tallied too.
+        refused: metrics of the report that the tables cannot carry, with the reason.
         fingerprint: same for runs whose tallies may be merged.
     """
 
@@ -41,6 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     fingerprint: str
     paged: bool = False
     named: bool = True
+    refused: dict[str, str] = {}
 
     @property
     def does(self) -> Task:

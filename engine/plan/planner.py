@@ -16,7 +16,7 @@ from ..ingest.frames import Frames
 from ..ingest.meeting import without_labels
 from ..ingest.problems import Note
 from ..metrics import Metric
-from ..schemas.errors import OptionError
+from ..schemas.errors import InputError, OptionError
 from ..schemas.intervals import wanted
 from ..schemas.options import Options
 from ..schemas.unread_options import idle
@@ -181,7 +181,10 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     fit = _with(plan, chosen)
     frames.notes[:] = worth_telling(plan, frames.notes)
     frames.notes += notes + _idle(plan) + _unread(fit, notes)
-    return _with_needs(fit, fit.needs | _needs_of_page(fit, frames)) if plan.paged else fit
+    if not plan.paged:
+        return fit
+    needs, refused = _needs_of_page(fit, frames)
+    return msgspec.structs.replace(_with_needs(fit, fit.needs | needs), refused=refused)
 
 
 def worth_telling(plan: Plan, notes: Sequence[Note]) -> list[Note]:
@@ -190,13 +193,26 @@ def worth_telling(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     return without_labels(left, plan.dialect.unpredicted)
 
 
-def _needs_of_page(plan: Plan, frames: Frames) -> frozenset[str]:
-    """What the report needs tallied beside the metrics, of what these tables can carry."""
+def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str, str]]:
+    """Tallies of the report beside those of the metrics; page metrics that the tables cannot carry.
+
+    Returns:
+        what is tallied, of what these tables can carry; metric -> why they cannot.
+    """
     known = metrics.all_metrics(plan.task)
-    names = [name for frame in plan.does.page if frame.tallied for name in frame.metrics]
-    beside = tuple(known[name] for name in dict.fromkeys(names))
-    fitting, _ = plan.does.fit(beside, frames, plan.settings, asked_for=False)
-    return frozenset(need for metric in fitting for need in metric.needs)
+    every = {name: frame.tallied for frame in plan.does.page for name in frame.metrics}
+    fitting, _ = plan.does.fit(
+        tuple(known[name] for name in every), frames, plan.settings, asked_for=False
+    )
+    able = {metric.name for metric in fitting}
+    refused = {}
+    for name in every.keys() - able:
+        try:
+            plan.does.fit((known[name],), frames, plan.settings, asked_for=True)
+        except InputError as error:
+            refused[name] = f"{error.said.partition('. ')[0].rstrip('.')}."
+    needs = (metric.needs for metric in fitting if every[metric.name])
+    return frozenset(need for some in needs for need in some), refused
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:

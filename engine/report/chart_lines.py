@@ -226,9 +226,9 @@ def _thinned(
 def _overall(run: Numbers, rows: pl.DataFrame, curve: Curve, want: Want) -> list[Line]:
     """The line of all labels: of summed counts at common score thresholds, or, of a curve without
     counts over a common grid, the mean of the labels."""
-    if want.label_value is not None or not rows.height:
-        return []
     n = rows["label_value"].n_unique()
+    if want.label_value is not None or n < 2:  # of one label its own line is all
+        return []
     if rows["tp"].null_count() == rows.height:
         points = rows.group_by(curve.x, maintain_order=True).agg(pl.col(curve.y).mean(), pl.len())
         if points["len"].n_unique() > 1:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..statistics.margins import Margins
 
 BETTER, WORSE, UNSURE, SAME = "better", "worse", "not significant", "same"
+UNTESTED, NO_DIRECTION = "not tested", "no direction"
 _NAMES = ("metric", *KEYS)
 _SURE = {1: BETTER, -1: WORSE}
 
@@ -28,8 +29,9 @@ class Difference(msgspec.Struct, frozen=True):
         value: what it changed by; None where either is undefined.
         lower: of the interval of the change; None without one.
         upper: of the same.
-        reading: ``better``, ``worse``, ``not significant`` or ``same``; empty without draws,
+        reading: ``better``, ``worse``, ``not significant`` or ``same``; empty if it was not tested
             or no direction is better.
+        unread: why ``reading`` is empty.
     """
 
     before: float | None
@@ -37,6 +39,7 @@ class Difference(msgspec.Struct, frozen=True):
     lower: float | None = None
     upper: float | None = None
     reading: str = ""
+    unread: str = ""
 
 
 class Differences:
@@ -62,6 +65,7 @@ class Differences:
     def of(self, row: dict[str, Any]) -> Difference | None:
         """The difference of the number in a row of the metrics frame; None where it is new."""
         key = _key(row)
+        unread = NO_DIRECTION if self._directions.get(row["metric"]) == "neither" else UNTESTED
         drawn = self._drawn.get(key)
         if drawn is not None:
             if self._comparison is not None:
@@ -69,12 +73,13 @@ class Differences:
             else:
                 reading = _by_interval(drawn, self._directions.get(row["metric"], "higher"))
             return Difference(
-                drawn["a"], drawn["difference"], drawn["lower"], drawn["upper"], reading
+                drawn["a"], drawn["difference"], drawn["lower"], drawn["upper"], reading, unread
             )
         if key not in self._before:
             return None
         before, now = self._before[key], row["value"]
-        return Difference(before, None if before is None or now is None else now - before)
+        changed = None if before is None or now is None else now - before
+        return Difference(before, changed, unread=unread)
 
 
 def _reading(comparison: Comparison, row: dict[str, Any]) -> str:

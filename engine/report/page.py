@@ -193,9 +193,10 @@ def _between(row: dict[str, Any]) -> str:
 def _beside(found: Difference | None) -> list[Cell]:
     """The baseline's number, the difference with its interval, and how to read it."""
     if found is None:
-        return [Cell("not there"), Cell(""), Cell("", kind="reading")]
+        return [Cell("not there"), Cell(""), Cell("new", kind="reading")]
     if found.value is None:
-        return [Cell(number(found.before), found.before), Cell(UNDEFINED), Cell("", kind="reading")]
+        undefined = Cell("undefined", kind="reading")
+        return [Cell(number(found.before), found.before), Cell(UNDEFINED), undefined]
     said = signed(found.value)
     if found.lower is not None and found.upper is not None:
         said += f" [{signed(found.lower)}, {signed(found.upper)}]"
@@ -203,7 +204,11 @@ def _beside(found: Difference | None) -> list[Cell]:
     return [
         Cell(number(found.before), found.before),
         Cell(said, found.value),
-        Cell(f"{ARROWS[reading]} {reading}" if reading else "", kind="reading", state=reading),
+        Cell(
+            f"{ARROWS[reading]} {reading}" if reading else found.unread,
+            kind="reading",
+            state=reading,
+        ),
     ]
 
 

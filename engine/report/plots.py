@@ -254,6 +254,9 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
         whole = Plots(card).kinds
         if kind in whole:
             return f"this run has no {kind} plot of {said}."
+    for why in card.lacking.values():
+        if any(why.startswith(f"{name!r}:") for name in KINDS[kind].fills):
+            return f"this run has nothing to plot {kind} from: {why}"
     fills = [name for name in KINDS[kind].fills if has(card.task, name)]
     if fills:
         asked = option("metrics", [*(card.options.metrics or ()), fills[0]])

@@ -83,8 +83,8 @@ def as_page(
     page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
     for most in _MOST_ROWS:
         shown = parts(card, found, differences, most)
-        said = _said(card, lead(found), shown, comparison, gates)
-        said["reading"] = _reading(comparison, margins)
+        said = _said(card, lead(found), shown, comparison, gates, baseline=baseline is not None)
+        said["reading"] = "" if baseline is None else _reading(comparison, margins)
         page = _template().render(
             **_about(card, title, baseline_name),
             again=again,
@@ -92,7 +92,7 @@ def as_page(
             parts=shown,
             gates=gates,
             notes=[plain(note) for _, note in told(card)] + list(notes),
-            contents=_contents(said["has"], drawn),
+            contents=_contents(said["has"], drawn, said["verdict"]["title"]),
             **drawn,
         )
         if len(page.encode()) <= MOST_BYTES:
@@ -128,8 +128,10 @@ def _said(
     shown: list[Part],
     comparison: Comparison | None,
     gates: Sequence[Gate],
+    *,
+    baseline: bool,
 ) -> dict[str, Any]:
-    """The verdict, and which sections there are."""
+    """The verdict, or a summary without gate and baseline; and which sections there are."""
     failed = sum(gate.status == FAILED for gate in gates)
     said = _against(shown) or headline if comparison is None else plain(comparison.verdict)
     more: list[str] = []
@@ -148,8 +150,15 @@ def _said(
         "labels": any(part.labels for part in shown),
         "slices": any(part.slices for part in shown),
     }
+    judged = bool(gates) or baseline
     return {
-        "verdict": {"said": said, "more": more, "state": state, "short": short},
+        "verdict": {
+            "title": "Verdict" if judged else "Summary",
+            "said": said,
+            "more": more,
+            "state": state,
+            "short": short,
+        },
         "warnings": [plain(note) for note in card.warnings],
         "has": has,
     }
@@ -158,7 +167,7 @@ def _said(
 def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
     """How differences are to be read."""
     if comparison is None and margins is None:
-        return ""
+        return "Differences are this run minus the baseline. They were not tested: see the notes."
     level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
     sure = f"{100 * (1 - level):g} %"
     said = f"Differences are this run minus the baseline, with their {100 * level:g} % intervals."
@@ -206,7 +215,7 @@ def _state(shown: list[Part]) -> str:
     states = []
     for part in _leading(shown):
         rows = part.numbers.rows if part.numbers else []
-        read = [cell.state for row in rows for cell in row if cell.kind == "reading" and cell.text]
+        read = [cell.state for row in rows for cell in row if cell.kind == "reading" and cell.state]
         states += read[:1]
     return next((state for state in (WORSE, BETTER) if state in states), "")
 
@@ -311,15 +320,16 @@ def observed(card: Scorecard) -> list[Table]:
 _HALF = 0.5
 
 
-def _contents(has: dict[str, bool], drawn: dict[str, Any]) -> list[tuple[str, str]]:
-    """The sections that there are: anchor and name."""
+def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[tuple[str, str]]:
+    """The sections that there are: anchor and name; the first has a title of its own."""
     curves = drawn["charts"] or drawn["counts"] or drawn["missing_charts"]
     errors = drawn["errors"] or drawn["error_charts"]
     there = {"verdict": True, **has, "curves": curves, "errors": errors,
              "examples": drawn["examples"], "notes": True, "provenance": True}  # fmt: skip
     order = ("verdict", "numbers", "labels", "curves", "slices", "errors", "examples", "notes",
              "provenance")  # fmt: skip
-    return [(name, name.capitalize()) for name in order if there[name]]
+    titles = {"verdict": first}
+    return [(name, titles.get(name, name.capitalize())) for name in order if there[name]]
 
 
 def write_page(page: str, path: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -14,9 +15,11 @@ import pytest
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.report.page import lead
+from evalengine.report import charts
+from evalengine.report.page import Gate, lead
 from evalengine.report.sections import sections
 from evalengine.report.writing import MOST_BYTES
+from evalengine.reporting import make_report
 from evalengine.schemas.errors import InputError, OptionError, ResultError
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -263,7 +266,7 @@ def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
     page = page_of(ee.score(*tables("detection")), tmp_path, baseline=folder)
     assert "whether differences are more than luck is not known" in page.html
     header, *lines = page.tables["numbers-0"]
-    assert {line[header.index("verdict")] for line in lines} == {""}
+    assert {line[header.index("verdict")] for line in lines} == {"not tested"}
     assert {line[header.index("difference")] for line in lines} == {"0.0000"}
 
 
@@ -315,10 +318,49 @@ def test_what_a_run_did_not_count_is_told(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), metrics="mAP")
     assert set(card.lacking) == {"thresholds", "confusion"}
     page = page_of(card, tmp_path)
-    assert "PrecisionRecallCurve" in page.html
+    assert all(why in html.unescape(page.html) for why in card.lacking.values())
+    assert all("report=" in why for why in card.lacking.values())
     whole = ee.score(*tables("detection"), metrics="mAP", report=tmp_path / "b.html")
     assert not whole.lacking
     assert whole.frames == card.frames
+
+
+def test_what_tables_cannot_carry_is_not_advised(tmp_path: Path) -> None:
+    labels = pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["a", "b", "b", "b"] * 5})
+    card = ee.score(labels, report=tmp_path / "a.html")
+    assert set(card.lacking) == {"thresholds", "reliability"}
+    assert all("'score'" in why and "metrics=" not in why for why in card.lacking.values())
+    with pytest.raises(ResultError) as raised:
+        card.plot.thresholds()
+    assert card.lacking["thresholds"] in str(raised.value)
+    scores = pl.DataFrame({"actual": [1, 0] * 10, "score": [row / 20 for row in range(20)]})
+    usual = ee.score(scores).lacking["reliability"]
+    assert "metrics=" in usual
+    again = ee.score(scores, metrics=re.findall(r"'(\w+)'", usual))
+    assert "reliability" not in again.lacking
+
+
+def test_only_gates_and_baselines_make_a_verdict(tmp_path: Path) -> None:
+    card = ee.score(*tables("detection"))
+    titles = []
+    for name, named in {
+        "plain": {},
+        "gated": {"gates": [Gate("passed", "mAP > 0", "0.7 > 0")]},
+        "against": {"baseline": card},
+    }.items():
+        make_report(card, tmp_path / f"{name}.html", **named)  # type: ignore[arg-type]
+        text = (tmp_path / f"{name}.html").read_text("utf-8")
+        titles.append(re.findall("<h2>(.*?)</h2>", text)[0])
+    assert titles == ["Summary", "Verdict", "Verdict"]
+
+
+def test_a_curve_of_one_label_is_one_line(tmp_path: Path) -> None:
+    ours, theirs = (pl.read_parquet(one).with_columns(label_value=pl.lit("it")) for one in
+                    tables("detection"))  # fmt: skip
+    card = ee.score(ours, theirs, report=tmp_path / "a.html")
+    found = charts.charts(card.metrics, charts.frames_of(card), card.directions)
+    [curve] = [one for one in found if one.kind == "precision_recall"]
+    assert [line.name for line in curve.lines] == ["it"]
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "no/folder/report.html"])
