@@ -88,10 +88,10 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     """`` Did you mean 'mAP'?`` for the names that a word misspells, or an empty string.
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
-    capitals do not count. Digits have to agree. Acronyms differ by single
-    letters (MAE, MSE, MAPE), so that only exchanged letters and a letter too many at the end count
-    as misspelt. A word that misspells no name, but begins several, names up to three of these, the
-    shortest first.
+    capitals do not count, and digits have to agree. Acronyms differ by single letters (MAE, MSE,
+    MAPE), so that only exchanged letters and a letter too many at the end count as misspelt. If no
+    name is misspelt, up to three are named that the word begins, or that begin as it does
+    (prediction, predicted), the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA
@@ -103,8 +103,8 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     # Of names that differ in case alone (mAP, MAP) the one written more alike.
     near.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
     found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:n]
-    if not found and len(word) > 1:
-        begun = [name for name in names if name.casefold().startswith(word.casefold())]
+    if not found:
+        begun = [name for name, text in zip(names, plain, strict=True) if _begins(word, text)]
         found = sorted(begun, key=len)[:_BEGUN]
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
@@ -124,6 +124,16 @@ def _misspells(word: str, name: str, edits: float) -> bool:
     return swapped or one[:1] == other[:1] or len(one) == len(other)
 
 
+def _begins(word: str, text: str) -> bool:
+    from rapidfuzz.distance import Prefix
+
+    shared = Prefix.similarity(word.casefold(), text)
+    if shared == len(word):
+        return shared > 1
+    return shared >= _SHARED and 3 * shared >= 2 * max(len(word), len(text))
+
+
+_SHARED = 6
 _LONG, _SHORT = 7, 5
 """Letters from which two edits are allowed, and up to which capitals make an acronym."""
 _BEGUN = 3

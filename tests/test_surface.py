@@ -28,7 +28,7 @@ def test_the_text_does_not_depend_on_the_order_of_hashes() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
-    assert done.stdout == surface.FILE.read_text("utf-8")
+    assert done.stdout == surface.surface()
 
 
 def test_every_part_is_filled() -> None:
