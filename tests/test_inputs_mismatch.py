@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,94 @@ def test_queries_of_retrieval() -> None:
     with pytest.raises(InputError, match="2 of 2 queries of the predictions match"):
         ee.score(run, judged)
     assert ee.score(run, judged, id_format="case").value("MAP") == 1.0
+
+
+def boxed(names: list[str], labels: list[Any], seed: int) -> pl.DataFrame:
+    """A box for each datum, of the same place for the same seed."""
+    chance = np.random.default_rng(seed)
+    x, y = chance.uniform(0, 300, (2, len(names)))
+    corners = {"xmin": x, "ymin": y, "xmax": x + 30, "ymax": y + 20}
+    return pl.DataFrame({"datum_id": names, "label_value": labels, **corners})
+
+
+CLASSES = {0: "zebra", 1: "cat", 2: "ant"}  # in no alphabetical order
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_map_that_boxes_show_is_right(turned: bool) -> None:
+    """Boxes that overlap name the classes; following the message scores 1."""
+    numbers = [i % 3 for i in range(30)]
+    names = [f"i{i}" for i in range(30)]
+    sides = [boxed(names, numbers, 1), boxed(names, [CLASSES[n] for n in numbers], 1)]
+    found, truth = sides[::-1] if turned else sides
+    found = found.with_columns(score=pl.lit(0.5))
+    with pytest.raises(InputError) as caught:
+        ee.score(found, truth)
+    assert 'label_map={"0": "zebra", "1": "cat", "2": "ant"}' in str(caught.value)
+    card = ee.score(found, truth, label_map=CLASSES)
+    assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_the_map_that_rows_show_is_right(one: bool) -> None:
+    """Most predictions are right, as a model's are."""
+    numbers = [i % 3 for i in range(60)]
+    wrong = [(n + 1) % 3 if i % 6 == 0 else n for i, n in enumerate(numbers)]
+    found, truth = labelled(wrong, [CLASSES[n] for n in numbers])
+    given: tuple[pl.DataFrame, ...] = found, truth
+    if one:
+        table = truth.select(actual="label_value").with_columns(predicted=found["label_value"])
+        given = (table,)
+    with pytest.raises(InputError) as caught:
+        ee.score(*given)
+    assert '{"0": "zebra", "1": "cat", "2": "ant"}' in str(caught.value)
+    assert ee.score(*given, label_map=CLASSES).value("Accuracy") == pytest.approx(50 / 60)
+
+
+def test_no_map_is_offered_without_evidence() -> None:
+    """Boxes elsewhere, rows that contradict, and numbers that two names share."""
+    numbers = [i % 3 for i in range(30)]
+    names = [f"i{i}" for i in range(30)]
+    truth = boxed(names, [CLASSES[n] for n in numbers], 1)
+    found = boxed(names, numbers, 2).with_columns(score=pl.lit(0.5))
+    chance = np.random.default_rng(0)
+    random = labelled(chance.integers(0, 3, 60).tolist(), [CLASSES[i % 3] for i in range(60)])
+    for sides in ((found, truth), random):
+        with pytest.raises(InputError) as caught:
+            ee.score(*sides)
+        assert not any(name in str(caught.value).partition("Map the")[2] for name in ("zebra", "{"))
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+@pytest.mark.parametrize("limit", [None, "1GB"])
+def test_numbers_one_apart_from_those_in_names(step: int, limit: str | None) -> None:
+    """Results that count images from 1, names that count from 0, and the reverse."""
+    start = 1 if step < 0 else 0
+    names = [f"img_{i + start + step:03d}" for i in range(60)]
+    truth = boxed(names, ["a"] * 60, 1)
+    found = truth.with_columns(
+        datum_id=pl.Series([i + start for i in range(60)]), score=pl.lit(0.5)
+    )
+    forms = ["number", f"{step:+d}"]
+    with pytest.raises(InputError) as caught:
+        ee.score(found, truth)
+    assert f"id_format={forms!r}" in str(caught.value)
+    card = ee.score(found, truth, id_format=forms, memory_limit=limit)
+    assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
+
+
+def test_results_of_coco_one_apart_from_names(tmp_path: Path) -> None:
+    names = [f"img_{i:03d}" for i in range(60)]
+    truth = boxed(names, [1] * 60, 1)
+    rows = [
+        {"image_id": i + 1, "category_id": 1, "bbox": [x, y, 30, 20], "score": 0.5}
+        for i, (x, y) in enumerate(truth.select("xmin", "ymin").rows())
+    ]
+    for given in (rows, tmp_path / "found.json"):
+        if given is not rows:
+            (tmp_path / "found.json").write_text(json.dumps(rows))
+        (said,) = (one for one in ee.score(given, truth).warnings if "id_format" in one)
+        assert "id_format=['number', '-1']" in said
+        card = ee.score(given, truth, id_format=["number", "-1"])
+        assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
+        assert card.warnings == ()

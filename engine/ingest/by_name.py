@@ -18,6 +18,7 @@ import msgspec
 import polars as pl
 
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.wording import option
 
 from .annotations import image_headers
 from .annotations.titles import SUFFIXES
@@ -71,6 +72,8 @@ def by_name(
     truths: Source,
     datums: pl.DataFrame | None = None,
     labels: pl.DataFrame | None = None,
+    *,
+    sure: bool = False,
 ) -> tuple[Source, Source]:
     """Both sides with ids that mean the same.
 
@@ -83,6 +86,7 @@ def by_name(
         truths: the ground truths.
         datums: table of their images, where they did not bring one along.
         labels: table of their categories, likewise.
+        sure: whether the user gave forms of ids, so that numbers in names are no guess.
 
     Raises:
         InputError: ids contradict, and names do not tell which is which.
@@ -104,6 +108,7 @@ def by_name(
                 predictions = _noted(predictions, *_unnamed(kind, ours, theirs))
             continue
         here, there = _as_they_match(kind, ours, theirs)
+        doubt = doubt and not sure
         if not alike and theirs is not given:
             predictions, truths = _both_named(kind, (predictions, here), (truths, there), doubt)
             continue
@@ -208,11 +213,27 @@ def _both_named(
             f"{both}: they are matched by the last number in a name, and {common:,} of {few:,}"
             " match, which may be chance. If the numbers are places in a list, every one of the"
             f" {kind.what} is compared with another: give both sides the same ids."
+            f"{_one_off(ours[1], theirs[1]) if kind is _IMAGES else ''}"
         )
         told = (*sides[0].warnings, ("ids_matched_by_number", said, common))
         return msgspec.structs.replace(sides[0], warnings=told), sides[1]
     said = f"{both}: both are matched by {kind.by}, and {common:,} are the same."
     return _noted(sides[0], ("ids_matched_by_name", said, common)), sides[1]
+
+
+def _one_off(ours: Names, theirs: Names) -> str:
+    """The option that moves numbers of the predictions by one, if then all have a name."""
+    mine, known = (
+        {i if isinstance(i, int) else int(found[0]) for i, name in side.items()
+         if isinstance(i, int) or (found := _DIGITS.search(name))}
+        for side in (ours, theirs)
+    )  # fmt: skip
+    for step in (-1, 1):
+        moved = {i + step for i in mine}
+        if len(mine) == len(ours) and (moved <= known or known <= moved):
+            way = option("id_format", ["number", f"{step:+d}"])
+            return f" Once those of the predictions are changed by {step:+d} all match: {way}."
+    return ""
 
 
 Wrong = list[tuple[Any, str, Any, str]]

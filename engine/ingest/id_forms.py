@@ -60,6 +60,7 @@ FORMS = {
         Form("number", "everything but their last number", _last_number),
     )
 }
+_NUMBER = "number"
 _STEP = re.compile(r"[+-][0-9]{1,9}")
 _PREDICTED = ("predicted",)  # columns of one table that are the predictions'
 
@@ -76,6 +77,12 @@ def written(ids: pl.Expr, forms: Sequence[str]) -> pl.Expr:
         known = FORMS.get(form)
         ids = known.write(ids) if known else pl.coalesce(ids.str.extract(form), ids)
     return ids
+
+
+def stepped(ids: pl.Expr, step: int) -> pl.Expr:
+    """Texts of whole numbers with a step added to them; other texts as they are."""
+    moved = ids.cast(pl.Int64, strict=False) + step
+    return pl.coalesce(moved.cast(pl.String), ids)
 
 
 def check_forms(name: str, forms: Sequence[str] | None) -> None:
@@ -124,16 +131,18 @@ def formed(
         forms: checked ones.
 
     Raises:
-        InputError: a step, and values that are not integers.
+        InputError: a step, and values that are neither integers nor last numbers of texts.
     """
     if isinstance(dtype, pl.List):
         inner = dtypes.inner_of(dtype)
         return values.list.eval(formed(pl.element(), inner, table, column, forms))
     predicted = table.side == PREDICTIONS or column.name in _PREDICTED
-    for form in forms:
+    for i, form in enumerate(forms):
         if not _STEP.fullmatch(form):
             values = written(values.cast(pl.String), [form])
             dtype = pl.String()
+        elif _NUMBER in forms[:i]:
+            values = stepped(values, int(form)) if predicted else values
         elif not dtype.is_integer():
             raise InputError(
                 f"{form} is added to integers, and the {table.side.replace('_', ' ')} have"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import polars as pl
 
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.wording import option
 
+from .boxes import CORNER_NAMES
 from .problems import Note, count_of
 
 _MOST = 2_000  # labels of a side that are compared letter by letter
@@ -114,6 +117,92 @@ def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Se
             warning=True,
         )
     ]
+
+
+def names_of_numbers(
+    frames: Mapping[str, pl.DataFrame], many: int, guess: Mapping[int, str]
+) -> tuple[dict[int, str], int] | None:
+    """Names that numbers of classes go with, and how many pairs of rows show it.
+
+    Boxes that overlap are pairs; elsewhere rows of one datum, the one with the highest score first.
+
+    Args:
+        frames: side to its table, or one table of both.
+        many: number of numbered classes.
+        guess: names by number that few pairs are enough to confirm.
+
+    Returns:
+        None if pairs are few or contradict each other.
+    """
+    pairs = _paired(frames)
+    if pairs is None or pairs.height < _LEAST:
+        return None
+    ours, theirs = (pairs[name] for name in ("mine", "other"))
+    if ours.dtype == pl.String:
+        ours, theirs = theirs, ours
+    if not ours.dtype.is_integer() or theirs.dtype != pl.String:
+        return None
+    counted = pl.DataFrame({"number": ours, "name": theirs}).group_by("number", "name").len()
+    best = counted.sort("len", "name", descending=[True, False]).unique(
+        "number", keep="first", maintain_order=True
+    )
+    if best["len"].sum() < _AGREED * pairs.height or best["name"].is_duplicated().any():
+        return None
+    known = dict(best.select("number", "name").sort("number").iter_rows())
+    few = pairs.height < min(_EACH * many, _SURELY_MANY)
+    return None if few and not known.items() <= guess.items() else (known, pairs.height)
+
+
+_EACH = 2  # pairs per class that show which is which
+_SURELY_MANY = 200  # pairs that are enough for any number of classes
+_AGREED = 0.7  # share of pairs that have to agree
+_DATUMS = 500  # datums that are looked at
+_OVERLAP = 0.5  # IoU from which boxes are a pair
+
+
+def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+    """Labels ``mine`` of predictions and ``other`` of ground truths that belong together."""
+    one = frames.get(TABLE)
+    if one is not None:
+        if not {"predicted", "actual"} <= {*one.columns}:
+            return None
+        return one.select(mine="predicted", other="actual").drop_nulls()
+    sides = [frames.get(role) for role in (PREDICTIONS, GROUND_TRUTHS)]
+    if any(side is None or not {"datum_id", "label_value"} <= {*side.columns} for side in sides):
+        return None
+    ours, theirs = (side for side in sides if side is not None)
+    if any(isinstance(side.schema["label_value"], pl.List) for side in (ours, theirs)):
+        return None
+    ids = theirs.select("datum_id").unique(maintain_order=True)
+    ids = ids.join(ours.select("datum_id").unique(), on="datum_id", how="semi")
+    ids = ids.gather_every(max(1, ids.height // _DATUMS))
+    boxes = all({*CORNER_NAMES} <= {*side.columns} for side in (ours, theirs))
+    if not boxes:
+        if "score" in ours.columns:
+            ours = ours.sort("score", descending=True, maintain_order=True)
+        ours = ours.unique("datum_id", keep="first", maintain_order=True)
+    ours, theirs = (
+        side.join(ids, on="datum_id", how="semi", maintain_order="left")
+        .with_row_index("row")
+        .select("datum_id", "row", "label_value", *(CORNER_NAMES if boxes else ()))
+        for side in (ours, theirs)
+    )
+    both = ours.join(theirs, on="datum_id", suffix="_other", maintain_order="left_right")
+    named = {"mine": "label_value", "other": "label_value_other"}
+    if not boxes:
+        return both.select(**named).drop_nulls()
+    low = {n: pl.max_horizontal(n, f"{n}_other") for n in ("xmin", "ymin")}
+    high = {n: pl.min_horizontal(n, f"{n}_other") for n in ("xmax", "ymax")}
+    shared = (high["xmax"] - low["xmin"]).clip(0) * (high["ymax"] - low["ymin"]).clip(0)
+
+    def area(end: str) -> pl.Expr:
+        wide, tall = (pl.col(f"{n}max{end}") - pl.col(f"{n}min{end}") for n in "xy")
+        return wide * tall
+
+    iou = shared / (area("") + area("_other") - shared)
+    best = both.with_columns(iou=iou).sort("iou", descending=True, maintain_order=True)
+    best = best.filter(pl.col("iou") >= _OVERLAP).unique("row_other", keep="first")
+    return best.select(**named).drop_nulls()
 
 
 def _pairs(found: dict[str, str]) -> str:

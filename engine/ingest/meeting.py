@@ -21,7 +21,7 @@ from evalengine.schemas.wording import option
 from . import dtypes
 from .distinct import distinct
 from .known import Known, Lone
-from .label_spelling import spelling_notes
+from .label_spelling import names_of_numbers, spelling_notes
 from .mismatch import mend, samples
 from .problems import Note, count_of, listing, note_of
 from .speech import PLAIN, Speech
@@ -151,7 +151,7 @@ def check_kinds(
         subject = own if lost[0] != TABLE else "labels"
         way = (
             (_mend_of_kinds(values, speech) if "datum_id" in names else "")
-            or (_numbers_for_names(values) if {*names} & {*LABEL_COLUMNS} else "")
+            or (_numbers_for_names(values, frames) if {*names} & {*LABEL_COLUMNS} else "")
         ) or (
             f" Bring both to one type, e.g. cast the {kinds[lost]} to strings:"
             f" pl.col({own!r}).cast(pl.String)."
@@ -167,27 +167,36 @@ def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
     return mend(distinct(sides[PREDICTIONS]), distinct(sides[GROUND_TRUTHS]), speech)
 
 
-def _numbers_for_names(values: Mapping[Place, pl.Series]) -> str:
-    """How numbers of classes may go with their names: in alphabetical order, as many tools number.
+def _numbers_for_names(
+    values: Mapping[Place, pl.Series], frames: Mapping[str, pl.DataFrame]
+) -> str:
+    """The option that maps numbers to names, with the map if the rows of both sides show it.
 
-    Nothing where the strings are numbers themselves, or where there are more or fewer names.
+    Empty if the strings are numbers themselves.
     """
     flat = [
         distinct(v.explode(empty_as_null=False, keep_nulls=False) if v.dtype == pl.List else v)
         for v in values.values()
     ]
-    numbers = sorted({n for side in flat if side.dtype.is_integer() for n in side.to_list()})
-    names = sorted({n for side in flat if side.dtype == pl.String for n in side.to_list()})
+    numbers = {n for side in flat if side.dtype.is_integer() for n in side.to_list()}
+    names = {n for side in flat if side.dtype == pl.String for n in side.to_list()}
     if not numbers or not names or all(name.strip().lstrip("-").isdigit() for name in names):
         return ""
-    way = f" Map the numbers to the names: {option('label_map')}."
-    if numbers[0] not in (0, 1) or numbers[-1] - numbers[0] >= len(names):
-        return way
-    first = {str(n): names[n - numbers[0]] for n in numbers[:_NAMED]}
-    more = {"...": ""} if len(numbers) > _NAMED else {}
+    # Most tools number classes by their alphabetical order, which is no evidence by itself.
+    found = names_of_numbers(frames, len(numbers), dict(enumerate(sorted(names), min(numbers))))
+    if found is None:
+        return (
+            f" Map the numbers to the names: {option('label_map')}. The rows do not"
+            " show which is which: take the list of classes that the numbers were made with."
+        )
+    known, pairs = found
+    first = {str(n): name for n, name in sorted(known.items())[:_NAMED]}
+    more = {"...": ""} if len(known) > _NAMED else {}
+    missing = len(numbers - known.keys())
+    lone = f" {count_of(missing, 'number')} occurs in none of them." if missing else ""
     return (
-        f" Map the numbers to the names, which are, if classes were numbered from {numbers[0]} in"
-        f" alphabetical order: {option('label_map', {**first, **more})}."
+        f" Map the numbers to the names, as {count_of(pairs, 'pair')} of predictions and ground"
+        f" truths show them: {option('label_map', {**first, **more})}.{lone}"
     )
 
 

@@ -15,7 +15,7 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABL
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
-from .id_forms import FORMS, written
+from .id_forms import FORMS, stepped, written
 from .known import Known
 from .problems import Note, count_of, listing
 from .speech import PLAIN, Speech
@@ -303,6 +303,9 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
             if pattern is not None:
                 yield (*before, pattern), "differ in their prefix or suffix"
     yield ("number",), "differ in everything but their last number"
+    for step, one in (("-1", "higher"), ("+1", "lower")):
+        differ = "differ in everything but their last number, which is"
+        yield ("number", step), f"{differ} {one} by 1 in the predictions"
 
 
 def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
@@ -357,10 +360,14 @@ def _mended(
     ours: pl.Series, theirs: pl.Series, forms: tuple[str, ...], differ: str
 ) -> _Mended | None:
     """How far forms bring ids together; None if too little, or if ids of one side fall together."""
+    numbered = forms[0] == "number"
+    step = int(forms[1]) if numbered and len(forms) > 1 else 0
     sides = [
-        side.to_frame("old").with_columns(new=written(pl.col("old"), forms))
+        side.to_frame("old").with_columns(new=written(pl.col("old"), forms[:1] if step else forms))
         for side in (ours, theirs)
     ]
+    if step:
+        sides[0] = sides[0].with_columns(new=stepped(pl.col("new"), step))
     if any(side["new"].n_unique() < side.height for side in sides):
         return None
     few, many = (0, 1) if len(ours) <= len(theirs) else (1, 0)
@@ -370,7 +377,7 @@ def _mended(
         return None
     found = (pairs["old"][0], pairs["old_other"][0])
     doubt = ""
-    if forms == ("number",) or "(" in forms[-1]:
+    if numbered or "(" in forms[-1]:
         by_chance = _by_chance(looked["new"], sides[many]["new"])
         if by_chance is not None and not _beyond(pairs.height, looked.height, by_chance):
             same = pairs.height == sides[0].height == sides[1].height > 1

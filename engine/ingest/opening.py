@@ -154,7 +154,13 @@ def _brought_together(sources: dict[str, Source], last: str, options: Options) -
             for role in (DATUMS, LABELS)
         }
         if predictions is not None:
-            predictions, truths = by_name(predictions, truths, given[DATUMS], given[LABELS])
+            predictions, truths = by_name(
+                predictions,
+                truths,
+                given[DATUMS],
+                given[LABELS],
+                sure=options.id_format is not None,
+            )
             predictions, truths = classes_told(predictions, truths, given[LABELS])
         predictions, truths = in_edges(predictions, truths, options)
         predictions, truths = in_pixels(predictions, truths, given[DATUMS])
