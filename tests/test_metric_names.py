@@ -10,7 +10,7 @@ import pytest
 
 import evalengine as ee
 from evalengine import metrics, tasks
-from evalengine.metrics.elsewhere import CLOSE, SAME, squeezed
+from evalengine.metrics.registry import close, same, squeezed
 from evalengine.report import listings
 from evalengine.schemas.errors import OptionError, did_you_mean
 
@@ -105,7 +105,7 @@ def test_own_names_in_small_letters_with_underscores() -> None:
     for task in tasks.NAMES:
         for name in metrics.names(task):
             snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-            if squeezed(snake) in CLOSE.get(task, {}):
+            if squeezed(snake) in close(task):
                 continue
             found = {
                 metrics.asked(task, form)[0].name
@@ -116,15 +116,15 @@ def test_own_names_in_small_letters_with_underscores() -> None:
 
 
 def test_names_of_other_tools_lead_to_metrics_that_exist() -> None:
-    for task, names in SAME.items():
-        for name, ours in names.items():
+    for task in tasks.NAMES:
+        for name, ours in same(task).items():
             assert ours in metrics.names(task), name
             assert squeezed(name) == name
-            assert name not in CLOSE.get(task, {})
+            assert name not in close(task)
     every = {name for task in tasks.NAMES for name in metrics.names(task)} | {"ROUGE"}
     options = {"coco", "sacrebleu", "segm", "keypoints", "things", "stuff"}
-    for names in CLOSE.values():
-        for name, sentence in names.items():
+    for task in tasks.NAMES:
+        for name, sentence in close(task).items():
             assert squeezed(name) == name
             quoted = set(re.findall(r"'([^']+)'", sentence))
             assert quoted <= every | options | {"small", "medium", "large"}, name

@@ -15,7 +15,6 @@ from ..schemas.asked import Asked, parse_metric
 from ..schemas.errors import OptionError, did_you_mean, unknown
 from ..schemas.task_names import NAMES
 from ..schemas.wording import option
-from .elsewhere import CLOSE, SAME, squeezed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,13 +101,38 @@ def _known(task: str) -> Mapping[str, Metric]:
 @cache
 def _modules(task: str) -> tuple[ModuleType, ...]:
     """Where a task declares its metrics; every name that is asked for is looked up there."""
-    home = importlib.import_module(f"..tasks.{task}.metrics", __package__)
+    home = _home(task)
     return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
+
+
+def _home(task: str) -> ModuleType:
+    return importlib.import_module(f"..tasks.{task}.metrics", __package__)
+
+
+def same(task: str) -> dict[str, str]:
+    """Names in other tools, squeezed -> the metric that they equal."""
+    return getattr(_home(task), "SAME", {})
+
+
+def close(task: str) -> dict[str, str]:
+    """Names in other tools, squeezed -> how our number differs, or which option it takes."""
+    return getattr(_home(task), "CLOSE", {})
+
+
+_FILLER = re.compile(r"[\s_]+|-(?!\d)")
+
+
+def squeezed(name: str) -> str:
+    """A name in small letters, without blanks, underscores and hyphens between words.
+
+    A hyphen before a digit stays, since it may be a sign.
+    """
+    return _FILLER.sub("", name).casefold()
 
 
 def symbols(metric: Metric) -> dict[str, str]:
     """What the symbols of a metric's formula stand for, in TeX."""
-    home = importlib.import_module(f"..tasks.{metric.task}.metrics", __package__)
+    home = _home(metric.task)
     bare = re.sub(r"\\text\{[^}]*\}", " ", metric.formula)
     return {
         symbol: meaning
@@ -151,8 +175,8 @@ def get(task: str, name: str) -> Metric:
 
 def _close(task: str, name: str) -> str:
     """The sentence about another tool's metric that is nearly ours; empty without one."""
-    close = CLOSE.get(task, {}).get(squeezed(name))
-    return f" {close}" if close else ""
+    sentence = close(task).get(squeezed(name))
+    return f" {sentence}" if sentence else ""
 
 
 @lru_cache(1024)
@@ -189,9 +213,8 @@ def _in_other_tools(task: str) -> dict[str, str]:
         for name in (metric.name, *metric.aliases):
             owners.setdefault(squeezed(name), set()).add(metric.name)
     own = {name: next(iter(metrics)) for name, metrics in owners.items() if len(metrics) == 1}
-    taken = {*owners, *CLOSE.get(task, {})}
-    other = {name: ours for name, ours in SAME.get(task, {}).items() if name not in taken}
-    return {name: ours for name, ours in own.items() if name not in CLOSE.get(task, {})} | other
+    other = {name: ours for name, ours in same(task).items() if name not in owners}
+    return {name: ours for name, ours in (own | other).items() if name not in close(task)}
 
 
 _CUT = re.compile(r"(.+?)(?:_at)?_([0-9]{1,9})|top_?([0-9]{1,9})(?:_accuracy|_acc)?")
@@ -274,8 +297,8 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
     if wanted.k is not None and "k" not in metric.params:
         able = [one.name for one in all_metrics(task).values() if "k" in one.params]
         cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
-        close = _close(task, name)
-        hint = f".{close}" if close else f"; write {metric.name!r} ({cut})."
+        near = _close(task, name)
+        hint = f".{near}" if near else f"; write {metric.name!r} ({cut})."
         raise OptionError(f"{name!r}: {metric.name} has no cut-off{hint}")
     return metric, wanted.k
 

@@ -47,3 +47,59 @@ SYMBOLS = {
     r"\kappa_-": "miss_cost",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "accuracyscore": "Accuracy",
+    "subsetaccuracy": "Accuracy",
+    "precisionscore": "Precision",
+    "positivepredictivevalue": "Precision",
+    "ppv": "Precision",
+    "recallscore": "Recall",
+    "sensitivity": "Recall",
+    "tpr": "Recall",
+    "truepositiverate": "Recall",
+    "jaccardindex": "Jaccard",
+    "matthewscorrcoef": "MCC",
+    "kappa": "CohenKappa",
+    "quadratickappa": "CohenKappaQuadratic",
+    "quadraticweightedkappa": "CohenKappaQuadratic",
+    "qwk": "CohenKappaQuadratic",
+    "linearweightedkappa": "CohenKappaLinear",
+    "crossentropy": "LogLoss",
+    "crossentropyloss": "LogLoss",
+    "nll": "LogLoss",
+    "negativeloglikelihood": "LogLoss",
+    "calibrationerror": "ECE",
+    "expectedcalibrationerror": "ECE",
+    "maxcalibrationerror": "MCE",
+    "maximumcalibrationerror": "MCE",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
+
+_PR_AREA = (
+    "The area under the precision-recall curve by steps, as in average_precision_score, is 'AP'."
+)
+_COMPLEMENT = "It is 1 - {}."
+_NEGATED = "It is {} with its sign changed."
+
+CLOSE: dict[str, str] = {
+    **dict.fromkeys(("prauc", "auprc", "aucpr", "averageprecisionrecall"), _PR_AREA),
+    **dict.fromkeys(
+        ("zerooneloss", "errorrate", "misclassificationrate"), _COMPLEMENT.format("'Accuracy'")
+    ),
+    "fnr": _COMPLEMENT.format("'Recall'"),
+    "missrate": _COMPLEMENT.format("'Recall'"),
+    "negbrierscore": _NEGATED.format("'Brier'"),
+    "neglogloss": _NEGATED.format("'LogLoss'"),
+    "hammingdistance": "'HammingLoss' counts the wrong labels of all datums together.",
+    "gini": "It is 2 * 'ROCAUC' - 1.",
+    "precisionrecallcurve": (
+        "A point per score, as in scikit-learn: 'ScorePrecisionRecallCurve'; at the given"
+        " score thresholds: 'PrecisionRecallCurve'."
+    ),
+    "roc": "The curve is 'ROCCurve', the area 'ROCAUC'.",
+    "eer": "The threshold with equal error rates is 'ThresholdAtEqualError'.",
+    "equalerrorrate": "The threshold with equal error rates is 'ThresholdAtEqualError'.",
+    "classificationreport": "Ask for 'Precision', 'Recall', 'F1' and 'Accuracy'.",
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

@@ -69,3 +69,39 @@ SYMBOLS = {
     r"\kappa_-": "miss_cost",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "averageprecision": "AP",
+    "averagerecall": "AR",
+    "f1score": "F1",
+    "percentageofcorrectkeypoints": "PCK",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
+
+_COMPLEMENT = "It is 1 - {}."
+_AREA = "Write metrics 'mAPAveragedOverIOUs' under dialect='coco': rows with area '{}'."
+_CAP = "Write metric 'mAR' under dialect='coco': rows with max_detections {}."
+
+CLOSE: dict[str, str] = {
+    "meanaverageprecision": (
+        "The mean over IoU thresholds, as in COCO, is 'mAPAveragedOverIOUs'; at single"
+        " thresholds it is 'mAP'."
+    ),
+    "bboxmap": "As COCO defines it, it is 'mAPAveragedOverIOUs'.",
+    "segmmap": "As COCO defines it, it is 'mAPAveragedOverIOUs' with iou_type='segm'.",
+    **{
+        f"{name}{suffix}": _AREA.format(area)
+        for area in ("small", "medium", "large")
+        for name, suffix in (("ap", area[0]), ("ap", area), ("map", area))
+    },
+    **{
+        f"{name}{suffix}": _AREA.replace("mAPAveragedOverIOUs", "mAR").format(area)
+        for area in ("small", "medium", "large")
+        for name, suffix in (("ar", area[0]), ("ar", area), ("mar", area))
+    },
+    **{f"{name}{cap}": _CAP.format(cap) for name in ("ar", "mar") for cap in (1, 10, 100)},
+    **{f"{name}@{cap}": _CAP.format(cap) for name in ("ar", "mar") for cap in (1, 10, 100)},
+    "oks": "OKS takes the place of IoU with iou_type='keypoints'; ask for 'AP' or 'mAP'.",
+    "missrate": _COMPLEMENT.format("'Recall'"),
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

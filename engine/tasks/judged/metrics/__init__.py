@@ -13,3 +13,16 @@ SYMBOLS = {
     r"\beta": "weight of recall",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "responserelevancy": "AnswerRelevance",
+    "answerrelevancymetric": "AnswerRelevance",
+    "faithfulnessmetric": "Faithfulness",
+    "hallucinationmetric": "Hallucination",
+    "biasmetric": "Bias",
+    "toxicitymetric": "Toxicity",
+    "contextualprecisionmetric": "ContextPrecision",
+    "contextualrecallmetric": "ContextRecall",
+    "contextualrelevancymetric": "ContextRelevance",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""

@@ -14,3 +14,9 @@ SYMBOLS = {
     r"\ell_p": "label of the segment that matches it",
 }
 """What stands for what in the formulas, in TeX."""
+
+CLOSE: dict[str, str] = {
+    name: f"They are the rows of 'PQ' with average '{average}'."
+    for name, average in (("pqth", "things"), ("pqst", "stuff"))
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

@@ -51,3 +51,53 @@ SYMBOLS = {
     r"n_b": "rows in it",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "weightedmeanabsolutepercentageerror": "WAPE",
+    "wmape": "WAPE",
+    "nd": "WAPE",
+    "mdae": "MedianAE",
+    "meanbiaserror": "MeanError",
+    "pearsoncorrcoef": "Pearson",
+    "pearsonr": "Pearson",
+    "spearmancorrcoef": "Spearman",
+    "kendallrankcorrcoef": "Kendall",
+    "concordancecorrcoef": "Concordance",
+    "continuousrankedprobabilityscore": "CRPS",
+    "coefficientofdetermination": "R2",
+    "r^2": "R2",
+    "rsquared": "R2",
+    "nse": "R2",
+    "nashsutcliffe": "R2",
+    "adjr2": "AdjustedR2",
+    "adjustedrsquared": "AdjustedR2",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
+
+_NEGATED = "It is {} with its sign changed."
+
+CLOSE: dict[str, str] = {
+    **{
+        f"neg{name}": _NEGATED.format(f"'{ours}'")
+        for name, ours in (
+            ("meanabsoluteerror", "MAE"),
+            ("meansquarederror", "MSE"),
+            ("rootmeansquarederror", "RMSE"),
+            ("meansquaredlogerror", "MSLE"),
+            ("rootmeansquaredlogerror", "RMSLE"),
+            ("medianabsoluteerror", "MedianAE"),
+            ("meanabsolutepercentageerror", "MAPE"),
+            ("maxerror", "MaxError"),
+            ("meanpoissondeviance", "PoissonDeviance"),
+            ("meangammadeviance", "GammaDeviance"),
+        )
+    },
+    **dict.fromkeys(
+        ("wis", "weightedintervalscore"),
+        "With a median and pairs of quantiles it equals 'CRPSFromQuantiles'.",
+    ),
+    "bias": "The mean of prediction - target is 'MeanError'.",
+    "tweediedeviancescore": "Write metric 'TweedieDeviance' with tweedie_power.",
+    "wql": "It is 'CRPSFromQuantiles' divided by the mean of |target|.",
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

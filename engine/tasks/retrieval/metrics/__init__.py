@@ -44,3 +44,22 @@ SYMBOLS = {
     r"I_i": "the first i of the ideal order that is most like it",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "averageprecision": "MAP",
+    "meanaverageprecision": "MAP",
+    "retrievalmap": "MAP",
+    "meanreciprocalrank": "MRR",
+    "reciprocalrank": "MRR",
+    "retrievalmrr": "MRR",
+    "normalizeddiscountedcumulativegain": "nDCG",
+    "normalizeddcg": "nDCG",
+    "retrievalnormalizeddcg": "nDCG",
+    "discountedcumulativegain": "DCG",
+    "retrievalprecision": "P",
+    "retrievalrprecision": "RPrecision",
+    "retrievalhitrate": "Success",
+    "hit": "Success",
+    "f1score": "F1",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""

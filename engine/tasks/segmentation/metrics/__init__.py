@@ -32,3 +32,29 @@ SYMBOLS = {
     r"q_{95}": "95th percentile",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "dicecoefficient": "Dice",
+    "dsc": "Dice",
+    "sorensendice": "Dice",
+    "f1score": "F1",
+    "intersectionoverunion": "IOU",
+    "overallaccuracy": "PixelAccuracy",
+    "meanpixelaccuracy": "MeanClassAccuracy",
+    "hausdorff95": "HD95",
+    "sensitivity": "Recall",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
+
+_MACRO = "It is the macro row of {}."
+
+CLOSE: dict[str, str] = {
+    "meandice": "It is the macro row of 'Dice', or, image by image, 'DicePerImage'.",
+    "dicemetric": "It is the macro row of 'Dice', or, image by image, 'DicePerImage'.",
+    "mdice": _MACRO.format("'Dice'"),
+    "mfscore": _MACRO.format("'F1'"),
+    "mprecision": _MACRO.format("'Precision'"),
+    "mrecall": _MACRO.format("'Recall'"),
+    "voe": "It is 1 - 'IOU'.",
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

@@ -35,3 +35,21 @@ SYMBOLS = {
     r"\text{BLEU}_s": "BLEU of a sentence's characters against all contexts",
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "charerrorrate": "CER",
+    "worderrorrate": "WER",
+    "translationeditrate": "TER",
+    "translationerrorrate": "TER",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
+
+CLOSE: dict[str, str] = {
+    "bleuscore": "BLEU of a corpus is 'CorpusBLEU'; 'BLEU' is the mean over datums.",
+    "sacrebleuscore": "Write metric 'CorpusBLEU' under dialect='sacrebleu'.",
+    "chrfscore": "Without words it is 'chrF', with words 'chrF++'.",
+    "rougescore": "Write 'ROUGE', or one of 'ROUGE1', 'ROUGE2', 'ROUGEL', 'ROUGELsum'.",
+    "f1": "F1 of words, as in SQuAD, is 'TokenF1'.",
+    "squad": "Its two numbers are 'ExactMatch' and 'TokenF1'.",
+}
+"""Names in other tools, squeezed -> how our number differs, or which option it takes."""

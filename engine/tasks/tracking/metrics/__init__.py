@@ -26,3 +26,16 @@ SYMBOLS = {
     ),
 }
 """What stands for what in the formulas, in TeX."""
+
+SAME: dict[str, str] = {
+    "numswitches": "IDSW",
+    "numfragmentations": "Frag",
+    "mostlytracked": "MT",
+    "partiallytracked": "PT",
+    "mostlylost": "ML",
+    "numfalsepositives": "FP",
+    "nummisses": "FN",
+    "motsa": "MOTA",
+    "smotsa": "sMOTA",
+}
+"""Names in other tools, squeezed -> the metric that they equal."""
