@@ -394,7 +394,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _meta("Cosine from which SemanticSimilarity is 1, and else 0; none.", "0.8"),
     ] = None
     nulls: Annotated[
-        str | None, _meta("Null texts: refuse them, or skip their datums; refuse.", "skip")
+        str | None,
+        _meta("Null texts: refuse them, skip their datums, or take them as empty; refuse.", "skip"),
     ] = None
     huber_delta: Annotated[
         float | None, _meta("Error from which Huber grows in step with it; 1.", "2.5")

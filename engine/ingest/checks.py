@@ -11,7 +11,7 @@ from evalengine.schemas.contract import ROW, TABLE, Table
 from evalengine.schemas.option_groups import TASKS_OF
 from evalengine.schemas.wording import option, sql_name
 
-from .contracts import SKIPPED
+from .contracts import SKIPPED, TEXTS
 from .distinct import has_repeats
 from .marks import Marks
 from .measured import or_measured
@@ -171,17 +171,22 @@ class Check:
                 continue
             has = "has" if len(names) == 1 else "have"
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
-            skip = f", or write {option('nulls', 'skip')}" if self._skippable(names) else ""
+            skip = self._skip(names)
             self.add(
                 names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
                 f" Fill or remove these rows{how if self.selects else ''}{skip}.",
             )  # fmt: skip
 
-    def _skippable(self, names: list[str]) -> bool:
-        """Whether the option ``nulls`` can leave out the rows with nulls in these columns."""
+    def _skip(self, names: list[str]) -> str:
+        """What the option ``nulls`` can do about nulls in these columns; else nothing."""
         kinds = {column.kind for column in self.columns if column.name in names}
-        return self.task in TASKS_OF["nulls"] and kinds <= set(SKIPPED)
+        if self.task not in TASKS_OF["nulls"] or not kinds <= set(SKIPPED):
+            return ""
+        skip = f", or write {option('nulls', 'skip')} to leave out their datums"
+        if not kinds <= set(TEXTS):
+            return skip
+        return f"{skip}, or {option('nulls', 'empty')} if they are empty texts"
 
     def _not_finite(self, seen: Mapping[str, Any]) -> None:
         suspicious = [

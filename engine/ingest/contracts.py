@@ -16,7 +16,9 @@ from evalengine.schemas.options import Options
 from .finding import kin_beside
 from .numbered import numbered_columns, with_numbered
 
-SKIPPED = ("text", "texts", "text_list", "vector", "vectors")
+TEXTS = ("text", "texts", "text_list")
+"""Kinds of columns whose nulls the option ``nulls`` may read as empty texts."""
+SKIPPED = (*TEXTS, "vector", "vectors")
 """Kinds of columns whose nulls the option ``nulls`` may skip."""
 
 

@@ -15,7 +15,8 @@ from evalengine.schemas.wording import option
 from . import rules, splits
 from .class_names import named_classes
 from .collecting import Prepared, Side
-from .contracts import contract
+from .contracts import TEXTS, contract
+from .dtypes import canonical_dtype
 from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .id_forms import check_forms, refuse_merged
@@ -101,6 +102,9 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     again |= named_classes(inputs.sources, schemas, contracts, namings)
     for role in again:
         namings[role] = _naming(schemas[role], contracts[role], options)
+    if options.nulls == "empty":
+        for role, naming in namings.items():
+            _fill_texts(naming, contracts[role], schemas[role])
     one_way(namings, contracts, by_rule=options.match is not None)
     ids_together(task, contracts, inputs.sources, schemas, namings, options)
     step_columns(task, contracts, inputs.sources, schemas, namings, options)
@@ -120,6 +124,21 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         whole = msgspec.structs.replace(table, optional=(*table.optional, *namings[role].wide))
         sides[role] = Side(inputs.sources[role], whole, schemas[role], namings[role])
     return sides
+
+
+def _fill_texts(naming: Naming, table: Table, schema: dict[str, pl.DataType]) -> None:
+    """Read nulls in columns of texts as empty texts."""
+    for column in table.columns:
+        expr = naming.exprs.get(column.name)
+        if column.kind not in TEXTS or expr is None:
+            continue
+        (own,) = expr.meta.root_names()
+        if isinstance(canonical_dtype(column, schema[own]), pl.List):
+            empty = pl.lit([""], dtype=pl.List(pl.String))
+            expr = expr.list.eval(pl.element().fill_null("")).fill_null(empty)
+        else:
+            expr = expr.fill_null("")
+        naming.exprs[column.name] = expr
 
 
 def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:

@@ -37,5 +37,5 @@ def _check(check: Check, name: str) -> None:
             name, n,
             f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
             f" {check.rows(where, [name])}. Fill or remove these, or write"
-            f" {option('nulls', 'skip')}.",
+            f" {option('nulls', 'skip')}, or {option('nulls', 'empty')} if they are empty texts.",
         )  # fmt: skip

@@ -24,7 +24,7 @@ SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add
 TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
 USUAL_SHARE = 0.5
 """Precision from which continuous-eval takes a sentence to be drawn from contexts."""
-NULLS = ("refuse", "skip")
+NULLS = ("refuse", "skip", "empty")
 MOST_ORDERS = 16
 _SUM_TOLERANCE = 1e-9
 
@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ter_no_punct: whether TER leaves punctuation out.
         ter_asian_support: whether either is done for Chinese and Japanese too.
         ter_case_sensitive: whether TER minds case.
-        nulls: ``refuse`` or ``skip``.
+        nulls: ``refuse``, ``skip`` or ``empty``.
     """
 
     rules: TextRules
