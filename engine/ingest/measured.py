@@ -77,7 +77,7 @@ def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
     )
 
 
-_MISSING = (
+MISSING = (
     r"(?i)^(#?n/?a|n\.a\.|<na>|[-+]?nan|null|none|nil|nat|-{1,3}|\?|\.|missing"
     r"|#(value|ref|num|name|null|div/0)[!?]?)?$"
 )
@@ -104,7 +104,7 @@ class Texts(msgspec.Struct):
 def number_of(name: str) -> pl.Expr:
     """A column of texts as Float64, null if a text is no number."""
     text = pl.col(name).str.strip_chars()
-    return pl.when(~text.str.contains(_MISSING)).then(text.cast(pl.Float64, strict=False))
+    return pl.when(~text.str.contains(MISSING)).then(text.cast(pl.Float64, strict=False))
 
 
 def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
@@ -114,7 +114,7 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
         values: the table.
         name: of the column.
     """
-    absent = pl.col(name).str.strip_chars().str.contains(_MISSING)
+    absent = pl.col(name).str.strip_chars().str.contains(MISSING)
     held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
     filled, missing, numbers = held.select(
         pl.col("text").count(), pl.col("absent").sum(), pl.col("number").sum()

@@ -26,7 +26,7 @@ from .names import Naming, check_columns, one_way, point_out_swap, recognise, un
 from .opening import Inputs
 from .problems import Note, refuse
 from .rounding import rounded
-from .rules import columns
+from .rules import columns, values
 from .slices import plan_slices
 from .speech import Speech
 from .together import ids_together
@@ -60,10 +60,13 @@ def told_before(
     """
     sides = ready.sides
     signals, evidence = columns.evidence_of(ready, options)
-    told: list[Note] = []
-    if evidence is not None:
-        task = next(side.table.task for role, side in sides.items() if role in SIDES)
-        told, problems = rules.apply(columns.RULES, task, signals, evidence)
+    task = next(side.table.task for role, side in sides.items() if role in SIDES)
+    odd, held = values.evidence_of(ready, options, frames)
+    told, problems = rules.apply(values.RULES, task, odd, held)
+    if evidence is not None and not problems:
+        more, problems = rules.apply(columns.RULES, task, signals, evidence)
+        told += more
+    if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
     sources = [side.source for side in sides.values()]
     notes = [Note(*warning, warning=True) for source in sources for warning in source.warnings]

@@ -248,3 +248,21 @@ def test_a_dotted_capital_i_leaves_the_stems_of_other_rows_alone() -> None:
     assert values(card, "ROUGE1") == [1.0, 1.0, 1.0]
     card = score(texts, [["I"], ["i agrees"], ["I run"]], metrics=["ROUGE1"], use_stemmer=True)
     assert values(card, "ROUGE1") == pytest.approx([2 / 3, 1.0, 1.0])
+
+
+def test_null_texts_may_be_empty_texts(tmp_path: Path) -> None:
+    """A field of a CSV that is empty without quotes is null; scored as the quoted one is."""
+    for name, field in (("null", ""), ("empty", '""')):
+        (tmp_path / f"{name}.csv").write_text(
+            f"id,text,reference\n1,{field},hello world\n2,how are you,how are you\n"
+        )
+    want = ee.score(tmp_path / "empty.csv", metrics=["WER"]).value("WER")
+    with pytest.raises(InputError, match=r"nulls='skip'.*nulls='empty'"):
+        ee.score(tmp_path / "null.csv", metrics=["WER"])
+    card = ee.score(tmp_path / "null.csv", metrics=["WER"], nulls="empty")
+    assert card.value("WER") == want == pytest.approx(0.4)
+    texts = {"text": ["a", None], "reference": [["a", None], None]}
+    filled = {"text": ["a", ""], "reference": [["a", ""], [""]]}
+    for one in ("ROUGE1", "chrF"):
+        got = ee.score(texts, metrics=[one], nulls="empty")
+        assert got.per_datum["value"].equals(ee.score(filled, metrics=[one]).per_datum["value"])

@@ -1,0 +1,316 @@
+"""Rules about values of columns: several models in one table, spans next to equal texts, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from evalengine.ingest.collecting import Prepared, Side
+from evalengine.ingest.measured import MISSING
+from evalengine.ingest.meeting import LABEL_COLUMNS
+from evalengine.ingest.problems import count_of, listing
+from evalengine.ingest.where import Table as Named
+from evalengine.ingest.where import filtered
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from evalengine.schemas.options import Options
+from evalengine.schemas.wording import option, sql_name
+
+from . import PROBLEM, WARNING, Facts, Rule
+
+_MODELS = frozenset(
+    [
+        "model",
+        "model_name",
+        "model_id",
+        "modelname",
+        "system",
+        "system_id",
+        "system_name",
+        "run_name",
+        "run_id",
+        "method",
+        "method_name",
+        "algorithm",
+        "estimator",
+        "classifier",
+        "checkpoint",
+    ]
+)
+"""Names of columns that say which model made a row."""
+_SPANS = frozenset(
+    ["spans", "span", "entities", "entity", "annotations", "ents", "predicted_spans"]
+)
+_ENDS = frozenset(
+    [
+        "start",
+        "end",
+        "begin",
+        "stop",
+        "offset",
+        "start_offset",
+        "end_offset",
+        "start_char",
+        "end_char",
+    ]
+)
+_FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
+_HEAD = 2_000  # rows of each side whose texts are compared
+_EQUAL = 0.95  # share of datums with equal texts from which these are the input
+_SHARED = 0.5  # share of datums with rows of several models
+_FEW = 10  # of so many labels one may be a missing value
+_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
+
+
+class Values(msgspec.Struct, frozen=True):
+    """Evidence before any row is checked.
+
+    Attributes:
+        ready: the tables, their columns recognised.
+        options: of the run.
+        models: role to the own name of a column of models.
+        spans: role to own names of columns of spans that are not read.
+    """
+
+    ready: Prepared
+    options: Options
+    models: dict[str, str]
+    spans: dict[str, list[str]]
+
+
+def evidence_of(
+    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None
+) -> tuple[set[str], Values]:
+    """Return the signals of names, dtypes and first labels, and the evidence.
+
+    Args:
+        ready: the tables.
+        options: of the run.
+        frames: role to rows of canonical columns, as far as read.
+    """
+    signals: set[str] = set()
+    models, spans = {}, {}
+    for role in _SIDES:
+        side = ready.sides.get(role)
+        if side is None:
+            continue
+        if role != GROUND_TRUTHS and not _MODELS.isdisjoint(map(str.casefold, side.schema)):
+            models[role] = next(name for name in side.schema if name.casefold() in _MODELS)
+            signals.add("model_column")
+        if side.table.task == "text" and (found := _unread_spans(side)):
+            spans[role] = found
+            signals.add("spans_unread")
+        if side.table.task == "classification" and _first_is_number(
+            side, None if frames is None else frames[role]
+        ):
+            signals.add("numbers_in_labels")
+    return signals, Values(ready, options, models, spans)
+
+
+def _unread_spans(side: Side) -> list[str]:
+    """Own names of columns of lists of spans, by the fields of structs or by name."""
+    used = {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
+    return [
+        name
+        for name, dtype in side.schema.items()
+        if name not in used and isinstance(dtype, pl.List) and _is_span(name, dtype.inner)
+    ]
+
+
+def _is_span(name: str, inner: Any) -> bool:
+    if isinstance(inner, pl.Struct):
+        fields = {field.name.casefold() for field in inner.fields}
+        return len(fields & _ENDS) >= _FIELDS or {"offset", "length"} <= fields
+    return isinstance(inner, pl.List) and name.casefold() in _SPANS
+
+
+def _first_is_number(side: Side, frame: pl.DataFrame | None) -> bool:
+    """Whether labels are texts, of which one of the first two is a whole number."""
+    for name in LABEL_COLUMNS:
+        if name not in side.naming.exprs:
+            continue
+        if frame is None:
+            first = side.source.frame.select(side.naming.exprs[name]).head(2).collect()[name]
+        else:
+            first = frame[name].head(2)
+        if first.dtype == pl.String and any(text and text.isdigit() for text in first):
+            return True
+    return False
+
+
+def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
+    """Expressions over the own columns of one table, of the rows that its condition keeps."""
+    side, lazy = evidence.ready.sides[role], evidence.ready.sides[role].source.frame
+    if role in evidence.ready.where:
+        lazy = filtered(lazy, Named(side.schema, side.naming), evidence.ready.where[role])
+    return lazy.select(**columns)
+
+
+def _models(evidence: Values) -> Iterator[Facts]:
+    """Tables whose datums have rows of several models each."""
+    for role, own in evidence.models.items():
+        table, exprs = evidence.ready.sides[role].table, evidence.ready.sides[role].naming.exprs
+        truths = evidence.ready.sides.get(GROUND_TRUTHS)
+        if truths is not None and own in truths.schema:
+            continue
+        names = _rows(evidence, role, model=pl.col(own)).unique().collect()["model"].drop_nulls()
+        if len(names) <= 1:
+            continue
+        names_of_key = table.key or ((table.datum, "doc_id") if "doc_id" in exprs else ())
+        key = [exprs[name] for name in names_of_key if name in exprs]
+        if table.datum in exprs:
+            if not key and "model" not in own.casefold():
+                continue
+            named = {f"key {i}": expr for i, expr in enumerate(key or [exprs[table.datum]])}
+            rows = _rows(evidence, role, **named, model=pl.col(own))
+            several = rows.group_by(*named).agg(pl.col("model").n_unique() > 1)
+            n, of = several.select(pl.col("model").sum(), all=pl.len()).collect().row(0)
+            severity = PROBLEM if key else WARNING
+            if not n or (not key and n < _SHARED * of):
+                continue
+        elif own in evidence.ready.plan.pieces or not table.values:
+            continue
+        else:  # each row is a datum: models of the same rows have the same true values
+            truth = exprs.get(table.values[0][1])
+            if truth is None:
+                continue
+            rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(own))
+            sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth"))
+            if sets.select(pl.col("truth").n_unique()).collect().item() > 1:
+                continue
+            n, of, severity = len(names), len(names), WARNING
+        yield Facts(
+            severity=severity,
+            side=role,
+            columns=(own,),
+            count=n,
+            of=of,
+            values={"models": sorted(map(str, names))[:5], "number": len(names)},
+        )
+
+
+def _say_models(facts: Facts) -> str:
+    (own,), models = facts.columns, facts.values["models"]
+    literal = "'" + models[0].replace("'", "''") + "'"
+    return (
+        f"{facts.side.replace('_', ' ')}: column {own!r} tells rows of {facts.values['number']}"
+        f" models apart ({listing(models, facts.values['number'])}), and they are rows of the same"
+        f" datums. Score one model at a time, {option('where', f'{sql_name(own)} = {literal}')};"
+        " for differences, compare the runs with `evalengine compare`."
+    )
+
+
+def _spans(evidence: Values) -> Iterator[Facts]:
+    """Columns of spans that are not read, next to texts that are equal on both sides."""
+    sides = evidence.ready.sides
+    first, second = (TABLE, TABLE) if TABLE in sides else (PREDICTIONS, GROUND_TRUTHS)
+    ours, theirs = sides[first].naming.exprs, sides[second].naming.exprs
+    texts = ours.get("text"), theirs.get("reference" if first == second else "text")
+    datum = sides[first].table.datum
+    named = first == second or (datum in ours and datum in theirs)
+    if texts[0] is None or texts[1] is None or not named:
+        return
+    if first == second:
+        both = _rows(evidence, first, ours=texts[0], theirs=texts[1]).head(_HEAD)
+    else:
+        both = _rows(evidence, first, datum=ours[datum], ours=texts[0]).head(_HEAD)
+        other = _rows(evidence, second, datum=theirs[datum], theirs=texts[1])
+        both = both.join(other, on="datum", how="inner")
+    truth = pl.col("theirs")
+    if isinstance(both.collect_schema()["theirs"], pl.List):
+        truth = truth.list.first()
+    n, of = both.select((pl.col("ours") == truth).sum(), all=pl.len()).collect().row(0)
+    if of and n >= _EQUAL * of:
+        columns = tuple(dict.fromkeys(own for names in evidence.spans.values() for own in names))
+        yield Facts(
+            severity=WARNING if evidence.options.task or evidence.options.metrics else PROBLEM,
+            side=next(iter(evidence.spans)),
+            columns=columns,
+            count=n,
+            of=of,
+        )
+
+
+def _say_spans(facts: Facts) -> str:
+    way = f"; to score the texts, write {option('task', 'text')}"
+    way = way if facts.severity == PROBLEM else ""
+    return (
+        f"task: the texts of both sides are equal in {facts.count:,} of {facts.of:,} datums, and"
+        f" column{'s' * (len(facts.columns) > 1)} {listing(facts.columns)} of spans next to them"
+        " is not read: text metrics compare the input with itself. To score tags, give lists of"
+        f" them as predicted and actual{way}."
+    )
+
+
+def _labels(evidence: Values) -> Iterator[Facts]:
+    """Columns of whole numbers as labels in which a few texts mark missing values."""
+    found: dict[tuple[str, str], Facts] = {}
+    marks: dict[tuple[str, str], set[str]] = {}
+    for role in _SIDES:
+        side = evidence.ready.sides.get(role)
+        for name in LABEL_COLUMNS if side is not None else ():
+            exprs = side.naming.exprs if side is not None else {}
+            if name not in exprs:
+                continue
+            text = exprs[name].cast(pl.String, strict=False).str.strip_chars()
+            rows = _rows(evidence, role, text=text).with_row_index("row").drop_nulls()
+            missing = pl.col("text").str.contains(MISSING)
+            whole = pl.col("text").str.contains(r"^[-+]?\d+$")
+            n, of, odd = rows.select(
+                n=missing.sum(), of=pl.len(), odd=(~missing & ~whole).sum()
+            ).collect().row(0)  # fmt: skip
+            first = rows.filter(missing).head(1000).collect()
+            marks[role, name] = set(first["text"])
+            if n and not odd and n <= max(1, of // _FEW):
+                (own,) = exprs[name].meta.root_names()
+                found[role, name] = Facts(
+                    severity=WARNING,
+                    side=role,
+                    columns=(own,),
+                    count=n,
+                    of=of,
+                    rows=tuple(first["row"].head(3)),
+                    values={"marks": sorted(marks[role, name])},
+                )
+    for key, facts in found.items():
+        others = {mark for other, own in marks.items() if other != key for mark in own}
+        if not marks[key] & others:  # on both sides it is a class
+            yield facts
+
+
+def _say_labels(facts: Facts) -> str:
+    (own,), marks = facts.columns, facts.values["marks"]
+    rows = ", ".join(f"{row:,}" for row in facts.rows)
+    literal = "'" + marks[0].replace("'", "''") + "'"
+    return (
+        f"{facts.side.replace('_', ' ')}: column {own!r}: {facts.count:,} of"
+        f" {count_of(facts.of or 0, 'label')} read {listing(marks)}, first rows (from 0): {rows};"
+        " all others are whole numbers. It is scored as a class. If it marks a missing value,"
+        f" write {option('where', f'{sql_name(own)} <> {literal}')}."
+    )
+
+
+RULES: tuple[Rule[Values], ...] = (
+    Rule(
+        code="several_models",
+        needs=frozenset({"model_column"}),
+        look=_models,
+        say=_say_models,
+    ),
+    Rule(
+        code="spans_not_read",
+        needs=frozenset({"spans_unread"}),
+        look=_spans,
+        say=_say_spans,
+        tasks=frozenset({"text"}),
+    ),
+    Rule(
+        code="missing_as_label",
+        needs=frozenset({"numbers_in_labels"}),
+        look=_labels,
+        say=_say_labels,
+        tasks=frozenset({"classification"}),
+    ),
+)

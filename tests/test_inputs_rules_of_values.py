@@ -1,0 +1,107 @@
+"""Rules about values: several models in one table, spans next to equal texts, marks as labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalengine as ee
+from evalengine.ingest.problems import ChecksFailed
+
+MODELS = {
+    "model": ["A", "A", "B", "B"],
+    "id": [1, 2, 1, 2],
+    "y_true": ["a", "b", "a", "b"],
+    "y_pred": ["a", "b", "b", "b"],
+}
+TEXTS = ["Anna lives in Rome", "Bob works for IBM", "nothing here"]
+
+
+def kinds(*tables: Any, **options: Any) -> set[str]:
+    return {note.code for note in ee.check(*tables, **options).findings}
+
+
+def problem(*tables: Any, **options: Any) -> Any:
+    with pytest.raises(ChecksFailed) as told:
+        ee.score(*tables, **options)
+    (found,) = told.value.problems
+    return found
+
+
+def spans(*ends: int) -> list[dict[str, Any]]:
+    return [{"start": 0, "end": end, "label": "PER"} for end in ends]
+
+
+@pytest.mark.parametrize("options", [{}, {"by": ["model"]}])
+def test_models_of_one_table_are_refused_by_name(options: dict[str, Any]) -> None:
+    found = problem(MODELS, **options)
+    assert (found.kind, found.facts["columns"], found.count) == ("several_models", ["model"], 2)
+    assert (found.facts["models"], found.facts["number"]) == (["A", "B"], 2)
+    for name, right in (("A", 1.0), ("B", 0.5)):
+        card = ee.score(MODELS, where=f"model = '{name}'")
+        assert card.value("Accuracy") == right
+
+
+def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
+    rows = {name: values for name, values in MODELS.items() if name != "id"}
+    assert "several_models" in {n.code for n in ee.check(rows).findings if n.severity == "warning"}
+    assert "several_models" not in kinds(rows, by=["model"])
+    other = {**rows, "y_true": ["a", "b", "b", "b"]}  # each model has rows of its own
+    assert "several_models" not in kinds(other)
+    box = {"xmin": [0.0] * 4, "ymin": [0.0] * 4, "xmax": [1.0] * 4, "ymax": [1.0] * 4}
+    boxes = pl.DataFrame({"datum_id": [1, 2, 1, 2], "label_value": ["a"] * 4, **box})
+    found = boxes.with_columns(score=pl.lit(0.5), model=pl.Series(MODELS["model"]))
+    assert "several_models" in kinds(found, boxes.head(2))
+    own = found.with_columns(model=pl.Series(["A", "B", "A", "B"]))  # a model for each image
+    assert "several_models" not in kinds(own, boxes.head(2))
+    same = found.with_columns(model=pl.lit("A"))
+    assert "several_models" not in kinds(same, boxes.head(2))
+
+
+def test_sources_of_one_fused_list_are_no_models() -> None:
+    run = {"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0],
+           "method": ["bm25", "dense", "dense"]}  # fmt: skip
+    judged = {"query_id": ["q"], "doc_id": ["a"], "relevance": [1]}
+    assert "several_models" not in kinds(run, judged)
+    twice = {name: values * 2 for name, values in run.items()}
+    twice["method"] = ["x"] * 3 + ["y"] * 3
+    assert problem(twice, judged).kind == "several_models"
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_spans_next_to_equal_texts(same: bool) -> None:
+    ours = pl.DataFrame({"id": [1, 2, 3], "text": TEXTS, "spans": [spans(4), spans(3), spans()]})
+    truth = [spans(4) if same else spans(4, 18), spans(3), spans()]
+    theirs = ours.with_columns(spans=pl.Series(truth))
+    found = problem(ours, theirs)
+    assert (found.kind, found.facts["columns"]) == ("spans_not_read", ["spans"])
+    assert (found.facts["count"], found.facts["of"]) == (3, 3)
+    assert problem(ours, theirs.drop("spans")).kind == "spans_not_read"
+    asked = ee.check(ours, theirs, task="text")
+    assert [note.code for note in asked.findings if note.severity == "warning"] == [
+        "spans_not_read"
+    ]
+    written = ours.with_columns(text=pl.col("text") + " and more words")
+    assert "spans_not_read" not in kinds(written, theirs, task="text")
+    assert "spans_not_read" not in kinds(ours.drop("spans"), theirs.drop("spans"))
+
+
+def test_a_mark_among_whole_numbers_as_labels(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    labels = [*"123123123", "NA", "1", "2"]
+    path.write_text("actual,predicted\n" + "".join(f"{one},2\n" for one in labels))
+    (note,) = [n for n in ee.check(path).findings if n.code == "missing_as_label"]
+    assert note.severity == "warning"
+    assert note.facts == {"side": "table", "columns": ["actual"], "count": 1, "of": 12,
+                          "rows": [9], "marks": ["NA"]}  # fmt: skip
+    assert "missing_as_label" not in kinds(path, where="actual <> 'NA'")
+    assert "missing_as_label" in kinds(path, memory_limit="1GB")
+    words = ["a", "b", "NA"] * 4
+    assert "missing_as_label" not in kinds({"actual": words, "predicted": words})
+    both = {"actual": labels, "predicted": labels}  # a class that both sides have
+    assert "missing_as_label" not in kinds(both)
+    often = {"actual": [*"1212", *["None"] * 4], "predicted": [*"12121212"]}
+    assert "missing_as_label" not in kinds(often)
