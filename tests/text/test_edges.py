@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -257,7 +258,7 @@ def test_null_texts_may_be_empty_texts(tmp_path: Path) -> None:
             f"id,text,reference\n1,{field},hello world\n2,how are you,how are you\n"
         )
     want = ee.score(tmp_path / "empty.csv", metrics=["WER"]).value("WER")
-    with pytest.raises(InputError, match=r"nulls='skip'.*nulls='empty'"):
+    with pytest.raises(ee.InputError, match=r"nulls='skip'.*nulls='empty'"):
         ee.score(tmp_path / "null.csv", metrics=["WER"])
     card = ee.score(tmp_path / "null.csv", metrics=["WER"], nulls="empty")
     assert card.value("WER") == want == pytest.approx(0.4)
