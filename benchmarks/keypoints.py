@@ -58,14 +58,14 @@ PEERS = {
 }
 
 
-def make(folder: Path, people: int) -> None:
+def make(folder: Path, people: int, seed: int = 1) -> None:
     """Write the set, unless it is there."""
     import numpy as np
 
     if (folder / "found.json").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     n_images = people * 2 // 5
     image = np.sort(rng.integers(1, n_images + 1, people))
     height = np.exp(rng.uniform(np.log(30), np.log(400), people))

@@ -51,7 +51,7 @@ print([round(float(x), 12) for x in numbers.values()])
 """
 
 
-def make(folder: Path, images: int) -> None:
+def make(folder: Path, images: int, seed: int = 1) -> None:
     """Write the set, unless it is there."""
     import numpy as np
     import polars as pl
@@ -60,7 +60,7 @@ def make(folder: Path, images: int) -> None:
     if (folder / "dt.json").exists():
         return
     size = Size("lvis", images, CLASSES, images * 25 // 2, images * 150)
-    frames = tables(size, 1)
+    frames = tables(size, seed)
     keys = ["datum_id", "label_value"]
     seen = frames["predictions"].select(keys).unique(maintain_order=True)
     absent = seen.join(frames["groundtruths"].select(keys), on=keys, how="anti")
@@ -70,7 +70,7 @@ def make(folder: Path, images: int) -> None:
     frames["datums"] = datums.with_columns(
         pl.col("negative_labels").fill_null(none), partial_labels=none
     )
-    often = np.random.default_rng(1).choice(["r", "c", "f"], CLASSES, p=[0.28, 0.38, 0.34])
+    often = np.random.default_rng(seed).choice(["r", "c", "f"], CLASSES, p=[0.28, 0.38, 0.34])
     frames["labels"] = frames["labels"].with_columns(frequency=pl.Series(often))
     folder.mkdir(parents=True, exist_ok=True)
     truths, found = coco(frames)

@@ -116,12 +116,12 @@ def make_pairs(folder: Path, n: int) -> None:
     np.save(folder / "pairs.npy", np.stack([one, two]))
 
 
-def make_set(folder: Path, n_images: int) -> None:
+def make_set(folder: Path, n_images: int, seed: int = 2) -> None:
     """Write a set as Parquet and as COCO JSON with a field obb."""
     import numpy as np
     import polars as pl
 
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     n, m = 7 * n_images, 50 * n_images
     image = np.repeat(np.arange(1, n_images + 1), 7)
     label = rng.integers(1, 16, n)

@@ -60,14 +60,14 @@ print(total)
 """
 
 
-def make(folder: Path, pairs: int) -> None:
+def make(folder: Path, pairs: int, seed: int = 1) -> None:
     """Write the set, unless it is there."""
     import numpy as np
     import rasterio
 
     if (folder / "pred.json").exists():
         return
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     kind = {"driver": "PNG", "height": HEIGHT, "width": WIDTH, "count": 3, "dtype": "uint8"}
     y, x = np.mgrid[:HEIGHT, :WIDTH]
     sides: dict[str, list[object]] = {"gt": [], "pred": []}

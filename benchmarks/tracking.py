@@ -127,14 +127,14 @@ MASKS = Shapes(
 TINY = {"05": 60, "09": 40}
 
 
-def make(folder: Path, shapes: Shapes) -> None:
+def make(folder: Path, shapes: Shapes, seed: int = 17) -> None:
     """Write ground truths and tracks in MOTChallenge's or MOTS's layout, unless they are there."""
     import numpy as np
 
     if (folder / "done").exists():
         return
     for size, lengths in (("tiny", TINY), ("whole", shapes.lengths)):
-        rng = np.random.default_rng(17)
+        rng = np.random.default_rng(seed)
         (folder / size / "tracker" / "data").mkdir(parents=True, exist_ok=True)
         for name, length in lengths.items():
             sequence = f"MOT-{name}"

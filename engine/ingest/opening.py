@@ -218,12 +218,11 @@ def _claimed(find: Finder, columns: Sequence[Column], options: Options) -> set[s
     return {*find.candidates(names), *find.used, *sliced, *levels}
 
 
-def _datum_columns() -> set[Column]:
+def _datum_columns() -> list[Column]:
     """The columns that name datums, under all the names that any task knows them by."""
     tables = [table for task in task_names() for table in contracts(task).values()]
-    return {DATUM_ID} | {
-        column for table in tables for column in table.columns if column.name == table.datum
-    }
+    named = [column for table in tables for column in table.columns if column.name == table.datum]
+    return list(dict.fromkeys([DATUM_ID, *named]))
 
 
 def _has(find: Finder, column: Column) -> bool:
