@@ -173,6 +173,14 @@ def test_zero_area_boxes_are_counted_and_told() -> None:
     assert notes[0].message == "predictions: 2 boxes have zero area and cannot match."
 
 
+def test_boxes_of_zeros_are_counted_in_ground_truths() -> None:
+    """They mark images without objects in tables of some tools, and count as objects here."""
+    zeros = {name: [0.0, 7.0, 0.0] for name in ("xmin", "ymin")}
+    zeros |= {name: [0.0, 17.0, 0.0] for name in ("xmax", "ymax")}
+    frames = load(predictions(**zeros), ground_truths(**zeros))
+    assert [note.count for note in frames.notes if note.kind == "boxes_of_zeros"] == [2]
+
+
 def test_negative_extents_are_refused_once() -> None:
     table = predictions(x=[0.0] * 3, y=[0.0] * 3, w=[1.0, -2.0, 1.0], h=[1.0] * 3).drop(CORNERS)
     message = refusal(table)

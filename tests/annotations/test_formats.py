@@ -409,6 +409,8 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
          r"line 3: corners that are not shares of the image.*'xmin': 10"),
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,10,50,10,50\n",
          r"line 3: corners that are not shares of the image.*1 such"),
+        ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,,0,1,0,1\n",
+         r"line 3: a box without a class"),
     ],
 )  # fmt: skip
 def test_broken_open_images(text: str, said: str, tmp_path: Path) -> None:
@@ -496,6 +498,27 @@ def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
             content[at : at + length] = data.draw(st.one_of(st.binary(max_size=6), odd))
         file.write_bytes(content)
         ee.check(path, path, task="detection")
+
+
+@pytest.mark.parametrize("row", ["c.jpg,,,,,", "c.jpg,,0,0,0,0", "c.jpg,/m/1,0,0,0,0"])
+def test_images_of_open_images_without_objects(row: str, tmp_path: Path) -> None:
+    """They are images, and no objects that nothing can find."""
+    head, boxes = "ImageID,LabelName,{}XMin,YMin,XMax,YMax\n", "{},/m/1,{}0.1,0.1,0.5,0.5\n"
+    text = head.format("") + "".join(boxes.format(name, "") for name in ("a.jpg", "b.jpg"))
+    truth = put(tmp_path, "truth.csv", f"{text}{row}\n")
+    scores = zip(("a", "b", "c"), (0.9, 0.8, 0.7), strict=True)
+    lines = "".join(boxes.format(f"{name}.jpg", f"{score},") for name, score in scores)
+    found = put(tmp_path, "found.csv", head.format("Conf,") + lines)
+    source = opened(truth)
+    assert source.frame.collect().height == 2
+    assert source.datums is not None
+    assert source.datums["datum_id"].to_list() == ["a", "b", "c"]
+    for more in ({}, {"memory_limit": "1GB"}):
+        card = ee.score(found, truth, metrics=["Counts", "AP"], **more)
+        assert card.value("AP", iou_threshold=0.5) == pytest.approx(1)
+        counts = card.metrics.filter(metric="AP")["support"].to_list()
+        assert {*counts} == {2}
+    assert any(kind == "boxes_of_zeros" for kind, _, _ in source.notes) == ("/m/1" in row)
 
 
 # Groups, several labels and bytes of images

@@ -16,6 +16,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..problems import count_of
 from .format import FIRST, Annotations, Format, Look, broken, text_of
 from .image_headers import SUFFIXES
 from .yolo_folders import HIGH, LOW
@@ -57,13 +58,18 @@ def _read(look: Look) -> Annotations:
     readers = {"boxes": _boxes, "submission": _submission, "labels": _labels}
     read: dict[str, list[pl.DataFrame]] = {kind: [] for kind in readers}
     firsts = {}
+    listed: list[pl.Series] = []
+    zeros = 0
     for file, head in look.heads(".csv", most=len(look.files)):
         kind = None if _is_names(file) else _kind(head)
         if kind is not None:
             made = readers[kind](file)
-            read[kind].append(made)
             if kind != "labels":
+                listed.append(made["datum_id"])
+                zeros += made.select((_ZERO & _NAMED).sum()).item() if _is_truth(made) else 0
+                made = made.filter(_NAMED & ~_ZERO if _is_truth(made) else _NAMED)
                 firsts[file] = made.head(FIRST)
+            read[kind].append(made)
     frames = read["boxes"] + read["submission"]
     if len({"score" in frame.columns for frame in frames}) > 1:
         raise ReadError(f"{look.given}: some files have scores and others none. Give one side.")
@@ -72,16 +78,28 @@ def _read(look: Look) -> Annotations:
         rows = rows.with_columns(pl.col(_GROUPS).fill_null(0))
     return Annotations(
         rows=rows,
-        datums=_datums(rows, read["labels"]),
+        datums=_datums(listed, read["labels"]),
         labels=_names(look, rows),
         shares=True,
         firsts=firsts,
+        notes=(("boxes_of_zeros", _OF_ZEROS.format(count_of(zeros, "row")), zeros),)
+        if zeros
+        else (),
     )
 
 
-def _datums(rows: pl.DataFrame, labels: list[pl.DataFrame]) -> pl.DataFrame:
-    """A row an image, with the lists of its labels where files of those are there."""
-    ids = pl.concat([rows["datum_id"], *(frame["datum_id"] for frame in labels)])
+_NAMED = pl.col("label_value").is_not_null()
+_ZERO = pl.all_horizontal(pl.col("xmin", "ymin", "xmax", "ymax") == 0)
+_OF_ZEROS = "{} with a box of 0, 0, 0, 0: images without objects, which are not scored as objects."
+
+
+def _is_truth(rows: pl.DataFrame) -> bool:
+    return "score" not in rows.columns
+
+
+def _datums(listed: list[pl.Series], labels: list[pl.DataFrame]) -> pl.DataFrame:
+    """A row per image, with the lists of its labels if there are files of those."""
+    ids = pl.concat([*listed, *(frame["datum_id"] for frame in labels)])
     datums = ids.unique(maintain_order=True).to_frame()
     if not labels:
         return datums
@@ -144,8 +162,22 @@ def _boxes(file: str) -> pl.DataFrame:
         pl.col(own["labelname"]).alias("label_value"),
         *(pl.col(name).cast(pl.Float64, strict=False).alias(to) for to, name in numbers.items()),
     )
+    # A row of an image alone: it has no objects.
+    texts = [own["labelname"], *(own[name] for name in (*_CORNERS, *_SCORES) if name in own)]
+    bare = frame.select(
+        pl.all_horizontal(pl.col(dict.fromkeys(texts)).str.strip_chars().fill_null("") == "")
+    ).to_series()
+    zero = read.select(_ZERO.fill_null(value=False)).to_series() & frame[own["labelname"]].is_null()
+    bare |= zero
+    nameless = frame[own["labelname"]].is_null() & ~bare
+    if nameless.any():
+        row = int(nameless.arg_true()[0])
+        raise broken(
+            file, row + 2, f"a box without a class ({int(nameless.sum()):,} such lines)",
+            "Write its class, or no corners if the image has no objects.",
+        )  # fmt: skip
     for to, name in numbers.items():
-        odd = read[to].is_null()
+        odd = read[to].is_null() & ~bare
         if to in _FLAGS.values():  # which some exporters leave empty
             odd &= frame[name].is_not_null()
         if odd.any():
@@ -161,7 +193,9 @@ def _boxes(file: str) -> pl.DataFrame:
         flags.append(pl.col(_GROUPS).fill_null(0).clip(0).cast(pl.Int64))
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
     empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
-    return _stems(read.with_columns(flags).drop(empty).select(*first, pl.exclude(first)))
+    label = pl.when(~bare).then("label_value")
+    read = read.with_columns(flags).with_columns(label_value=label)
+    return _stems(read.drop(empty).select(*first, pl.exclude(first)))
 
 
 def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:

@@ -147,7 +147,7 @@ def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
         return _Reading(PER_IMAGE, f"files share their first fields ({_some({*repeated})})")
     raise ReadError(
         f"{look.given}: lines of six fields are boxes of a file per image (class, score, corners)"
-        f" or of a file per class (image, score, corners), and nothing tells which: files"
+        f" or of a file per class (image, score, corners), and the files do not show which: files"
         f" {_some(stems)}, first fields {_some(firsts)}. Rename files of classes to"
         " det_test_CLASS.txt; make tables of files of images first: evalengine convert"
         f" {PER_IMAGE} {look.given} -o FOLDER."
