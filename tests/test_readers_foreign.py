@@ -12,6 +12,7 @@ from coco_files import annotation, result, truths
 
 import evalengine as ee
 from evalengine.ingest.converting import convert_coco
+from evalengine.ingest.sources.tables import open_source
 
 
 @pytest.mark.parametrize("text", ["<annotations><version>1.1</version></annotations>", "<html/>"])
@@ -84,3 +85,43 @@ def test_integers_of_128_bits_are_named(kind: str, said: str) -> None:
     large = table.with_columns(pl.col("datum_id").cast(dtype))
     with pytest.raises(ee.InputError, match=said):
         ee.score(large, table.drop("score"))
+
+
+FOREIGN = {
+    "a.geojson": '{"type": "FeatureCollection", "features": []}',
+    "b.json": '{"name": "trees", "type": "FeatureCollection", "features": []}',
+    "via.json": '{"a.jpg123": {"filename": "a.jpg", "size": 123, "regions": []}}',
+    "project.json": '{"_via_settings": {}, "_via_img_metadata": {}}',
+    "md.json": '{"images": [{"file": "a.jpg", "detections": [{"category": "1", "conf": 0.9}]}]}',
+    "md2.json": '{"info": {}, "detection_categories": {"1": "animal"}, "images": []}',
+    "val.odgt": '{"ID": "a", "gtboxes": [{"tag": "person", "fbox": [1, 2, 3, 4]}]}\n',
+    "rle.csv": "ImageId,EncodedPixels\na.jpg,1 3 10 5\n",
+    "hyp.trn": "hello world (utt_1)\n",
+    "hyp.ctm": "utt_1 1 0.00 0.25 hello 0.9\n",
+    "tags.conll": "EU B-ORG\nrejects O\n\n",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_formats_that_are_not_read_are_named(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FOREIGN[name])
+    with pytest.raises(ee.ReadError, match=r"is .*, which is not read\. Bring ") as caught:
+        ee.score(path, path)
+    assert str(path) in str(caught.value)
+    with pytest.raises(ee.ReadError):
+        ee.check(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"datum_id": 1, "label_value": "a", "type": "x"}\n' * 2),
+        ("b.jsonl", '{"datum_id": 1, "label_value": "a", "geometry": {"type": "Feature"}}\n'),
+        ("a.csv", "datum_id,label_value\n1,EncodedPixels\n"),
+    ],
+)
+def test_tables_that_mention_other_formats_are_read(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert open_source(path).frame.collect().height == text.count("\n") - name.endswith("csv")

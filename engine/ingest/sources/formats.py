@@ -54,8 +54,8 @@ def detect(path: str) -> str:
     magic = next((name for mark, name in _MAGIC.items() if head.startswith(mark)), None)
     if magic is None and _is_trec(path, format_, head):
         return "trec"
-    if magic is None and format_ in (None, "csv"):
-        other = foreign(head)
+    if magic is None and format_ in (None, "csv", "json", "ndjson"):
+        other = foreign(head, path)
         if other is not None:
             raise ReadError(f"{path}: {other}")
     if format_ is None or format_ == "trec":
