@@ -17,6 +17,7 @@ SETS = {
     "ids": [(f"img_{i:03d}", ["car", "dog", "cat"]) for i in range(4)],
     "words": [("street", ["car", "dog"]), ("park", ["car"]), ("beach", ["car", "dog"])],
     "letters": [("a", ["cat", "dog"]), ("b", ["cat"])],
+    "last lines": [("a", ["dog", "cat"]), ("b", ["cat"])],
     "numbers": [(f"{i:06d}", ["0", "1"]) for i in range(3)],
 }
 """Images and the classes of their objects."""

@@ -149,3 +149,10 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
     put(folder, "c.txt", (TRUTH[0], line))
     with pytest.raises(ee.ReadError, match=r"c\.txt, line 2"):
         open_source(folder)
+
+
+def test_a_broken_line_of_one_file_is_named(tmp_path: Path) -> None:
+    """Nearly all lines show the format, so that no other one reads the file."""
+    lines = (*TRUTH[1:3] * 10, "1,2,3,4,0.5,12,0,0")
+    with pytest.raises(ee.ReadError, match=r"a\.txt, line 21"):
+        open_source(put(tmp_path / "truth", "a.txt", lines))

@@ -184,6 +184,14 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
         raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
 
 
+def lines_in(head: bytes, most: int = 500) -> list[str]:
+    """The lines of a file's first bytes that are not blank, without one that is cut off."""
+    lines = head.decode("utf-8", "replace").splitlines()
+    return [
+        line for line in (lines[:-1] if len(head) >= _HEAD - 3 else lines)[:most] if line.strip()
+    ]
+
+
 def plain(file: str) -> IO[bytes]:
     """A file open for reading, decompressed where it is gzip's."""
     if file.lower().endswith(PACKED):

@@ -20,7 +20,7 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 from evalengine.schemas.wording import option
 
-from .format import FIRST, RINGS, Annotations, Format, Look, Note, broken, image_ids
+from .format import FIRST, RINGS, Annotations, Format, Look, Note, broken, image_ids, lines_in
 from .image_headers import SUFFIXES
 from .text_lines import is_number, lines_of, numbers_in, shown
 from .titles import BY_SIZE, PER_IMAGE
@@ -32,7 +32,6 @@ _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
 _RUN = "q0"  # the second field of a run of TREC
 _SURE = 10  # boxes of which none is inverted: their numbers are corners
-_LOOKED_AT = 500  # lines of a file that count as evidence
 _SHOWN = 3
 _DIGIT = re.compile(r"[0-9]")
 PER_CLASS = "voc-results"
@@ -90,10 +89,8 @@ def _reading(look: Look) -> _Reading | None:
         if not may_be_label(file):
             continue
         looked += 1
-        texts = head.decode("utf-8", "replace").splitlines()[:_LOOKED_AT]
-        split = [fields for fields in map(str.split, texts) if fields]
-        found = [_Line.of(fields) for fields in split[:-1] or split]  # the last may be cut off
-        if found[0] is not None:
+        found = [_Line.of(line.split()) for line in lines_in(head)]
+        if found and found[0] is not None:
             lines[file] = [line for line in found if line is not None]
     if not lines or 2 * len(lines) < looked or not _are_boxes(lines):
         return None
