@@ -88,8 +88,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
-    if batch.rows is not None and not batch.rows.several and "hard" in needs:
-        _tell_logits(frames, batch, settings)
+    if batch.rows is not None and not batch.rows.several:
+        if "hard" in needs:
+            _tell_logits(frames, batch, settings)
+        if needs & {"scores", "ranks"}:
+            _note_decisions(frames, batch.rows)
     if batch.rows is None:
         units, scored = _unscored(batch), None
     elif not batch.rows.several:
@@ -310,3 +313,22 @@ def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
             " percent, 127.5 scores up to 255."
         )
         frames.notes.append(Note("cut_logits", said))
+
+
+def _note_decisions(frames: Frames, rows: Rows) -> None:
+    """Note scores that are 0 and 1 only, which are likely decisions and not scores."""
+    n = sum(part.size for part in rows.parts)
+    if n < _LEAST or any(
+        ((part[:_LEAST] != 0) & (part[:_LEAST] != 1)).any() for part in rows.parts
+    ):
+        return
+    ones = sum(int(np.count_nonzero(part == 1)) for part in rows.parts)
+    if 0 < ones < n and ones + sum(int(np.count_nonzero(part == 0)) for part in rows.parts) == n:
+        said = (
+            f"all {n:,} scores are 0 or 1, as decisions are: areas under curves then have a single"
+            " threshold. Give the scores before they were cut."
+        )
+        frames.notes.append(Note("scores_are_decisions", said, n))
+
+
+_LEAST = 20  # scores from which on it is unlikely that all are 0 or 1 by chance

@@ -230,6 +230,42 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             )
 
 
+def _all_crowds(crowd: Array) -> Note | None:
+    """A warning of ground truths that are all crowd regions."""
+    if crowd.size < _LEAST or not crowd.all():
+        return None
+    return Note(
+        "all_crowds",
+        f"all {crowd.size:,} ground truths are crowd regions ('iscrowd' is 1), so nothing can be"
+        " found or missed. If they are single objects, as converters that write RLE often mark"
+        " them, set 'iscrowd' to 0.",
+        crowd.size,
+        warning=True,
+    )
+
+
+def _constant_area(area: Array | None, truths: Side) -> Note | None:
+    """A warning of annotated areas that are all equal while boxes differ."""
+    if area is None or area.size < _LEAST or (area != area[0]).any():
+        return None
+    boxes = truths.boxes(np.arange(area.size))
+    extent = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    if not extent.max() > _VARIED * extent.min():
+        return None
+    return Note(
+        "constant_area",
+        f"all {area.size:,} annotated areas are {area[0]:g}, while boxes have {extent.min():g} to"
+        f" {extent.max():g} square pixels, so numbers by area mean little. Leave the column 'area'"
+        " out: areas are then those of what is compared.",
+        area.size,
+        warning=True,
+    )
+
+
+_LEAST = 3  # ground truths from which on these are no coincidence
+_VARIED = 1.5  # ratio of areas of boxes that one annotated area cannot explain
+
+
 def _as_written(frame: pl.DataFrame, decimals: tuple[int, int]) -> pl.DataFrame:
     """Predictions as files with so many decimals of the scores and of the corners have them."""
     columns = {"score": decimals[0]} | dict.fromkeys(CORNER_NAMES, decimals[1])
@@ -312,6 +348,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
     )
+    area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
+    warnings += (_all_crowds(crowd), _constant_area(area, theirs) if settings.ranged else None)
     frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,
@@ -321,7 +359,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         single=score.dtype == pl.Float32,
         crowd=crowd,
         ignore=ignore,
-        area=_floats(ground_truths, "area") if "area" in ground_truths.columns else None,
+        area=area,
         heights=heights,
         listed=listed(frames, datums, labels, settings.rules),
         graded=seen,

@@ -93,6 +93,8 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
     batch = _two_tables(frames, settings) if table is None else _one_table(frames, table)
     if texts:
         _tell_empty(frames, batch)
+        _note_unicode_forms(frames, batch.pairs)
+        _note_streams(frames, batch.pairs)
     return batch
 
 
@@ -256,6 +258,64 @@ def _tell_empty(frames: Frames, batch: Batch) -> None:
     """Texts without a character, which are scored all the same."""
     what = "scored as they are, of datums"
     _tell_texts(frames, batch, "empty_text", lambda text: text.str.len_bytes() == 0, "empty ", what)
+
+
+def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
+    """Warn if the first texts of one side are decomposed and those of the other composed."""
+    sides = (pairs.candidates.head(_FORMS), pairs.references.head(_FORMS))
+    marked = [bool(side.str.contains(r"\p{Mn}").any()) for side in sides]
+    if marked[0] == marked[1]:
+        return
+    plain = sides[marked.index(False)]
+    if (plain.str.normalize("NFD") != plain).any():
+        names = ("predictions", "references")
+        frames.notes.append(
+            Note(
+                "unicode_forms",
+                f"texts of the {names[marked.index(True)]} are decomposed (Unicode NFD), those of"
+                f" the {names[marked.index(False)]} composed (NFC): equal to the eye, unequal in"
+                " every metric. Normalise both, e.g. with .str.normalize('NFC') of Polars.",
+                warning=True,
+            )
+        )
+
+
+def _note_streams(frames: Frames, pairs: Pairs) -> None:
+    """Warn if references are listed by stream, as sacrebleu takes them, and not by prediction.
+
+    Only as many streams as predictions go unnoticed by length. The mean over predictions of the
+    best share of common words tells the two orders from each other.
+    """
+    n = len(pairs.candidates)
+    if (
+        not 2 <= n <= _STREAMS
+        or len(pairs.references) != n * n
+        or (np.diff(pairs.start) != n).any()
+    ):
+        return
+    words = [set(text.split()) for text in pairs.candidates]
+    others = [set(text.split()) for text in pairs.references]
+    shared = np.array([[len(a & b) / max(1, len(a | b)) for b in others] for a in words])
+    shared = shared.reshape(n, n, n)
+    as_read, by_stream = (
+        float(np.mean([of[i].max() for i, of in enumerate(way)]))
+        for way in (shared, shared.transpose(0, 2, 1))
+    )
+    if by_stream > as_read + _CLEARLY:
+        frames.notes.append(
+            Note(
+                "references_by_stream",
+                f"there are {n} predictions with {n} references each, and the references fit better"
+                " as one list per stream, as sacrebleu takes them. Give one list per prediction:"
+                " list(zip(*references)).",
+                warning=True,
+            )
+        )
+
+
+_STREAMS = 20  # references per prediction up to which their order is looked at
+_CLEARLY = 0.1  # gain in the share of common words
+_FORMS = 1000  # texts of each side that are looked at
 
 
 def tell_wordless(frames: Frames, batch: Batch) -> None:
