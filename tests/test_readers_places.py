@@ -32,10 +32,10 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
         (
             "missing.csv",
             HEAD + b"1,a,0.5\n2,b,n/a\n3,a,0.1\n",
-            r"1 of 3 texts are not numbers, first \(rows count from 0\): row 1: 'n/a'. .*leave the",
+            r"has 1 null, first \(rows count from 0\): row 1 .*'n/a' is read as missing",
         ),
         ("comma.csv", HEAD + b'1,a,"0,5"\n2,b,"1,0"\n', r"2 of 2 texts .*Write decimal points"),
-        ("nan.csv", HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n", r"1 of 3 texts .* row 1: 'nan'"),
+        ("nan.csv", HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n", r"1 null, .*'nan' is read as missing"),
     ],
 )  # fmt: skip
 def test_the_place_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:

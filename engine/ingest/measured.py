@@ -18,10 +18,10 @@ from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
 from .problems import Note, count_of, listing
-from .sources.source import Source
 
 if TYPE_CHECKING:
     from .names import Naming
+    from .sources.source import Source
 
 
 def fractional(values: pl.Series) -> bool:

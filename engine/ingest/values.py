@@ -448,7 +448,8 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
         InputError: the numbers may be classes or scores.
     """
     whole = _whole(ours, strict=False)
-    if whole is ours or not len(whole) or options.task not in (None, "classification"):
+    task = _task_of_classes()
+    if whole is ours or not len(whole) or options.task not in (None, task):
         return ours
     if ours.name in _names_of("score") or options.positive_label is not None:
         return ours
@@ -461,9 +462,10 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
         if 2 * known >= len(whole):
             return whole
         reason = f"{known:,} of {len(whole):,} are true classes"
-    elif any(metrics.has("classification", one)
-             and "scores" in metrics.meant("classification", one).needs
-             for one in options.metrics or ()):  # fmt: skip
+    elif any(
+        metrics.has(task, one) and "scores" in metrics.meant(task, one).needs
+        for one in options.metrics or ()
+    ):
         return ours
     else:
         reason = "all are 0 or 1"
@@ -475,9 +477,19 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     )
 
 
+def _task_of_classes() -> str:
+    """Return the task whose one table has a column of true classes."""
+    return next(
+        task
+        for task in task_names()
+        if (table := contracts(task).get(TABLE)) is not None
+        and any(one.name == "actual" for one in table.columns)
+    )
+
+
 def _names_of(column: str) -> set[str]:
-    """The names that a column of classification's one table is known by."""
-    table = contracts("classification")[TABLE]
+    """The names that a column of that task's one table is known by."""
+    table = contracts(_task_of_classes())[TABLE]
     return {name for one in table.columns if one.name == column for name in (column, *one.aliases)}
 
 

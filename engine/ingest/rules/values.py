@@ -195,8 +195,8 @@ def _say_models(facts: Facts) -> str:
     (own,), models = facts.columns, facts.values["models"]
     literal = "'" + models[0].replace("'", "''") + "'"
     return (
-        f"{facts.side.replace('_', ' ')}: column {own!r} tells rows of {facts.values['number']}"
-        f" models apart ({listing(models, facts.values['number'])}), and they are rows of the same"
+        f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} models by column"
+        f" {own!r} ({listing(models, facts.values['number'])}), and of the same"
         f" datums. Score one model at a time, {option('where', f'{sql_name(own)} = {literal}')};"
         " for differences, compare the runs with `evalengine compare`."
     )
