@@ -123,7 +123,7 @@ def open_inputs(
 
 
 def _may_look_alike(thing: Any) -> bool:
-    """Whether it may be of a format that another one looks like: folders and text files."""
+    """Check for folders and text files, whose formats may look alike."""
     paths = thing if isinstance(thing, (list, tuple)) else [thing]
     return len(paths) > 0 and all(
         isinstance(path, (str, os.PathLike))

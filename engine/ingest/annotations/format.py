@@ -31,7 +31,7 @@ NAMELESS = "classes_without_names"
 
 
 class Other(msgspec.Struct, frozen=True):
-    """The other side, for formats that cannot be told by themselves.
+    """The other side, as evidence for formats that look alike.
 
     Attributes:
         title: what it was read as, and its path.

@@ -48,7 +48,7 @@ def _detect(look: Look) -> bool:
 
 
 def _is_file(name: str, head: bytes) -> bool:
-    """Whether it has shapes and an image; the image's own bytes may be before the shapes."""
+    """Check for shapes and an image; the image's own bytes may be before the shapes."""
     data = b'"imageData"' in head
     if not head.lstrip().startswith(b"{") or not (data or b'"imagePath"' in head):
         return False

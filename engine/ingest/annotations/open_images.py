@@ -162,7 +162,7 @@ def _boxes(file: str) -> pl.DataFrame:
         pl.col(own["labelname"]).alias("label_value"),
         *(pl.col(name).cast(pl.Float64, strict=False).alias(to) for to, name in numbers.items()),
     )
-    # A row of an image alone: it has no objects.
+    # A row with only an image: it has no objects.
     texts = [own["labelname"], *(own[name] for name in (*_CORNERS, *_SCORES) if name in own)]
     bare = frame.select(
         pl.all_horizontal(pl.col(dict.fromkeys(texts)).str.strip_chars().fill_null("") == "")

@@ -61,7 +61,7 @@ class _Line(msgspec.Struct):
 
 
 class _Reading(msgspec.Struct):
-    """How lines are read, and the evidence for it."""
+    """Reading of the lines, and the evidence for it."""
 
     name: str
     why: str
@@ -105,7 +105,7 @@ def _reading(look: Look) -> _Reading | None:
 
 
 def _are_boxes(lines: dict[str, list[_Line]]) -> bool:
-    """Whether the last four numbers may be corners, if the first field is a number itself."""
+    """Check that the last four numbers may be corners if the first field is a number."""
     numbered = [line for some in lines.values() for line in some if is_number(line.name)]
     corners = [line.numbers[-4:] for line in numbered if len(line.numbers) < 9]
     return all(box[0] <= box[2] and box[1] <= box[3] for box in corners)
@@ -163,7 +163,7 @@ def _stem(name: str) -> str:
 
 
 def _why(look: Look, name: str) -> str:
-    """The evidence for a reading; nothing if somebody named the format."""
+    """Evidence for a reading; empty if the user named the format."""
     try:
         reading = _reading(look)
     except ReadError:

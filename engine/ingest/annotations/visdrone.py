@@ -2,7 +2,7 @@
 
 A box is ``left, top, width, height, score, category, truncation, occlusion``; a track has frame and
 id before them. In ground truths a score of 0 marks objects that need not be found, and category 0
-regions in which nothing is annotated; results have -1 for truncation and occlusion:
+regions without annotations; results have -1 for truncation and occlusion:
 https://github.com/VisDrone/VisDrone2018-DET-toolkit
 """
 
@@ -40,7 +40,7 @@ def _detect_tracks(look: Look) -> bool:
 
 
 def _theirs(look: Look) -> bool:
-    """Whether the other side is VisDrone's: results with a class are also MOTChallenge's."""
+    """Check that the other side is VisDrone's: results with a class are also MOTChallenge's."""
     if look.other is None:
         return False
     own = {*CLASSES} - {*MOT_CLASSES}
@@ -49,7 +49,7 @@ def _theirs(look: Look) -> bool:
 
 
 def _fits(head: bytes, width: int, *, found: bool = False) -> bool:
-    """Whether the last four fields of nearly all lines are those of the format.
+    """Check that the last four fields of nearly all lines are those of the format.
 
     Args:
         head: first bytes of a file.
@@ -165,8 +165,8 @@ def _read_boxes(look: Look) -> Annotations:
         datums = datums.join(lists, on="datum_id", how="left", maintain_order="left")
         datums = datums.with_columns(pl.col("regions").fill_null([]))
         said = (
-            f"{count_of(regions.height, 'region')} to ignore (category 0) are no objects and left"
-            " out: detections in them count as false positives, where VisDrone's own evaluation"
+            f"{count_of(regions.height, 'region')} to ignore (category 0) left out:"
+            " detections in them count as false positives, where VisDrone's own evaluation"
             " ignores them."
         )
         notes = (*notes, ("regions_left_out", said, regions.height))

@@ -68,7 +68,7 @@ def _read(look: Look) -> Annotations:
 
 
 def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
-    """A note that corners are edges, with the evidence; nothing if they may be pixels from 1.
+    """A note that corners are edges, with the evidence; empty if they may be pixels from 1.
 
     Args:
         frame: all boxes.

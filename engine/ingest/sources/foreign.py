@@ -27,7 +27,7 @@ _NAMED = {
     ".conll": ("CoNLL", "a table with a list of tags per sentence"),
     ".conllu": ("CoNLL-U", "a table with a list of tags per sentence"),
 }
-"""Ends of names, for text that nothing else tells."""
+"""Suffixes of text formats without marks in their content."""
 
 
 def foreign(head: bytes, name: str = "") -> str | None:
