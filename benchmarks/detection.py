@@ -1,8 +1,9 @@
 """Time evalengine against other detection evaluators, side by side.
 
-    python benchmarks/detection.py small large start --peers-python PEERS/bin/python --write-docs
+    python benchmarks/detection.py small json --peers-python PEERS/bin/python --write-docs
 
-`small` and `large` score the sets of detection_data.py; `start` measures what a user waits for
+`small` and `large` score the sets of detection_data.py, `json` the small one from the same JSON for
+all contenders; `start` measures what a user waits for
 before any work is done. Every measurement is a fresh process; contenders take turns, so that a
 busy moment of the machine hits all of them; figures are medians. PEERS is an environment with
 hotcoco, ultrafast-pycocotools, faster-coco-eval, pycocotools, valor-lite, numpy and pyarrow.
@@ -28,26 +29,29 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OURS = ["evalengine-1", "evalengine-2", "evalengine-2-frames", "evalengine-2-all"]
 FAST = ["ultrafast-pycocotools", "hotcoco"]
+SAME_FILES = ["evalengine-1-json", "evalengine-2-json", *FAST]
 SLOW = ["faster-coco-eval", "pycocotools", "valor-lite"]
 REFERENCES = ["pycocotools", "ultrafast-pycocotools"]  # whose twelve numbers count, first found
 
 
 def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
     """Measure all contenders on one set, in process and as whole processes."""
+    data = "small" if size == "json" else size
     subprocess.run(
-        [options.python, HERE / "detection_data.py", "tiny", size, "--out", options.data],
+        [options.python, HERE / "detection_data.py", "tiny", data, "--out", options.data],
         check=True,
     )
-    folder, tiny = options.data / size, options.data / "tiny"
+    folder, tiny = options.data / data, options.data / "tiny"
     slow = SLOW if size != "large" or options.slow_at_large else []
-    contenders = options.contenders or [*OURS, *FAST, *slow]
+    usual = SAME_FILES if size == "json" else [*OURS, *FAST, *slow]
+    contenders = options.contenders or usual
     ours, peers = str(options.python), str(options.peers_python)
     measured = take_turns(
         size,
         [
             Contender(
                 name,
-                ours if name in OURS else peers,
+                ours if name.startswith("evalengine") else peers,
                 min(options.runs, options.slow_runs) if name in SLOW else options.runs,
                 whole=name not in SLOW,  # start-up is nothing beside their run
             )
@@ -116,13 +120,13 @@ def start_up(options: argparse.Namespace) -> dict[str, Any]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Benchmark box detection.")
-    parser.add_argument("sections", nargs="+", choices=["small", "large", "start"])
+    parser.add_argument("sections", nargs="+", choices=["small", "json", "large", "start"])
     parser.add_argument("--python", default=sys.executable, help="interpreter with evalengine")
     parser.add_argument("--peers-python", default=sys.executable, help="interpreter with the peers")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--slow-runs", type=int, default=1, help="runs of the slow contenders")
     parser.add_argument("--slow-at-large", action="store_true", help=f"run {SLOW} there as well")
-    parser.add_argument("--contenders", nargs="+", choices=[*OURS, *FAST, *SLOW])
+    parser.add_argument("--contenders", nargs="+", choices=[*OURS, *SAME_FILES, *SLOW])
     parser.add_argument("--data", type=Path, default=HERE / ".data")
     parser.add_argument("--out", type=Path, help="folder of the JSON (default: DATA/results)")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")

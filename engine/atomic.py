@@ -11,7 +11,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import RawIOBase
 from pathlib import Path
@@ -22,12 +22,16 @@ from .overwriting import writes
 NEW, OLD = ".new", ".old"
 _LONGEST, _LONGEST_FILE = 200, 220
 """Bytes of a name, beyond which its draft's would be longer than a name may be."""
-_DIGITS, _DIGITS_FILE = 8, 4  # that tell drafts of one target apart
+_DIGITS, _DIGITS_FILE = 8, 4  # that tell drafts of one target apart; half are the machine's
 
 
 @contextmanager
 def whole_file(
-    target: str | Path, *, lasting: bool = False, draft: Path | None = None
+    target: str | Path,
+    *,
+    lasting: bool = False,
+    draft: Path | None = None,
+    sweeps: bool = False,
 ) -> Iterator[IO[bytes]]:
     """A new file that takes its name once it is written and closed, and is gone after any error.
 
@@ -37,6 +41,7 @@ def whole_file(
             for; of no use to files of a run that ends with its machine. While such a file is
             written it is locked, which :func:`is_abandoned` asks for.
         draft: where it is written; beside the target, under a name of its own, unless given.
+        sweeps: remove earlier drafts of the file whose processes were killed.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written; the target is as it was.
@@ -44,6 +49,8 @@ def whole_file(
     """
     target = Path(target)
     writes(target)
+    if sweeps:
+        sweep(target.parent, [target.name])
     fresh = _draft_of(target) if draft is None else draft
     try:
         with open(fresh, "wb") as file:
@@ -147,7 +154,8 @@ def sync(path: Path) -> None:
 
 def fresh_name(target: Path) -> Path:
     """A new name beside a folder, under which its successor is made."""
-    return target.with_name(f"{_drafts_of(target)}{secrets.token_hex(_DIGITS // 2)}{NEW}")
+    ours = f"{os.getpid()}.{this_machine()}{secrets.token_hex(_DIGITS_FILE // 2)}"
+    return target.with_name(f"{_drafts_of(target)}{ours}{NEW}")
 
 
 def _drafts_of(target: Path) -> str:
@@ -216,7 +224,8 @@ def mend(target: Path) -> int:
     """
     if not target.parent.is_dir():
         return 0
-    draft = re.compile(rf"{re.escape(_drafts_of(target))}[0-9a-f]{{{_DIGITS}}}({NEW}|{OLD})")
+    ours = re.escape(_drafts_of(target))
+    draft = re.compile(rf"{ours}(?:\d+\.)?[0-9a-f]{{{_DIGITS}}}({NEW}|{OLD})")
     left = [
         path
         for path in target.parent.iterdir()
@@ -228,6 +237,55 @@ def mend(target: Path) -> int:
         else:
             shutil.rmtree(path, ignore_errors=True)
     return len(left)
+
+
+def sweep(folder: Path, names: Iterable[str]) -> int:
+    """Remove drafts of files and folders whose processes were killed; others may be writing.
+
+    Drafts stay if their process lives, if it ran on another machine, or if they changed within the
+    last minute. An earlier folder that was moved aside comes back if its successor is missing.
+
+    Args:
+        folder: where the drafts are.
+        names: of the files and folders that they are drafts of.
+
+    Returns:
+        how many there were.
+    """
+    owners = {}
+    for name in names:
+        for longest in (_LONGEST, _LONGEST_FILE):
+            owners[f".{name_within(name, longest)}"] = folder / name
+    count = 0
+    with suppress(OSError):
+        for entry in [*os.scandir(folder)]:
+            found = _SWEPT.fullmatch(entry.name) if entry.name.startswith(".") else None
+            target = None if found is None else owners.get(found["of"])
+            if found is None or target is None or found["machine"] != this_machine():
+                continue
+            if _alive(int(found["process"])) or _changed(entry) > time.time() - _YOUNG:
+                continue
+            count += 1
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+            elif entry.name.endswith(OLD) and not target.exists():
+                os.rename(entry.path, target)
+            else:
+                shutil.rmtree(entry.path, ignore_errors=True)
+    return count
+
+
+_SWEPT = re.compile(
+    rf"(?P<of>\..+)\.(?P<process>\d+)\.(?P<machine>[0-9a-f]{{4}})[0-9a-f]{{{_DIGITS_FILE}}}"
+    rf"(?:{re.escape(NEW)}|{re.escape(OLD)})?"
+)
+
+
+def _changed(entry: os.DirEntry[str]) -> float:
+    """Seconds of the last change of a file, or of a folder and the files in it."""
+    latest = entry.stat(follow_symlinks=False).st_mtime
+    inside = os.scandir(entry.path) if entry.is_dir(follow_symlinks=False) else ()
+    return max([latest, *(one.stat(follow_symlinks=False).st_mtime for one in inside)])
 
 
 _AT_FDCWD = -100

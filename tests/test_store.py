@@ -6,7 +6,9 @@ import json
 import math
 import os
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +266,74 @@ class TestReplacing:
         assert names(tmp_path) == {"run", other.name}
         assert ee.load(run).value("mAR") == (0.7 if dies == "after_both" else 0.6)
         assert atomic.mend(run) == 0
+
+
+class TestSweeping:
+    """Drafts that killed processes left."""
+
+    KILLED = """
+import os, signal, sys
+from pathlib import Path
+from evalengine import atomic
+folder = Path(sys.argv[1])
+for name in ("run", "other"):
+    draft = atomic.fresh_name(folder / name)
+    draft.mkdir()
+    (draft / "metrics.parquet").write_bytes(b"half")
+with atomic.whole_file(folder / "page.html") as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+    @pytest.fixture
+    def killed(self, tmp_path: Path) -> Path:
+        subprocess.run([sys.executable, "-c", self.KILLED, str(tmp_path)], check=False)
+        assert len(names(tmp_path)) == 3
+        return tmp_path
+
+    @staticmethod
+    def age(folder: Path, seconds: float) -> None:
+        for path in folder.rglob("*"):
+            os.utime(path, (time.time() - seconds,) * 2)
+
+    def test_the_next_run_removes_its_own(self, card: ee.Scorecard, killed: Path) -> None:
+        self.age(killed, 3600)
+        card.save(killed / "run")
+        assert ee.load(killed / "run").value("mAR") == 0.6
+        with atomic.whole_file(killed / "page.html", sweeps=True) as file:
+            file.write(b"whole")
+        assert (killed / "page.html").read_bytes() == b"whole"
+        [left] = names(killed) - {"run", "page.html"}
+        assert left.startswith(".other.")
+
+    def test_young_drafts_stay(self, card: ee.Scorecard, killed: Path) -> None:
+        before = names(killed)
+        card.save(killed / "run")
+        assert names(killed) == {*before, "run"}
+
+    def test_drafts_of_living_processes_and_other_machines_stay(self, tmp_path: Path) -> None:
+        ours = atomic.fresh_name(tmp_path / "run")
+        process, machine = ours.name.split(".")[2:4]
+        theirs = ours.with_name(
+            ours.name.replace(f".{process}.", ".999999999.").replace(machine, "f" * 8)
+        )
+        for draft in (ours, theirs):
+            draft.mkdir()
+        self.age(tmp_path, 3600)
+        assert atomic.sweep(tmp_path, ["run"]) == 0
+        assert names(tmp_path) == {ours.name, theirs.name}
+
+    def test_an_earlier_folder_that_was_moved_aside_comes_back(
+        self, card: ee.Scorecard, killed: Path
+    ) -> None:
+        [draft] = [path for path in killed.iterdir() if path.name.startswith(".run.")]
+        shutil.rmtree(draft)
+        card.save(killed / "kept").rename(draft.with_suffix(".old"))
+        self.age(killed, 3600)
+        with pytest.raises(ResultError):
+            storage.check_target(killed / "run")
+        assert ee.load(killed / "run").value("mAR") == 0.6
 
 
 class TestBadFolders:

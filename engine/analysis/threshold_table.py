@@ -109,7 +109,7 @@ class FoundThresholds(Found):
         if path.suffix not in writers:
             raise OptionError(f"{path.name}: write a file that ends in {', '.join(writers)}.")
         refuse(path, self.inputs)
-        with whole_file(path) as file:
+        with whole_file(path, sweeps=True) as file:
             writers[path.suffix](file)
         return table.height
 

@@ -58,7 +58,7 @@ def plot(
     from ..atomic import whole_file
 
     try:
-        with whole_file(target) as file:
+        with whole_file(target, sweeps=True) as file:
             figure.savefig(file, dpi=150, format=target.suffix[1:].lower())
     except OSError as error:
         from ..schemas.errors import WriteError

@@ -95,7 +95,7 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
             f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
             f" columns datum_id, width, height and file_name in {option('datums')}."
         )
-    with whole_file(path) as file:
+    with whole_file(path, sweeps=True) as file:
         file.write(make(made))
     return len(made)
 

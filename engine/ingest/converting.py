@@ -25,7 +25,7 @@ from .contracts import contract
 from .finding import Finder
 from .names import recognise
 from .opening import Inputs, open_inputs
-from .problems import refuse
+from .problems import count_of, listing, refuse
 from .relabel import renamed
 from .sources.annotated import open_annotations
 from .sources.coco_masks import said_plainly
@@ -124,8 +124,29 @@ def convert(
         files = track_files(to, truth, found, told, lambda said: _tell(tell, said))
     else:
         files = _tables(frames) if to == TABLES else _coco(frames)
+    if to in FORMS:
+        _tell_of_earlier(Path(out), files, tell)
     write_files({name: write for name, (write, _) in files.items()}, Path(out))
     return {name: rows for name, (_, rows) in files.items()}
+
+
+def _tell_of_earlier(out: Path, files: Mapping[str, object], tell: Tell | None) -> None:
+    """Warn of sequences of an earlier conversion that would be scored with the new ones."""
+    sides = {name.partition("/")[0] for name in files}
+    there = {
+        path.relative_to(out).as_posix()
+        for side in sides
+        for path in (out / side).rglob("*.txt")
+        if not path.name.startswith(".")
+    }
+    earlier = sorted(there - files.keys())
+    if earlier:
+        _tell(
+            tell,
+            f"{out} has {count_of(len(earlier), 'sequence')} of an earlier conversion:"
+            f" {listing(earlier, len(earlier), 3)}. Folders of tracks are scored as a whole: remove"
+            " them, or choose another folder.",
+        )
 
 
 def convert_coco(

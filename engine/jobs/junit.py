@@ -62,7 +62,7 @@ def write_junit(
     root.append(suite)
     ET.indent(root)
     try:
-        with whole_file(path) as file:
+        with whole_file(path, sweeps=True) as file:
             ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
             file.write(b"\n")
     except OSError as error:

@@ -384,5 +384,5 @@ def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFr
 
 def write_whole(table: pl.DataFrame, path: str | Path) -> None:
     """Write a Parquet file, all of it or nothing."""
-    with whole_file(path) as file:
+    with whole_file(path, sweeps=True) as file:
         table.write_parquet(file)

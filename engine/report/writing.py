@@ -340,7 +340,7 @@ def write_page(page: str, path: str | Path) -> Path:
     """
     target = Path(path)
     try:
-        with whole_file(target) as file:
+        with whole_file(target, sweeps=True) as file:
             file.write(page.encode())
     except OSError as error:
         raise WriteError(f"cannot write {path}: {error}.") from error

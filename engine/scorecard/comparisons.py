@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..atomic import fresh_name, swap, sync
+from ..atomic import fresh_name, swap, sweep, sync
 from ..schemas.errors import ResultError, WriteError
 from ..schemas.wording import option
 from .storage import plain_options, real_folder, restored_options
@@ -28,6 +28,7 @@ def is_comparison(directory: str | Path) -> bool:
 def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> Path:
     """Write a comparison; see :meth:`evalengine.Comparison.save`."""
     target = real_folder(directory)
+    sweep(target.parent, [target.name])
     if target.exists() and not target.is_dir():
         raise ResultError(f"cannot write {directory}: there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from ..atomic import fresh_name, swap, sync
+from ..atomic import fresh_name, swap, sweep, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
 from ..overwriting import reads
@@ -88,6 +88,7 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
         ResultError: something else stands there, or an earlier result that is to be kept.
     """
     target = real_folder(directory)
+    sweep(target.parent, [target.name])
     if not target.exists():
         near = next(parent for parent in target.parents if parent.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):

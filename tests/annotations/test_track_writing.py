@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +116,41 @@ def test_what_a_format_cannot_say(tmp_path: Path) -> None:
     ee.convert(truth.drop("ignored"), out=tmp_path / "text", to="mot")
     with pytest.raises(ee.InputError, match="written of images, not of tracks"):
         ee.convert(tmp_path / "text" / "groundtruths", out=tmp_path, to="coco")
+
+
+@pytest.mark.parametrize("to", ["mot", "kitti-tracking"])
+def test_sequences_of_an_earlier_conversion_are_told(tmp_path: Path, to: str) -> None:
+    found, truth = sides(("pedestrian", "car"))
+    heard: list[tuple[str, bool]] = []
+
+    def hear(message: str, warning: bool) -> None:
+        heard.append((message, warning))
+
+    first = ee.convert(truth, found, out=tmp_path, to=to, tell=hear)
+    ee.convert(truth, found, out=tmp_path, to=to, tell=hear)
+    assert not any(warning for _, warning in heard)  # the same files again
+    later = [side.with_columns(sequence=pl.lit("later")) for side in (truth, found)]
+    ee.convert(*later, out=tmp_path, to=to, tell=hear)
+    [told] = [message for message, warning in heard if warning]
+    assert f"{len(first)} sequences" in told
+
+
+def test_drafts_of_a_killed_conversion_are_removed_by_the_next(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from evalengine.ingest.sources.writing import write_files
+def die(file):
+    file.write(b"half"); file.flush(); os.kill(os.getpid(), signal.SIGKILL)
+write_files({"groundtruths/a.txt": die, "predictions/a.txt": die}, Path(sys.argv[1]))
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    drafts = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(drafts) == 2
+    for path in drafts:
+        os.utime(path, (0, 0))
+    found, truth = sides(("pedestrian", "car"))
+    written = ee.convert(truth, found, out=tmp_path, to="kitti-tracking")
+    there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt*")}
+    assert there == {*written}
+    assert not any(path.exists() for path in drafts)

@@ -9,7 +9,7 @@ from typing import IO
 
 import polars as pl
 
-from evalengine.atomic import whole_file
+from evalengine.atomic import sweep, whole_file
 from evalengine.schemas.errors import InputError
 
 
@@ -43,6 +43,8 @@ def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path)
         with ExitStack() as stack:
             for name in writers:
                 (out / name).parent.mkdir(parents=True, exist_ok=True)
+            for folder in {(out / name).parent for name in writers}:
+                sweep(folder, {Path(name).name for name in writers})
             files = {name: stack.enter_context(whole_file(out / name)) for name in writers}
             for name, write in writers.items():
                 write(files[name])
