@@ -52,7 +52,8 @@ def quotients(link: str, column: str) -> set[str]:
 
 @pytest.mark.parametrize(("work", "link", "rest"), ROWS, ids=[row[0] for row in ROWS])
 def test_figures_of_the_summary_are_those_of_the_pages(work: str, link: str, rest: str) -> None:
-    _, theirs, ours, *ratios = (cell.strip() for cell in f"{rest} ".split("|"))
+    door, _, theirs, ours, *ratios = (cell.strip() for cell in f"{rest} ".split("|"))
+    assert door, work
     assert len(ratios) == 3
     cells = {cell for table in tables(link) for row in table for cell in row}
     assert {theirs, ours} <= cells, work
