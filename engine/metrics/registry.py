@@ -48,6 +48,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
             no proportion of independent datums.
         variance: of its numbers by theory, an array of the shape of each of its cells, NaN where
             there is none; from a view and the task's settings.
+        ranks: whether it depends on the order of scores and not on their values, so that tests by
+            swaps go by ranks within each run.
         pairs: whether it holds truths of a label against those of another, so that runs in bounded
             memory keep the true label beside every scored one; of classification.
         wrong: outcomes of rows that count against it, or flags of such rows; all outcomes but
@@ -76,6 +78,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool = False
     trials: str | None = None
     variance: Callable[[Any, Any], list[Any]] | None = None
+    ranks: bool = False
     pairs: bool = False
     wrong: tuple[str, ...] = ()
     definition: str

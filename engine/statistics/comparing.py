@@ -21,7 +21,7 @@ from .compared_datums import ComparedDatums, datums_of, identical, shared_codes
 from .intervals import means, quantiles, standard_errors
 from .missing import COLUMNS, SKIP, Side, Slices, coverage_columns, fill_of, over_common_values
 from .multiple import adjusted, nothing_found, randomisation_p
-from .paired import Numbers, by_datum, joined, number_of, numbers, rests_on, swapped
+from .paired import Numbers, by_datum, number_of, numbers, randomised, rests_on
 from .quantiles import normal_quantile
 from .significance import TESTS, shared_trials
 
@@ -116,10 +116,8 @@ def compare_runs(
     for a, b in combinations(names, 2):
         mixed = None
         if TESTS[test] is None:
-            both, side, origin = joined(runs[a], runs[b])
-            inside = np.concatenate([datums.codes[name] >= 0 for name in (a, b)])[origin]
-            some = None if inside.all() else inside
-            mixed = swapped(both, side, asked.draws, asked.seed, some)
+            inside = datums.codes[a] >= 0, datums.codes[b] >= 0
+            mixed = randomised((runs[a], runs[b]), inside, asked.draws, asked.seed)
         part, alone, why, still = pair(found[a], found[b], mixed, asked)
         single += still
         part, left = with_unmoved(
@@ -131,7 +129,8 @@ def compare_runs(
         )
         unmoved += left
         if mixed is None:
-            p, left = _by_test(part, singles[a], singles[b], test)
+            slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
+            p, left = _by_test(part, singles[a], singles[b], test, slices)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
             why += left
         lone += alone
@@ -202,7 +201,7 @@ def _families(table: pl.DataFrame) -> list[Array]:
 def pair(
     first: Numbers,
     second: Numbers,
-    mixed: tuple[Numbers, Array] | None,
+    mixed: tuple[pl.DataFrame, Array] | None,
     asked: Wanted,
     *,
     recentred: bool = False,
@@ -213,7 +212,7 @@ def pair(
     Args:
         first: the one that is taken away.
         second: the other.
-        mixed: both under randomisation; None without that test.
+        mixed: rows and differences under randomisation; None without that test.
         asked: level of intervals.
         recentred: whether the draws are moved so that their mean lies on the difference: draws of
             interpolated precision lie to one side, which cancels between runs over the same
@@ -223,8 +222,8 @@ def pair(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
     )
     b = second.rows.with_row_index("at_b").select(*IDENTITY, "at_b", pl.col("value").alias("b"))
-    drawn_m, swaps_m = (first, first.drawn[:0]) if mixed is None else mixed
-    m = drawn_m.rows.with_row_index("at_m").select(*IDENTITY, "at_m")
+    rows_m, swaps_m = (first.rows, first.drawn[:0]) if mixed is None else mixed
+    m = rows_m.with_row_index("at_m").select(*IDENTITY, "at_m")
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
     lone = [
@@ -376,7 +375,7 @@ def _named(metric: str, average: str | None, label_key: str | None, label_value:
 
 
 def _by_test(
-    rows: pl.DataFrame, first: Single, second: Single, test: str
+    rows: pl.DataFrame, first: Single, second: Single, test: str, slices: Slices
 ) -> tuple[Array, list[str]]:
     """p-values of a test in closed form, NaN where it does not fit, and why it does not."""
     function = TESTS[test]
@@ -387,9 +386,10 @@ def _by_test(
         identity = tuple(row[name] for name in IDENTITY)
         if row["difference"] is None:
             continue
-        a, b = first.get(identity), second.get(identity)
+        a, b = (one.get(slices.whole(identity)) for one in (first, second))
         if a is not None and b is not None:
-            p[i] = function((row["a"], row["b"], a, b))
+            inside = slices.inside(identity)
+            p[i] = function((row["a"], row["b"], a[inside], b[inside]))
         if np.isnan(p[i]):
             why.append(f"the test {test!r} does not fit them")
     return p, why

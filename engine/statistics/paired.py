@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..ingest.problems import Note
-from ..plan import summary
+from ..plan import planner, summary
 from ..plan.summary import Computed, Tallied
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
@@ -175,6 +175,69 @@ def swapped(
     one = numbers(run, mixed(side), within)
     other = numbers(run, mixed(1 - side), within)
     return one, other.drawn - one.drawn
+
+
+def randomised(
+    runs: tuple[Tallied, Tallied], within: tuple[Array, Array], draws: int, seed: int
+) -> tuple[pl.DataFrame, Array]:
+    """Differences of two runs under randomisation.
+
+    Metrics that depend on the order of scores are mixed by ranks within each run, so that p does
+    not depend on units.
+
+    Args:
+        runs: both.
+        within: bool [n_datums] each, those that are compared.
+        draws: how many.
+        seed: of them.
+
+    Returns:
+        rows of the metrics frame; float64 [draws, rows].
+    """
+    plan = runs[0].plan
+    ranking = plan.does.ranking
+    some = [metric for metric in plan.metrics if metric.frame == "metrics" and metric.compute]
+    names: list[str] = []
+    if ranking is not None and any(metric.ranks for metric in some):
+        cut = any(ranking.cuts(run.tallies, run.plan.settings) for run in runs)
+        names = [
+            metric.name
+            for metric in some
+            if metric.ranks and not (cut and ranking.threshold in metric.params)
+        ]
+    passes: list[tuple[Tallied, ...]] = []
+    if names and ranking is not None:
+        passes.append(
+            tuple(
+                msgspec.structs.replace(
+                    run,
+                    plan=planner.narrowed(run.plan, names),
+                    tallies=ranking.by_rank(
+                        run.tallies, run.plan.settings, None if inside.all() else inside
+                    ),
+                )
+                for run, inside in zip(runs, within, strict=True)
+            )
+        )
+    others = [metric.name for metric in some if metric.name not in names]
+    if others or not names:
+        narrowed = [
+            msgspec.structs.replace(run, plan=planner.narrowed(run.plan, others)) if names else run
+            for run in runs
+        ]
+        passes.append(tuple(narrowed))
+    found = []
+    for first, second in passes:
+        both, side, origin = joined(first, second)
+        inside = np.concatenate(within)[origin]
+        found.append(swapped(both, side, draws, seed, None if inside.all() else inside))
+    rows = pl.concat([one.rows for one, _ in found])
+    deep = max(drawn.shape[0] for _, drawn in found)
+    swaps = [
+        drawn if drawn.shape[0] == deep else np.full((deep, drawn.shape[1]), np.nan)
+        for _, drawn in found
+    ]
+    return rows, np.concatenate(swaps, axis=1)
 
 
 def number_of(cells: Cells) -> Array:

@@ -168,6 +168,22 @@ class Unanswered(msgspec.Struct, frozen=True):
     way: str = ""
 
 
+class Ranking(msgspec.Struct, frozen=True):
+    """Scores as ranks within a run, for metrics that depend on the order of scores.
+
+    Attributes:
+        by_rank: the tally with ranks in place of scores; from the tally, the run's settings and
+            the datums that are compared, bool [n_datums] or None for all.
+        cuts: whether a threshold on scores leaves out rows, so that metrics with the option
+            ``threshold`` depend on values.
+        threshold: that option; empty without any.
+    """
+
+    by_rank: Callable[[Any, Any, Array | None], Any]
+    cuts: Callable[[Any, Any], bool] = lambda tallies, settings: False
+    threshold: str = ""
+
+
 class Common(msgspec.Struct, frozen=True):
     """Means leave out datums without a value, so that runs are compared over those that all have.
 
@@ -353,6 +369,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         in_parts: seeing a tally whose parts stay in files.
         unanswered: means leave out datums without a prediction; None where all there is counts.
         common: means leave out datums without a value; None where every datum has one.
+        ranking: scores as ranks; None where nothing is scored.
         page: what the report draws from beside the run's own frames.
         growth: bytes held for a byte of the input, where they are many.
         scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
@@ -389,6 +406,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     in_parts: InParts | None = None
     unanswered: Unanswered | None = None
     common: Common | None = None
+    ranking: Ranking | None = None
     page: tuple[PageFrame, ...] = ()
     growth: int | None = None
     scratch_row: int | None = None

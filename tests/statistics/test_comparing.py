@@ -12,14 +12,18 @@ import pytest
 from drawn_tables import drawn, identity, repeated, scored
 from merging.parts import Case
 from merging.test_parts import CASES, every_case
+from polars.testing import assert_frame_equal, assert_series_equal
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 from scipy import stats
 
 import evalengine as ee
 from evalengine.kernels.draw_weights import draw_weights, swap_bits
-from evalengine.statistics.multiple import adjusted, randomisation_p
-from evalengine.statistics.significance import paired_t
+from evalengine.metrics.registry import all_metrics
+from evalengine.report.verdicts import better, differs, lead
+from evalengine.schemas.task_names import NAMES
+from evalengine.statistics.multiple import adjusted, nothing_found, randomisation_p
+from evalengine.statistics.significance import mcnemar, paired_t
 from evalengine.tasks.packing import hashes_of
 
 DRAWS = 20
@@ -187,6 +191,20 @@ MOVED = {"detection": "score", "classification": "score", "binary": "score",
 COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing
 
 
+SHARES = {metric.name for task in NAMES for metric in all_metrics(task).values() if metric.trials}
+
+
+def by_rank(case: Case) -> Case:
+    """The same with mid-ranks from the top within each label in place of scores."""
+    side = case.sides[0]
+    label = [name for name in ("label_key", "label_value", "predicted") if name in side.columns]
+    scores = [name for name in side.columns if name == "score" or name.startswith("p_")]
+    ranks = [pl.col(name).rank("average", descending=True) for name in scores]
+    ranks = [rank.over(label) for rank in ranks] if label else ranks
+    made = side.with_columns((rank * 2 + 1).pow(-1) for rank in ranks)
+    return replace(case, sides=(made, *case.sides[1:]))
+
+
 def pair(name: str, seed: int) -> tuple[Case, Case]:
     """Two runs, of which one has a column of predictions in another order.
 
@@ -252,22 +270,44 @@ def test_draws_of_differences_are_datums_repeated(name: str) -> None:
     found = of_tables(name, first, second, rows, 5)
     low, high = np.nanquantile(found, (0.05, 0.95), axis=0)
     se = np.nanstd(found, axis=0, ddof=1)
-    still = (se < 1e-12) & (rows["difference"].abs() > 1e-12).to_numpy()  # of one datum alone
+    still = se < 1e-12  # of one datum alone, or equal in all
     for column, theirs in (("lower", low), ("upper", high), ("se", se)):
         ours = rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        expected = np.where(still, np.nan, theirs)
-        assert ours == pytest.approx(expected, abs=1e-9, nan_ok=True)
+        assert ours[~still] == pytest.approx(theirs[~still], abs=1e-9, nan_ok=True)
+    flat = rows.filter(pl.Series(still)).drop_nulls("lower")
+    assert set(flat["metric"]) <= SHARES
+    assert (flat["lower"] == -flat["upper"]).all()
+    assert (flat["upper"] > 0).all()
 
 
 @every_case
 def test_swaps_are_datums_of_the_other_run(name: str) -> None:
     """p from tables in which datums have the other run's predictions."""
     first, second = pair(name, 33)
+    if name == "detection":  # no row is left out before rows are ranked
+        first, second = (
+            replace(one, options={**one.options, "dialect": "coco"}) for one in (first, second)
+        )
     comparison = comparison_of(name, first, second, draws=DRAWS, seed=5)
     rows = comparison.differences.filter(
         pl.col("p").is_not_null() & ~pl.col("metric").is_in(COUNTS)
     )
     rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    task = CASES[name][0]
+    ranks = [metric.name for metric in all_metrics(task).values() if metric.ranks]
+    ranked = rows["metric"].is_in(ranks).to_numpy()
+    if name == "centres":  # boxes out of range are left out before
+        rows = rows.filter(pl.Series(~ranked))
+        ranked = ranked[~ranked]
+    found = mixed_tables(name, first, second, rows)
+    if ranked.any():
+        found = np.where(ranked, mixed_tables(name, by_rank(first), by_rank(second), rows), found)
+    theirs = randomisation_p(rows["difference"].to_numpy(), found)
+    assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
+
+
+def mixed_tables(name: str, first: Case, second: Case, rows: pl.DataFrame) -> np.ndarray:
+    """Differences in every draw, from tables in which datums have the other run's predictions."""
     ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
     swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
     found = []
@@ -281,8 +321,7 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
             for x, y in ((first.sides[0], second.sides[0]), (second.sides[0], first.sides[0]))
         )  # fmt: skip
         found.append(values_of(name, b, rows) - values_of(name, a, rows))
-    theirs = randomisation_p(rows["difference"].to_numpy(), np.array(found))
-    assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
+    return np.array(found)
 
 
 @every_case
@@ -320,3 +359,130 @@ def test_numbers_of_one_run_alone_are_told_with_their_target() -> None:
     )  # fmt: skip
     notes = ee.compare(both, both.filter(label_key="x"), metrics=["MAE"], draws=DRAWS).notes
     assert any("one run alone has: 'MAE of y', 'MAE macro'." in note for note in notes)
+
+
+def units(run: pl.DataFrame, how: str) -> pl.DataFrame:
+    score = pl.col("score")
+    return run.with_columns(score * 100 if how == "hundred" else (score / (1 - score)).log())
+
+
+@pytest.mark.parametrize("how", ["hundred", "logits"])
+@pytest.mark.parametrize("task", ["classification", "detection"])
+def test_p_does_not_depend_on_units_of_scores(task: str, how: str) -> None:
+    """To the bit: runs are mixed by ranks within each of them."""
+    rng = np.random.default_rng(8)
+    given: dict[str, Any] = {"draws": 60}
+    if task == "classification":
+        actual = rng.integers(0, 2, 120)
+        runs = [
+            pl.DataFrame({"datum_id": range(120), "actual": actual, "score": score})
+            for score in 1 / (1 + np.exp(-actual * 1.2 - rng.normal(size=(2, 120))))
+        ]
+        given["metrics"] = ["ROCAUC", "AP", "PartialROCAUC"]
+    else:
+        truth = pl.DataFrame(
+            {
+                "datum_id": np.repeat(range(30), 3),
+                "label_value": ["x", "y", "x"] * 30,
+                "xmin": [0.0, 20.0, 40.0] * 30,
+                "ymin": [0.0] * 90,
+                "xmax": [10.0, 30.0, 50.0] * 30,
+                "ymax": [10.0] * 90,
+            }
+        )
+        runs = [
+            truth.with_columns(
+                xmin=pl.col("xmin") + pl.Series(rng.integers(0, 2, 90) * 9.0),
+                score=pl.Series(rng.uniform(0.01, 0.99, 90)),
+            )
+            for _ in range(2)
+        ]
+        given |= {"ground_truths": truth, "metrics": ["AP", "mAP"], "task": "detection"}
+    columns = ["metric", "label_value", "difference", "p"]
+    plain = ee.compare(*runs, **given).differences
+    other = ee.compare(runs[0], units(runs[1], how), **given).differences
+    assert_frame_equal(plain.select(columns), other.select(columns), check_exact=True)
+    turned = ee.compare(units(runs[1], how), runs[0], **given).differences
+    assert_series_equal(turned["p"], plain["p"], check_exact=True)
+    assert_series_equal(turned["difference"], -plain["difference"], check_exact=True)
+
+
+def test_means_over_values_of_scores_are_mixed_as_they_are() -> None:
+    """Brier scores compare values: ranks would change them."""
+    rng = np.random.default_rng(4)
+    actual = rng.integers(0, 2, 40)
+    scores = np.clip(actual * 0.5 + rng.random((2, 40)) * 0.5, 0, 1)
+    runs = [pl.DataFrame({"datum_id": range(40), "actual": actual, "score": s}) for s in scores]
+    found = ee.compare(*runs, metrics=["Brier", "ROCAUC"], draws=200).differences
+    row = found.row(by_predicate=pl.col("metric") == "Brier", named=True)
+    gone = (scores[1] - actual) ** 2 - (scores[0] - actual) ** 2
+    signs = 1 - 2 * swap_bits(hashes_of(pl.Series(range(40))), 0, 0, 200).astype(float)
+    p = randomisation_p(np.array([gone.mean()]), (signs.T @ gone / 40)[:, None])
+    assert row["p"] == pytest.approx(p[0])
+
+
+@pytest.mark.parametrize("test", [paired_t, mcnemar])
+def test_tests_of_means_check_both_means(test: Any) -> None:
+    """A number that is no mean of its datums has no such test, whichever run it is of."""
+    of_a, of_b = np.array([0.0, 1, 1, 0, 1, 0]), np.array([1.0, 1, 1, 1, 1, 0])
+    a, b = of_a.mean(), of_b.mean()
+    assert 0 < test((a, b, of_a, of_b)) < 1
+    assert np.isnan(test((a + 0.1, b, of_a, of_b)))
+    assert np.isnan(test((a, b + 0.1, of_a, of_b)))
+
+
+@pytest.mark.parametrize(("clusters", "nothing"), [(1, True), (5, True), (6, False), (7, False)])
+def test_few_clusters_find_nothing(clusters: int, nothing: bool) -> None:
+    """Of n clusters all but one may be swapped in 2^(n-1) ways: below 0.05 from 6 on."""
+    least = np.mean(
+        [
+            abs(np.dot(signs, np.ones(clusters))) >= clusters
+            for signs in product((1, -1), repeat=clusters)
+        ]
+    )
+    assert nothing_found(clusters, 0.95) == (least > 0.05) == nothing
+
+
+@pytest.mark.parametrize("test", ["t", "mcnemar"])
+def test_tests_of_slices(test: str) -> None:
+    rng = np.random.default_rng(6)
+    actual = rng.integers(0, 2, 80)
+    part = np.where(np.arange(80) < 50, "x", "y")
+    found = [np.where(rng.random(80) < share, actual, 1 - actual) for share in (0.6, 0.8)]
+    runs = [
+        pl.DataFrame({"datum_id": range(80), "actual": actual, "predicted": one, "part": part})
+        for one in found
+    ]
+    rows = ee.compare(*runs, metrics=["Accuracy"], by="part", test=test, draws=20).differences
+    for row in rows.filter(pl.col("slice") == "part").iter_rows(named=True):
+        a, b = ((one == actual)[part == row["slice_value"]].astype(float) for one in found)
+        of = (a.mean(), b.mean(), a, b)
+        assert row["p"] == pytest.approx((paired_t if test == "t" else mcnemar)(of))
+    assert rows["p"].null_count() == 0
+
+
+def test_numbers_without_a_direction_differ() -> None:
+    rng = np.random.default_rng(3)
+    run = pl.DataFrame(
+        {"datum_id": range(60), "target": rng.random(60), "prediction": rng.random(60)}
+    )
+    moved = run.with_columns(pl.col("prediction") + rng.random(60))
+    found = ee.compare(run, moved, metrics=["MeanError"], draws=200)
+    row = found.differences.row(0, named=True)
+    assert row["p"] < 0.05
+    assert (better(found, row), differs(found, row)) == (0, True)
+    assert not differs(found, {**row, "p_adjusted": 0.2})
+    assert not differs(found, {**row, "coverage": 0.8})
+
+
+def test_a_binary_table_has_a_verdict() -> None:
+    rng = np.random.default_rng(2)
+    actual = rng.integers(0, 2, 60)
+    runs = [
+        pl.DataFrame({"datum_id": range(60), "actual": actual, "score": actual * gain + noise})
+        for gain, noise in ((0.0, rng.random(60)), (0.5, rng.random(60)))
+    ]
+    found = ee.compare(*runs, metrics=["ROCAUC"], draws=100)
+    name, row = lead(found) or ("", {})
+    assert (name, row["p"]) == ("ROCAUC", found.differences["p"][0])
+    assert better(found, row) == 1

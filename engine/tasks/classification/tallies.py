@@ -15,6 +15,7 @@ from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
 from ...tally.precision import comparable
+from ...tally.ranks import scored_by_rank
 from ...tally.registry import stored_as
 from ...tally.units import Facts, Scored, Units
 from ..probabilities import check_probabilities
@@ -332,3 +333,12 @@ def _note_decisions(frames: Frames, rows: Rows) -> None:
 
 
 _LEAST = 20  # scores from which on it is unlikely that all are 0 or 1 by chance
+
+
+def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Tallies:
+    """The tally with ranks in place of scores; see :class:`..task.Ranking`."""
+    if tallies.scored is None:
+        return tallies
+    pooled = settings.average in ("micro", "samples")
+    scored = scored_by_rank(tallies.scored, tallies.units, within, pooled=pooled)
+    return msgspec.structs.replace(tallies, scored=scored)

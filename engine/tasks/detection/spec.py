@@ -1,7 +1,7 @@
 """Detection: boxes are encoded, matched and tallied here."""
 
 from ..contents import Contents
-from ..task import Task
+from ..task import Ranking, Task
 from .contents import contents
 from .explaining import explain
 from .fitting import fit, needs_all_rows
@@ -11,7 +11,7 @@ from .metrics.thresholds import curve_of
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import examine, merge, tally, truth
+from .tallies import by_rank, cuts, examine, merge, tally, truth
 from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 TASK = Task(
@@ -30,6 +30,7 @@ TASK = Task(
     limits=LIMITS,
     contents=Contents(of_tables=contents),
     truth=truth,
+    ranking=Ranking(by_rank, cuts, "recall_score_threshold"),
     warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,

@@ -19,6 +19,7 @@ from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
 from ...tally.ranked import Ranked, Variants
+from ...tally.ranks import ranked_by_rank
 from ...tally.registry import stored_as
 from ..label_limits import limits_of, notes_of
 from ..probabilities import check_probabilities
@@ -489,3 +490,15 @@ def _before(parts: Sequence[Tallies]) -> list[tuple[int, int]]:
         if part.heights is not None:
             ours, theirs = ours + part.heights[0], theirs + part.heights[1]
     return out
+
+
+def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Tallies:
+    """The tally with ranks in place of scores; see :class:`..task.Ranking`."""
+    return msgspec.structs.replace(tallies, ranked=ranked_by_rank(tallies.ranked, within))
+
+
+def cuts(tallies: Tallies, settings: Settings) -> bool:
+    """Whether recall leaves out detections by their scores."""
+    ranked, lowest = tallies.ranked, settings.recall_score_threshold
+    below = lowest is not None and ranked.score.size > 0
+    return below and bool(ranked.score.min() < ranked.comparable(lowest))

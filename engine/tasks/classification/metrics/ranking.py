@@ -188,7 +188,7 @@ def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
     return [key_cells(view, mean, reason, average) for average, mean in means.items()]
 
 
-_metric = partial(metric, needs=("scores",))
+_metric = partial(metric, needs=("scores",), ranks=True)
 
 
 METRICS = (

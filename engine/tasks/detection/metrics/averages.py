@@ -325,6 +325,7 @@ def _average(
         aliases=aliases,
         formula=formula,
         compute=compute,
+        ranks=True,
     )
 
 

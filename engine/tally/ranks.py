@@ -1,0 +1,86 @@
+"""Scores replaced by mid-ranks, so that two runs can be mixed whatever the units of their scores.
+
+Source: E. S. Venkatraman, C. B. Begg, "A distribution-free procedure for comparing receiver
+operating characteristic curves from a paired experiment" (1996); A. Bandos, H. Rockette, D. Gur,
+"A permutation test sensitive to differences in areas for comparing ROC curves from a paired
+design" (2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from .ranked import Ranked
+from .units import Scored, Units
+
+Array = np.ndarray[Any, Any]
+
+
+def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -> Array:
+    """Scores in (0, 1] that fall with the mid-rank from the top, within each segment.
+
+    Rank r has 1 / (1 + 2 r): how many rows of the same datums score higher, those that are equal
+    counted half. Equal scores stay equal.
+
+    Args:
+        score: float64 [n].
+        segment: int [n], rows that are ranked together; None for all.
+        inside: bool [n], rows that are counted; None for all.
+    """
+    n = score.size
+    if not n:
+        return score
+    order = np.argsort(-score, kind="stable")
+    if segment is not None:
+        order = order[np.argsort(segment[order], kind="stable")]
+    falling = score[order]
+    begins = np.ones(n, bool)  # of equal scores
+    begins[1:] = falling[1:] != falling[:-1]
+    first = np.zeros(n, bool)  # of segments
+    first[0] = True
+    if segment is not None:
+        first[1:] = segment[order][1:] != segment[order][:-1]
+    begins |= first
+    group = np.cumsum(begins) - 1
+    many = np.bincount(group, None if inside is None else inside[order])
+    above = np.cumsum(many) - many
+    of_segment = np.cumsum(first)[begins] - 1
+    above -= above[group[first]][of_segment]
+    twice = 2 * above + many + 1
+    out = np.empty(n)
+    out[order] = 1 / (1 + twice[group])
+    return out
+
+
+def ranked_by_rank(ranked: Ranked, within: Array | None) -> Ranked:
+    """Detections by their rank within the label.
+
+    Args:
+        ranked: of a run.
+        within: bool [n_datums], datums that are compared; None for all.
+    """
+    label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))
+    inside = None if within is None else within[ranked.datum]
+    return msgspec.structs.replace(
+        ranked, score=scores_of_ranks(ranked.score, label, inside), single=False
+    )
+
+
+def scored_by_rank(scored: Scored, units: Units, within: Array | None, *, pooled: bool) -> Scored:
+    """Scored labels by their rank.
+
+    Args:
+        scored: of a run.
+        units: of the run.
+        within: bool [n_datums], datums that are compared; None for all.
+        pooled: whether labels are ranked together, not each by itself.
+    """
+    if not scored.ranked:
+        return scored
+    inside = None if within is None else within[units.datum_of(scored.unit_codes)]
+    segment = None if pooled else scored.label_codes
+    made = scores_of_ranks(scored.score, segment, inside)
+    return msgspec.structs.replace(scored, parts=(made,), single=False)
