@@ -38,7 +38,6 @@ class Work:
             runs in a process that has called nothing, "empty" there without compiled kernels.
         calls: how many calls are timed together.
         full: share of the full size for timed figures.
-        since: commit that brought the feature, if it is younger than the first pin.
     """
 
     name: str
@@ -51,9 +50,18 @@ class Work:
     kind: str = "files"
     calls: int = 1
     full: float = 1.0
-    since: str = ""
+
+    @property
+    def since(self) -> str | None:
+        """Commit that brought the feature, if the first pin lacks it."""
+        return SINCE.get(self.name, SINCE.get(self.name.partition(",")[0]))
 
 
+SINCE = {  # features that the first pin lacks, and the commits that brought them
+    "keypoints": "7867d7e5", "LVIS": "dfa8b320", "oriented boxes": "02e89f58",
+    "panoptic": "9695370f", "tracking": "ca2b719f", "regression": "448554d1",
+    "intervals of AP": "9946a489", "intervals of counts": "9946a489", "compare": "efc0f82d",
+}  # fmt: skip
 BOTH = ("predictions.parquet", "groundtruths.parquet")
 COCO = {"dialect": "coco"}
 IMAGES = {"datums": "datums.parquet", "labels": "labels.parquet"}
