@@ -83,6 +83,7 @@ _COMPLEMENT = "It is 1 - {}."
 _NEGATED = "It is {} with its sign changed."
 
 CLOSE: dict[str, str] = {
+    **dict.fromkeys(("tp", "fp", "fn", "tn"), "It is in the rows of 'Counts'."),
     **dict.fromkeys(("prauc", "auprc", "aucpr", "averageprecisionrecall"), _PR_AREA),
     **dict.fromkeys(
         ("zerooneloss", "errorrate", "misclassificationrate"), _COMPLEMENT.format("'Accuracy'")

@@ -83,6 +83,7 @@ _AREA = "Write metrics 'mAPAveragedOverIOUs' under dialect='coco': rows with are
 _CAP = "Write metric 'mAR' under dialect='coco': rows with max_detections {}."
 
 CLOSE: dict[str, str] = {
+    **dict.fromkeys(("tp", "fp", "fn"), "It is in the rows of 'Counts'."),
     "meanaverageprecision": (
         "The mean over IoU thresholds, as in COCO, is 'mAPAveragedOverIOUs'; at single"
         " thresholds it is 'mAP'."
