@@ -222,6 +222,18 @@ def test_texts_that_are_no_numbers_and_columns_of_other_texts() -> None:
         ee.score(scores, {"datum_id": [1, 2], "label_value": ["a", "b"]})
 
 
+def test_a_mark_beyond_the_first_rows_is_found(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i + 0.5}\n" for i in range(1500))
+    (tmp_path / "t.csv").write_text(f"target,prediction\n{rows}NA,7.5\n")
+    with pytest.raises(ee.InputError) as told:
+        ee.score(tmp_path / "t.csv")
+    assert [(one.column, one.shown[0][0]) for one in told.value.problems] == [("target", 1500)]
+    table = pl.read_csv(tmp_path / "t.csv", infer_schema_length=None).with_row_index("datum_id")
+    with pytest.raises(ee.InputError) as told:
+        ee.score(table.select("datum_id", "prediction"), table.select("datum_id", "target"))
+    assert [(one.column, one.shown[0][0]) for one in told.value.problems] == [("target", 1500)]
+
+
 WHOLE = {"target": [3, 5, 7, 9], "prediction": [3, 5, 7, 8]}
 
 

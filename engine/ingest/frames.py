@@ -29,6 +29,7 @@ from .problems import Note, Problem, refuse
 from .relabel import hold_labels
 from .repeats import rows_repeat
 from .rules.columns import columns_read
+from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
 from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows
@@ -265,7 +266,9 @@ def assemble(
     )
     notes += told
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
-    notes += [*more, *(odd if options.label_map is None else [])] if part is None else []
+    if part is None:
+        more += of_labels(ready, options, more)
+        notes += [*more, *(odd if options.label_map is None else [])]
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:

@@ -267,7 +267,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_commas(texts, task)
-                values, changed = as_numbers(values)
+                others = any(fractional(one) for head in heads for group in head for one in group)
+                rows = inputs.sources[role].frame
+                values, changed = as_numbers(values, rows, measured=others)
                 mended = mended or changed
             if not all(map(numbers, values)):
                 break

@@ -129,18 +129,29 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
     return Texts(missing, bad, marks, rows["row"].head(3).to_list())
 
 
-def as_numbers(values: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+def as_numbers(
+    values: pl.DataFrame, rows: pl.LazyFrame, *, measured: bool = False
+) -> tuple[pl.DataFrame, bool]:
     """Columns of texts of which all but a few are numbers, as numbers; whether there is any.
 
     Texts that all are whole numbers stay texts, as they may be labels.
+
+    Args:
+        values: the first rows of some columns.
+        rows: all rows; looked at if the first ones do not show why a column holds texts.
+        measured: whether another table has a column of numbers with fractions.
     """
     changed = []
+    measured = measured or any(map(fractional, values))
     for one in values:
         found = numbers_in(values.lazy(), one.name) if one.dtype == pl.String else None
-        if found is not None:
-            number = values.select(number_of(one.name).alias(one.name)).to_series()
-            if found.missing or found.bad or fractional(number):
-                changed.append(number)
+        if found is None:
+            continue
+        number = values.select(number_of(one.name).alias(one.name)).to_series()
+        if not (found.missing or found.bad or fractional(number)) and measured:
+            found = numbers_in(rows, one.name)
+        if found is not None and (found.missing or found.bad or fractional(number)):
+            changed.append(number)
     return values.with_columns(changed), bool(changed)
 
 
@@ -256,7 +267,8 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
             continue
         mended = False
         if (ours.dtype == pl.String) != (theirs.dtype == pl.String):
-            sides, mended = as_numbers(pl.DataFrame([ours.alias("0"), theirs.alias("1")]))
+            both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+            sides, mended = as_numbers(both, both.lazy())
             ours, theirs = sides
         fits = numbers(ours) and numbers(theirs)
         if fits and options.task is None and not decided(task, options):

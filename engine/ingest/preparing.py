@@ -61,7 +61,7 @@ def told_before(
     sides = ready.sides
     signals, evidence = columns.evidence_of(ready, options)
     task = next(side.table.task for role, side in sides.items() if role in SIDES)
-    odd, held = values.evidence_of(ready, options, frames)
+    odd, held = values.evidence_of(ready, options)
     told, problems = rules.apply(values.RULES, task, odd, held)
     if evidence is not None and not problems:
         more, problems = rules.apply(columns.RULES, task, signals, evidence)

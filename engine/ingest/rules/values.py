@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,14 +12,14 @@ import polars as pl
 from evalengine.ingest.collecting import Prepared, Side
 from evalengine.ingest.measured import MISSING
 from evalengine.ingest.meeting import LABEL_COLUMNS
-from evalengine.ingest.problems import count_of, listing
+from evalengine.ingest.problems import Note, count_of, listing
 from evalengine.ingest.where import Table as Named
 from evalengine.ingest.where import filtered
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name
 
-from . import PROBLEM, WARNING, Facts, Rule
+from . import PROBLEM, WARNING, Facts, Rule, apply
 
 _MODELS = frozenset(
     [
@@ -80,16 +81,8 @@ class Values(msgspec.Struct, frozen=True):
     spans: dict[str, list[str]]
 
 
-def evidence_of(
-    ready: Prepared, options: Options, frames: Mapping[str, pl.DataFrame] | None
-) -> tuple[set[str], Values]:
-    """Return the signals of names, dtypes and first labels, and the evidence.
-
-    Args:
-        ready: the tables.
-        options: of the run.
-        frames: role to rows of canonical columns, as far as read.
-    """
+def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
+    """Return the signals of names and dtypes of columns, and the evidence."""
     signals: set[str] = set()
     models, spans = {}, {}
     for role in _SIDES:
@@ -102,10 +95,6 @@ def evidence_of(
         if side.table.task == "text" and (found := _unread_spans(side)):
             spans[role] = found
             signals.add("spans_unread")
-        if side.table.task == "classification" and _first_is_number(
-            side, None if frames is None else frames[role]
-        ):
-            signals.add("numbers_in_labels")
     return signals, Values(ready, options, models, spans)
 
 
@@ -124,20 +113,6 @@ def _is_span(name: str, inner: Any) -> bool:
         fields = {field.name.casefold() for field in inner.fields}
         return len(fields & _ENDS) >= _FIELDS or {"offset", "length"} <= fields
     return isinstance(inner, pl.List) and name.casefold() in _SPANS
-
-
-def _first_is_number(side: Side, frame: pl.DataFrame | None) -> bool:
-    """Whether labels are texts, of which one of the first two is a whole number."""
-    for name in LABEL_COLUMNS:
-        if name not in side.naming.exprs:
-            continue
-        if frame is None:
-            first = side.source.frame.select(side.naming.exprs[name]).head(2).collect()[name]
-        else:
-            first = frame[name].head(2)
-        if first.dtype == pl.String and any(text and text.isdigit() for text in first):
-            return True
-    return False
 
 
 def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
@@ -292,6 +267,29 @@ def _say_labels(facts: Facts) -> str:
     )
 
 
+def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
+    """Apply the rules that labels of one side only call for.
+
+    Args:
+        ready: the tables.
+        options: of the run.
+        notes: on the labels of both sides.
+    """
+    lone = [
+        str(label[-1] if isinstance(label, tuple) else label)
+        for note in notes
+        if note.kind in _LONE
+        for label in note.lowest
+    ]
+    if not any(_MARK.search(label) for label in lone):
+        return []
+    task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)
+    return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}))[0]
+
+
+_LONE = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
+_MARK = re.compile(MISSING)
+
 RULES: tuple[Rule[Values], ...] = (
     Rule(
         code="several_models",
@@ -306,9 +304,11 @@ RULES: tuple[Rule[Values], ...] = (
         say=_say_spans,
         tasks=frozenset({"text"}),
     ),
+)
+OF_LABELS: tuple[Rule[Values], ...] = (
     Rule(
         code="missing_as_label",
-        needs=frozenset({"numbers_in_labels"}),
+        needs=frozenset({"lone_mark"}),
         look=_labels,
         say=_say_labels,
         tasks=frozenset({"classification"}),
