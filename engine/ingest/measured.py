@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -60,6 +61,7 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
     return [Note("task_inferred", said)]
 
 
+@lru_cache(maxsize=4096)
 def _knows(task: str, name: str, role: str = TABLE) -> bool:
     """Whether a task knows a name for a column of labels that it cannot lack."""
     table = contracts(task).get(role)
@@ -144,7 +146,10 @@ def as_numbers(
     changed = []
     measured = measured or any(map(fractional, values))
     for one in values:
-        found = numbers_in(values.lazy(), one.name) if one.dtype == pl.String else None
+        first = one.head(_FEW).drop_nulls() if one.dtype == pl.String else ()
+        if not any(text.strip().lstrip("+-.")[:1].isdigit() for text in first):
+            continue
+        found = numbers_in(values.lazy(), one.name)
         if found is None:
             continue
         number = values.select(number_of(one.name).alias(one.name)).to_series()
