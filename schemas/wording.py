@@ -34,6 +34,11 @@ def sql_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def sql_text(value: str) -> str:
+    """A text as a condition has it, in single quotes."""
+    return "'" + value.replace("'", "''") + "'"
+
+
 def option(name: str, *value: Any) -> str:
     """An option to be written into a message.
 

@@ -45,6 +45,17 @@ def test_models_of_one_table_are_refused_by_name(options: dict[str, Any]) -> Non
         assert card.value("Accuracy") == right
 
 
+def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
+    table = {("learner" if name == "model" else name): one for name, one in MODELS.items()}
+    for given in (table, {**table, "note": ["x", "y", "z", "w"]}):
+        with pytest.raises(ee.InputError, match=r"'learner' tells.*learner = 'A'"):
+            ee.score(given)
+    same = {**table, "learner": ["A"] * 4}
+    with pytest.raises(ee.InputError, match="was a file read twice") as told:
+        ee.score(same)
+    assert "'learner'" not in str(told.value)
+
+
 def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
     rows = {name: values for name, values in MODELS.items() if name != "id"}
     assert "several_models" in {n.code for n in ee.check(rows).findings if n.severity == "warning"}

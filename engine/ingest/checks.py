@@ -27,7 +27,7 @@ _CONTEXT = (
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels that tell whether they repeat
 _MANY = 20  # of them at least
-_LAST = 1000  # step of what is looked for when all else is done
+LAST = 1000  # step of what is looked for when all else is done
 _INT64_END = float(2**63)
 _WHOLE = {
     "label": "Labels are integers, strings or booleans; numbers between them are scores, or"
@@ -299,7 +299,7 @@ class Check:
             values: how many keys.
             shown: the first rows, as :meth:`rows` writes them.
         """
-        self.step = _LAST
+        self.step = LAST
         self.add(
             names[-1], rows,
             f"{self.named(names)}: {count_of(values, 'value')} in more than one row"

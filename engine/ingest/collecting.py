@@ -13,9 +13,10 @@ from evalengine.ingest.sources.explain import explain
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import Table
+from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import dtypes
-from .checks import check_side, finish
+from .checks import LAST, check_side, finish
 from .marks import Marks
 from .names import Naming
 from .problems import Note, Problem, listing
@@ -113,6 +114,10 @@ def checked(
     ]
     notes = [*side.naming.notes, *notes]
     if problems:
+        repeated = not part and not filtered and side.table.key
+        problems = [
+            _with_groups(side, one) if repeated and one.step == LAST else one for one in problems
+        ]
         return problems, notes, frame
     if frame.height == 0:
         return [], notes, _without_rows(frame, side.table, untyped)
@@ -126,6 +131,31 @@ def _with_marks(problem: Problem, source: Source) -> Problem:
         return problem
     said = f"{problem.message} In this column {listing(marks)} is read as missing."
     return msgspec.structs.replace(problem, message=said)
+
+
+_GROUPS = 50  # distinct values of a column of which each may have a table of its own
+
+
+def _with_groups(side: Side, problem: Problem) -> Problem:
+    """A problem of repeated keys, with the column that is not read and tells the rows apart."""
+    exprs = side.naming.exprs
+    used = {name for expr in exprs.values() for name in expr.meta.root_names()}
+    key = [exprs[name] for name in side.table.key if name in exprs]
+    for own, dtype in side.schema.items():
+        if own in used or not (dtype in (pl.String, pl.Categorical) or dtype.is_integer()):
+            continue
+        rows, values, apart = side.source.frame.select(
+            rows=pl.len(), values=pl.col(own).n_unique(), apart=pl.struct(*key, own).n_unique()
+        ).collect().row(0)  # fmt: skip
+        if rows == apart and 1 < values <= min(_GROUPS, rows // 2):
+            first = side.source.frame.select(own).head(1).collect().item()
+            literal = repr(first) if dtype.is_integer() else sql_text(str(first))
+            said = (
+                f"{problem.message} Column {own!r} tells these rows apart: score one of its"
+                f" {values} values at a time, {option('where', f'{sql_name(own)} = {literal}')}."
+            )
+            return msgspec.structs.replace(problem, message=said)
+    return problem
 
 
 def _with_texts(side: Side, problem: Problem) -> Problem:

@@ -17,7 +17,7 @@ from evalengine.ingest.where import Table as Named
 from evalengine.ingest.where import filtered
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
-from evalengine.schemas.wording import option, sql_name
+from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import PROBLEM, WARNING, Facts, Rule, apply
 
@@ -168,7 +168,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
 
 def _say_models(facts: Facts) -> str:
     (own,), models = facts.columns, facts.values["models"]
-    literal = "'" + models[0].replace("'", "''") + "'"
+    literal = sql_text(models[0])
     return (
         f"{facts.side.replace('_', ' ')}: rows are of {facts.values['number']} models by column"
         f" {own!r} ({listing(models, facts.values['number'])}), and of the same"
@@ -258,7 +258,7 @@ def _labels(evidence: Values) -> Iterator[Facts]:
 def _say_labels(facts: Facts) -> str:
     (own,), marks = facts.columns, facts.values["marks"]
     rows = ", ".join(f"{row:,}" for row in facts.rows)
-    literal = "'" + marks[0].replace("'", "''") + "'"
+    literal = sql_text(marks[0])
     return (
         f"{facts.side.replace('_', ' ')}: column {own!r}: {facts.count:,} of"
         f" {count_of(facts.of or 0, 'label')} read {listing(marks)}, first rows (from 0): {rows};"
