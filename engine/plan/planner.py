@@ -211,7 +211,7 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
             plan.does.fit((known[name],), frames, plan.settings, asked_for=True)
         except InputError as error:
             refused[name] = f"{error.said.partition('. ')[0].rstrip('.')}."
-    needs = (metric.needs for metric in fitting if every[metric.name])
+    needs = (metric.needs for metric in fitting if every.get(metric.name, True))
     return frozenset(need for some in needs for need in some), refused
 
 
