@@ -118,12 +118,13 @@ _POINTS_ALONE = (
 )
 
 
-def _room(options: Options) -> Room | None:
-    """The memory that a limit leaves; None without one."""
-    if options.memory_limit is None:
-        return None
+def _room(options: Options) -> Room:
+    """The memory limit, or the free memory without one."""
+    from .outofcore.free_memory import free_memory
     from .outofcore.memory_plan import BASE, limit_of
 
+    if options.memory_limit is None:
+        return Room(free_memory(), BASE, given=False)
     return Room(limit_of(options.memory_limit), BASE)
 
 

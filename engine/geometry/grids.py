@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -164,22 +164,28 @@ def damage(dataset: Any, path: str) -> str:
     if dataset.driver != "PNG" or not os.path.isfile(path):
         return ""
     with open(path, "rb") as file:
-        at, size = file.seek(len(_PNG)), os.fstat(file.fileno()).st_size
-        while len(head := file.read(8)) == 8:
-            length, kind = int.from_bytes(head[:4], "big"), head[4:]
-            if not (kind.isascii() and kind.isalpha()):
-                return f"is damaged: no chunk of PNG begins at byte {at:,}"
-            if at + length + 12 > size:
-                break
-            found = zlib.crc32(kind)
-            for left in range(length, 0, -_BLOCK):
-                found = zlib.crc32(file.read(min(left, _BLOCK)), found)
-            # Only chunks with a capital first letter matter to pixels.
-            if found != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
-                return f"is damaged: the CRC of its chunk {kind.decode()} at byte {at:,} is wrong"
-            if kind == b"IEND":
-                return ""
-            at += length + 12
+        return png_damage(file)
+
+
+def png_damage(file: IO[bytes]) -> str:
+    """Reason why a PNG is not as it was written; empty if it is."""
+    size = file.seek(0, os.SEEK_END)
+    at = file.seek(len(_PNG))
+    while len(head := file.read(8)) == 8:
+        length, kind = int.from_bytes(head[:4], "big"), head[4:]
+        if not (kind.isascii() and kind.isalpha()):
+            return f"is damaged: no chunk of PNG begins at byte {at:,}"
+        if at + length + 12 > size:
+            break
+        found = zlib.crc32(kind)
+        for left in range(length, 0, -_BLOCK):
+            found = zlib.crc32(file.read(min(left, _BLOCK)), found)
+        # Only chunks with a capital first letter matter to pixels.
+        if found != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
+            return f"is damaged: the CRC of its chunk {kind.decode()} at byte {at:,} is wrong"
+        if kind == b"IEND":
+            return ""
+        at += length + 12
     return "breaks off before the end of its image"
 
 

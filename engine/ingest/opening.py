@@ -48,10 +48,12 @@ class Inputs(msgspec.Struct):
         sources: role to source: predictions and ground truths, or one table with both sides;
             datums and labels where given or along with the ground truths.
         schemas: role to own columns.
+        room: memory that reading may take; None for any.
     """
 
     sources: dict[str, Source]
     schemas: dict[str, dict[str, pl.DataType]]
+    room: Room | None = None
 
 
 def open_inputs(
@@ -119,7 +121,7 @@ def open_inputs(
     read_alike(sources, options)
     if GROUND_TRUTHS in sources:
         sources = _by_row(sources, options) or sources
-    return Inputs(sources, {role: schema_of(source) for role, source in sources.items()})
+    return Inputs(sources, {role: schema_of(source) for role, source in sources.items()}, room)
 
 
 def _may_look_alike(thing: Any) -> bool:

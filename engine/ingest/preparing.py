@@ -28,6 +28,7 @@ from .problems import Note, refuse
 from .rounding import rounded
 from .rules import columns, values
 from .slices import plan_slices
+from .sources.held import refuse_expanding
 from .speech import Speech
 from .together import ids_together
 from .training import step_columns
@@ -97,6 +98,12 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
         raise InputError(f"score_columns: {task} has none; leave the option out.")
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
+    for role, naming in namings.items():
+        source = inputs.sources[role]
+        if source.held:
+            read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
+            own = [source.held[name] for name in sorted(read) if name in source.held]
+            refuse_expanding(inputs.room, own, source.description)
     again = {
         role
         for role, naming in namings.items()

@@ -184,11 +184,11 @@ def _large(inputs: Inputs) -> bool:
     for source in inputs.sources.values():
         if not source.files and source.format == "parquet":
             size += _bytes_told(source) // _PACKED
-        for file in source.files:
-            try:
-                size += os.path.getsize(file)
-            except OSError:
-                return False
+        try:
+            packed = sum(map(os.path.getsize, source.files))
+        except OSError:
+            return False
+        size += max(packed, sum(one.total for one in source.held.values()) // _PACKED)
     return size * _GROWTH > free_memory() // 2
 
 

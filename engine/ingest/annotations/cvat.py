@@ -14,8 +14,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
+from ..sources.held import Room
 from .format import IMAGES, Annotations, Format, Look, broken, image_ids, stems_or_paths
-from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
+from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
 from .xml_files import number, read_tree
 
 _MARKS = (b"<image ", b"<track ", b"<meta>")
@@ -49,7 +50,7 @@ def _read(look: Look) -> Annotations:
             _images(image, file, rows, datums, skipped)
         if tree.find("track") is not None:
             videos.append(file)
-            _video(tree, file, rows, datums, skipped)
+            _video(tree, file, rows, datums, skipped, look.room)
     # Every video has a first frame: of several, the name of its file tells whose it is.
     several = [f"{stem}_" for stem in image_ids(look, (*videos,))] if len(videos) > 1 else [""]
     clips = {"": ""} | dict(zip(videos, several, strict=False))
@@ -104,6 +105,7 @@ def _video(
     rows: list[dict[str, Any]],
     datums: dict[str, dict[str, Any]],
     skipped: Counter[str],
+    room: Room | None,
 ) -> None:
     """The shapes of all tracks, frame by frame."""
     size: dict[str, int | None] = {"width": None, "height": None}
@@ -111,8 +113,10 @@ def _video(
         found = tree.find(f".//original_size/{name}")
         if found is not None and found.text:
             size[name] = int(number(found.text, f"<{name}>", file))
-    frames = tree.findtext(".//task/size")
-    for frame in range(int(number(frames, "<size>", file)) if frames else 0):
+    size_of_task = tree.findtext(".//task/size")
+    frames = int(number(size_of_task, "<size>", file)) if size_of_task else 0
+    _refuse_long(tree, frames, file, room)
+    for frame in range(frames):
         datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
     for track in tree.iter("track"):
         label, known = track.get("label"), track.get("id")
@@ -125,6 +129,26 @@ def _video(
             datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
             track_id = None if known is None else int(number(known, "track id", file))
             rows.append({"datum_id": _frame(file, frame), **row, "track_id": track_id})
+
+
+_ROW = 1000  # bytes that a frame, or a shape in it, takes while it is read
+_MOST = 5_000_000
+"""Frames and shapes in them of one file at most: six hours of video with ten objects in view."""
+
+
+def _refuse_long(tree: Element, frames: int, file: str, room: Room | None) -> None:
+    """Refuse a few lines that stand for more frames than there is memory for."""
+    for track in tree.iter("track"):
+        listed = [_whole(shape, "frame", file) or 0 for shape in track if shape.tag in _SHAPES]
+        frames += 1 + max(listed) - min(listed) if listed else 0
+    what = "cut the video into parts"
+    if frames > _MOST:
+        raise broken(
+            file, None, f"{frames:,} frames and objects in them, and {_MOST:,} are the most",
+            f"{what[0].upper()}{what[1:]}.",
+        )  # fmt: skip
+    if room is not None:
+        room.refuse(frames * _ROW, file, f"has {frames:,} frames and objects in them", what)
 
 
 def _frame(file: str, number_: int) -> str:
@@ -221,6 +245,10 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
         int(_number(shape, name, file)) for name in ("left", "top", "width", "height")
     )
     runs = [int(number(run, "rle", file)) for run in shape.get("rle", "").split(",") if run.strip()]
+    if width * height > PIXELS:
+        raise broken(
+            file, None, f"a mask of {width:,} x {height:,} pixels", "Cut the image into tiles."
+        )
     if sum(runs) != width * height or min(runs, default=0) < 0:
         raise broken(
             file, None, f"a mask whose runs are of {sum(runs):,} pixels, not {width * height:,}",

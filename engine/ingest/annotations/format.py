@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..sources.held import Room
 from .titles import PACKED, TITLES
 
 _HEAD = 1 << 16
@@ -56,12 +58,14 @@ class Look(msgspec.Struct):
         files: every file of it, hidden ones left out, in order of their names.
         other: the other side; None if it is not open.
         box_format: of the options.
+        room: memory that reading may take; None if nothing is known of it.
     """
 
     given: str
     root: str
     files: tuple[str, ...]
     other: Other | None = None
+    room: Room | None = None
     box_format: str | None = None
 
     def named(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -178,7 +182,7 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
     try:
         with plain(file) as opened:
             return opened.read(size).removeprefix(b"\xef\xbb\xbf")
-    except EOFError:  # a compressed file that is cut off is told of by who reads it
+    except (EOFError, zlib.error):  # a compressed file that is cut off is told of by who reads it
         return b""
     except OSError as error:
         raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
@@ -192,10 +196,34 @@ def lines_in(head: bytes, most: int = 500) -> list[str]:
     ]
 
 
+class _Inflated(gzip.GzipFile):
+    """A compressed file that expands no more than text does."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file, "rb")
+        self._most = max(_INFLATED, _RATIO * os.path.getsize(file))
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._counted(super().read(self._most + 1 if size is None or size < 0 else size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._counted(super().read1(size))
+
+    def _counted(self, found: bytes) -> bytes:
+        if self.tell() > self._most:
+            raise OSError(f"it expands to more than {self._most >> 20} MiB")
+        return found
+
+
+_INFLATED, _RATIO = 1 << 28, 200
+UNPACKED = (OSError, EOFError, zlib.error)
+"""Errors of a compressed file that is damaged."""
+
+
 def plain(file: str) -> IO[bytes]:
     """A file open for reading, decompressed where it is gzip's."""
     if file.lower().endswith(PACKED):
-        return gzip.open(file)  # type: ignore[return-value]  # of bytes, whatever its stub says
+        return _Inflated(file)
     return open(file, "rb")  # closed by who asked for it
 
 
@@ -212,7 +240,7 @@ def text_of(file: str) -> str:
     try:
         with io.TextIOWrapper(plain(file), "utf-8-sig", newline=None) as opened:
             return opened.read()
-    except (OSError, EOFError) as error:
+    except UNPACKED as error:
         raise ReadError(f"{file}: cannot be read: {_why(error)}.") from None
     except UnicodeDecodeError as error:
         raise ReadError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import math
 from collections import Counter
 from typing import Any
@@ -18,7 +19,7 @@ import polars as pl
 
 from ..problems import count_of
 from .format import IMAGES, Annotations, Format, Look, Note, broken, image_ids, plain, text_of
-from .shape_rows import box_row, frame_of, mask_row, polygon_row, skipped_note
+from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note
 
 _SHAPES = b'"shapes"'
 _BLOCK = 1 << 20
@@ -201,6 +202,7 @@ def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
 def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     from rasterio.io import MemoryFile
 
+    from evalengine.geometry.grids import png_damage
     from evalengine.geometry.silence import silenced
 
     if shape.mask is None or found.imageWidth is None or found.imageHeight is None:
@@ -211,13 +213,15 @@ def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     try:
         data = base64.b64decode(shape.mask, validate=True)
         with silenced(), MemoryFile(data) as memory, memory.open(driver="PNG") as image:
+            if png_damage(io.BytesIO(data)) or image.width * image.height > PIXELS:
+                raise ValueError
             pixels = image.read(1) > 0
     except (binascii.Error, OSError, ValueError):
         raise broken(
             file, None, f"a mask {shape.label!r} that is not a PNG", "Write it again."
         ) from None
     left, top = (round(min(values)) for values in zip(*shape.points, strict=True))
-    return mask_row(pixels, max(left, 0), max(top, 0), found.imageWidth, found.imageHeight)
+    return mask_row(pixels, left, top, found.imageWidth, found.imageHeight)
 
 
 LABELME = Format("labelme", (".json",), _detect, _read)

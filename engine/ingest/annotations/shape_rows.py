@@ -13,6 +13,8 @@ from ..boxes import CORNER_NAMES
 from .format import RINGS, Note
 
 Array = np.ndarray[Any, Any]
+PIXELS = 1 << 29
+"""Pixels of one mask at most."""
 Point = list[float]
 
 _MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
@@ -62,18 +64,22 @@ def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dic
         width: of the image.
         height: of the image.
     """
-    whole = np.zeros((height, width), bool)
-    part = pixels[: max(height - top, 0), : max(width - left, 0)]
-    whole[top : top + part.shape[0], left : left + part.shape[1]] = part
-    flat = whole.T.reshape(-1)  # runs go down the columns
-    changes = np.flatnonzero(np.diff(np.concatenate([[False], flat])))
-    counts = np.diff(np.concatenate([[0], changes, [flat.size]])).tolist()
-    rows, columns = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
-    box = (
-        box_row(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
-        if rows.size
-        else box_row(0.0, 0.0, 0.0, 0.0)
-    )
+    columns, rows = np.nonzero(pixels.T)  # runs go down the columns
+    columns, rows = columns + left, rows + top
+    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+    columns, rows = columns[inside], rows[inside]
+    if not rows.size:
+        return {**box_row(0.0, 0.0, 0.0, 0.0), "mask": {"size": [height, width],
+                "counts": [height * width]}}  # fmt: skip
+    at = columns * height + rows
+    last = np.flatnonzero(np.diff(at, append=-2) != 1)
+    ends = at[last] + 1
+    first = at[np.concatenate([[0], last[:-1] + 1])]
+    counts = np.diff(np.stack([first, ends], axis=1).reshape(-1), prepend=0).tolist()
+    if ends[-1] < height * width:
+        counts.append(height * width - int(ends[-1]))
+    box = box_row(float(columns.min()), float(rows.min()), float(columns.max() + 1),
+                  float(rows.max() + 1))  # fmt: skip
     return {**box, "mask": {"size": [height, width], "counts": counts}}
 
 

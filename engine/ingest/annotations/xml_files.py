@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from evalengine.schemas.errors import ReadError
 
-from .format import broken, plain
+from .format import UNPACKED, broken, plain
 
 
 class _Refused(Exception):
@@ -38,7 +38,7 @@ def read_tree(file: str, root: str) -> Element:
             while block := opened.read(1 << 20):
                 parser.feed(block)
         tree: Element = parser.close()
-    except (OSError, EOFError) as error:
+    except UNPACKED as error:
         raise ReadError(f"{file}: cannot be read: {error}.") from None
     except ParseError as error:
         said = str(error).partition(":")[0]

@@ -17,7 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .format import NAMELESS, RINGS, Annotations, Format, Look, Note, broken, plain
+from .format import NAMELESS, RINGS, UNPACKED, Annotations, Format, Look, Note, broken, plain
 from .yolo_folders import (
     HIGH,
     LOW,
@@ -135,7 +135,7 @@ class _Lines(msgspec.Struct):
             try:
                 with plain(name) as opened:
                     text = opened.read().removeprefix(b"\xef\xbb\xbf")
-            except (OSError, EOFError) as error:
+            except UNPACKED as error:
                 raise ReadError(f"{name}: cannot be read: {error}.") from None
             for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
                 if words and not words[0].startswith(b"#"):

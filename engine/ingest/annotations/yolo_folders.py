@@ -83,8 +83,12 @@ def _yaml(file: str) -> dict[str, Any] | None:
 
     text = text_of(file)
     try:
-        said = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if _expanded(node) > _NODES:
+            raise RecursionError
+        said = None if node is None else loader.construct_document(node)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         if not any(line.startswith("names:") for line in text.splitlines()):
             return None  # some other tool's, with tags of its own
         mark = getattr(error, "problem_mark", None)
@@ -92,6 +96,24 @@ def _yaml(file: str) -> dict[str, Any] | None:
         raise broken(file, line, "no YAML that can be read", "Correct the line.") from None
     whole = isinstance(said, dict) and ("names" in said or ("nc" in said and {*_SPLITS} & {*said}))
     return said if whole else None
+
+
+_NODES = 1_000_000
+
+
+def _expanded(root: Any) -> int:
+    """Number of values of a YAML document with every alias replaced by what it stands for."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Any) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = _NODES  # of a node that has itself in it
+            below = node.value if not isinstance(node.value, str) else ()
+            parts = [one for part in below for one in (part if type(part) is tuple else (part,))]
+            sizes[id(node)] = 1 + sum(map(size, parts))
+        return sizes[id(node)]
+
+    return 0 if root is None else size(root)
 
 
 def ids_of(look: Look, files: Files, both: tuple[str, ...]) -> list[str]:

@@ -10,6 +10,8 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from .held import LONG, Held
+
 _AGAIN = re.compile(r"_duplicated_\d+$")  # how Polars names another column of one name
 _INTEGER = r"^-?\d+$"
 _ZEROS = r"^-?0\d"
@@ -26,6 +28,7 @@ def scan_csv(
     *,
     remote: bool = False,
     path: str | None = None,
+    held: dict[str, Held] | None = None,
 ) -> pl.LazyFrame:
     """CSV files as a lazy table.
 
@@ -39,6 +42,7 @@ def scan_csv(
         storage_options: as Polars takes them.
         remote: whether paths are of an object store.
         path: a column to write each row's file into.
+        held: takes columns of long texts.
     """
 
     def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
@@ -52,10 +56,12 @@ def scan_csv(
             include_file_paths=path,
         )
 
-    return scan(_dtypes(scan({}), paths[0]), path)
+    return scan(_dtypes(scan({}), paths[0], held), path)
 
 
-def _dtypes(texts: pl.LazyFrame, path: str) -> dict[str, pl.DataType]:
+def _dtypes(
+    texts: pl.LazyFrame, path: str, held: dict[str, Held] | None = None
+) -> dict[str, pl.DataType]:
     """The type of every column, from all of its values.
 
     Args:
@@ -74,6 +80,9 @@ def _dtypes(texts: pl.LazyFrame, path: str) -> dict[str, pl.DataType]:
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
     kinds, lengths = row[: len(names)], row[len(names) :]
+    if held is not None:
+        long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
+        held.update((name, Held(cell=n, least=n)) for name, n in long_texts)
     found = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
     long = [
         name

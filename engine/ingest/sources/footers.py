@@ -12,6 +12,8 @@ from typing import IO, Any
 
 from evalengine.schemas.errors import ReadError
 
+from .held import LONG, Held
+
 _END = struct.Struct("<I4s")
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -22,15 +24,15 @@ _HEADER = 1 << 12
 _LONGEST_HEADER = 1 << 24
 _SLACK = 100
 """Bytes by which old writers say too little of a column's size: the header of its dictionary."""
-_DATA_PAGE, _DATA_PAGE_2 = 5, 8
+_DATA_PAGE, _DICTIONARY, _DATA_PAGE_2 = 5, 7, 8
 
 Fields = dict[int, Any]
 _NOT_WHOLE = (IndexError, KeyError, TypeError, AttributeError, RecursionError, ValueError)
 """What Thrift that is none, or parts that are not there, end with."""
 
 
-def refuse_miscounted(path: str) -> None:
-    """Refuse a Parquet file whose footer lacks parts or counts other rows than its pages hold.
+def refuse_miscounted(path: str) -> dict[str, Held]:
+    """Columns of a Parquet file in memory, of one whose footer counts the rows of its pages.
 
     Pages are counted by their headers, of the smallest column in each row group that has a value
     for each row. What cannot be told (encrypted files, nested columns alone, pages whose header
@@ -38,6 +40,9 @@ def refuse_miscounted(path: str) -> None:
 
     Args:
         path: a local file that begins and ends as Parquet does.
+
+    Returns:
+        column to its bytes; empty if row groups are small.
 
     Raises:
         ReadError: what is counted differs.
@@ -48,11 +53,52 @@ def refuse_miscounted(path: str) -> None:
         end = file.tell()
         length, mark = _END.unpack(file.read(_END.size))
         if mark != _MAGIC or length > end:
-            return
+            return {}
         file.seek(end - length)
-        wrong = _wrong(file, file.read(length))
-    if wrong:
-        raise ReadError(f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again.")
+        footer = file.read(length)
+        wrong = _wrong(file, footer)
+        if wrong:
+            raise ReadError(f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again.")
+        return _held(file, footer)
+
+
+_FEW = 1 << 24  # bytes of a row group in memory, of which nothing is to be feared
+_WIDTHS = (1, 4, 8, 8, 4, 8, 16, 16)  # bytes of a value in memory, by physical type
+_BYTES = 6  # the physical type of texts
+
+
+def _held(file: IO[bytes], footer: bytes) -> dict[str, Held]:
+    """Columns in memory, of the sizes that the footer gives; dictionaries and runs are expanded."""
+    found: dict[str, Held] = {}
+    try:
+        for group in _struct(footer, 0)[0][4]:
+            if max(group[2], 16 * group[3]) * len(group[1]) < _FEW:
+                continue
+            for chunk in (one[3] for one in group[1] if 3 in one):
+                size = max(chunk[6], chunk[5] * _WIDTHS[chunk[1]])
+                text = chunk[1] == _BYTES
+                size += chunk[5] * _WIDTHS[_BYTES] if text else 0
+                name = chunk[3][0].decode(errors="replace")
+                long = _long_texts(file, chunk) if text and chunk[6] > LONG else Held()
+                found[name] = found.get(name, Held()) | Held(size, total=size) | long
+    except _NOT_WHOLE:
+        return found
+    return found
+
+
+def _long_texts(file: IO[bytes], chunk: Fields) -> Held:
+    """The longest text of a column, which is no longer than the largest page of few texts."""
+    place = min(start for start in (chunk[9], chunk.get(11, 0)) if start > 0)
+    end, found = place + chunk[7], Held()
+    while place < end and (header := _page(file, place)) is not None:
+        told, length = header
+        size, values = told.get(2, 0), 1
+        for kind in (_DATA_PAGE, _DICTIONARY, _DATA_PAGE_2):
+            values = max(values, told.get(kind, {}).get(1, 0))
+        if size > LONG and size > values << 11:
+            found |= Held(cell=size, least=size // values)
+        place += length + max(told.get(3, 0), 0)
+    return found
 
 
 def _wrong(file: IO[bytes], footer: bytes) -> str:

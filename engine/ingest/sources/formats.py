@@ -9,6 +9,7 @@ from evalengine.schemas.errors import ReadError
 from ..extensions import by_extension
 from .footers import refuse_miscounted
 from .foreign import foreign
+from .held import Held, text_held
 from .trec_layouts import layout_of, start_of
 
 NAMES = {
@@ -40,8 +41,13 @@ _PACKED = {
 }
 
 
-def detect(path: str) -> str:
+def detect(path: str, held: dict[str, Held] | None = None) -> str:
     """The format of a local file, and that it looks whole.
+
+    Args:
+        path: the file.
+        held: takes what its columns take in memory, added to what other files say; the name of
+            columns of texts is empty.
 
     Raises:
         ReadError: empty, truncated, damaged in its footer, compressed, or of no known format.
@@ -67,12 +73,20 @@ def detect(path: str) -> str:
     if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
         raise ReadError(_truncated(path, "Parquet", "its end mark 'PAR1' is missing"))
     if format_ == "parquet":
-        refuse_miscounted(path)
+        _note(held, refuse_miscounted(path))
     if format_ == "ipc" and tail[-6:] != b"ARROW1":
         raise ReadError(_truncated(path, "Arrow IPC", "its end mark 'ARROW1' is missing"))
     if format_ in ("csv", "ndjson", "json") and magic:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
+    if format_ in ("csv", "ndjson") and held is not None:
+        _note(held, {"": text_held(path)})
     return format_
+
+
+def _note(held: dict[str, Held] | None, found: dict[str, Held]) -> None:
+    if held is not None:
+        for name, one in found.items():
+            held[name] = held.get(name, Held()) | one
 
 
 def _is_trec(path: str, format_: str | None, head: bytes) -> bool:

@@ -1,10 +1,13 @@
-"""Formats whose files are held as a whole while they are read; whether there is room for that."""
+"""Memory that files take while they are read, known before they are, and whether there is room."""
 
 from __future__ import annotations
 
 import gzip
+import mmap
 import os
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -19,15 +22,154 @@ _STEP = 64 << 20  # to which limits in messages are rounded up
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What memory there is.
+    """Memory for a run.
 
     Attributes:
         limit: bytes that the run may take.
-        base: of which, what the process takes before it has any row.
+        base: bytes that the process takes before it has any row.
+        given: whether the user gave the limit; otherwise it is the free memory.
     """
 
     limit: int
     base: int
+    given: bool = True
+
+    def refuse(self, taken: int, description: str, why: str, otherwise: str) -> None:
+        """Refuse what takes more memory than there is.
+
+        Args:
+            taken: bytes beyond those of the process.
+            description: what takes them.
+            why: reason, as the end of a sentence.
+            otherwise: what to do apart from a larger limit, as a clause.
+
+        Raises:
+            OptionError: naming a limit that is enough.
+        """
+        needed = self.base + taken
+        if needed <= self.limit:
+            return
+        said = f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
+        if not self.given:
+            raise OptionError(f"{said} {self.limit / 1e9:.1f} GB are free. You may {otherwise}.")
+        enough = -(-needed // _STEP) * _STEP >> 20
+        raise OptionError(
+            f"{option('memory_limit')}: {said} the limit is {self.limit / 1e9:.1f} GB. Give at"
+            f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}."
+        )
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Bytes of a column in memory, as far as a file says before it is read.
+
+    Attributes:
+        group: of the largest number of rows that are read at once.
+        cell: of its longest text at most; 0 if all are short.
+        least: of its longest text at least, alike.
+        total: of all rows.
+    """
+
+    group: int = 0
+    cell: int = 0
+    least: int = 0
+    total: int = 0
+
+    def __or__(self, other: Held) -> Held:
+        """The column in two files."""
+        return Held(
+            max(self.group, other.group),
+            max(self.cell, other.cell),
+            max(self.least, other.least),
+            self.total + other.total,
+        )
+
+
+LONG = 1 << 23
+"""Bytes of a text from which it counts as long."""
+_LONGEST = 1 << 27
+"""Bytes of a text that is no text any more."""
+_COPIES = 20
+"""Bytes held of a byte of the longest text, in all steps of a run; measured."""
+
+
+_CELL, _LEAST = attrgetter("cell"), attrgetter("least")
+
+
+def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) -> None:
+    """Refuse a table of which one part takes more memory than there is.
+
+    Args:
+        room: memory; None if nothing is known of it.
+        held: columns that are read.
+        description: of the table, for messages.
+
+    Raises:
+        OptionError: naming a limit that is enough.
+        ReadError: a text that is longer than any label, id or document.
+    """
+    held = list(held)
+    cell, least = (max((get(one) for one in held), default=0) for get in (_CELL, _LEAST))
+    if least > _LONGEST:
+        raise ReadError(
+            f"{description}: a text of {least / 1e6:,.0f} MB. Texts have {_LONGEST >> 20} MiB at"
+            " most; split it."
+        )
+    if room is not None:
+        taken = sum(one.group for one in held) + _COPIES * cell
+        why = f"has a text of up to {cell / 1e6:,.0f} MB" if cell else "is read by row groups"
+        what = "split the text" if cell else "write smaller row groups"
+        room.refuse(taken, description, why, what)
+
+
+def text_held(file: str) -> Held:
+    """Longest line of a text file that is a long one, and the size of a compressed file.
+
+    Raises:
+        ReadError: a compressed file that is damaged.
+    """
+    with open(file, "rb") as plain:
+        packing = next((one for mark, one in _PACKINGS.items() if plain.read(4).startswith(mark)
+                        or plain.seek(0)), None)  # fmt: skip
+        plain.seek(0)
+        if packing is not None:
+            return _packed_held(file, packing)
+        if os.fstat(plain.fileno()).st_size <= LONG:
+            return Held()
+        with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            # A long line covers a whole window; of others only the first bytes are looked at.
+            cell, at = 0, 0
+            while at + LONG // 2 < len(text):
+                end = text.find(b"\n", at, at + LONG // 2)
+                if end < 0:
+                    end = text.find(b"\n", at)
+                    end = len(text) if end < 0 else end
+                    cell = max(cell, end - text.rfind(b"\n", 0, at) - 1)
+                at = max(end + 1, at + LONG // 2)
+            return _of_line(cell)
+
+
+_PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def _packed_held(file: str, packing: str) -> Held:
+    import pyarrow as pa  # for this alone
+
+    size = cell = line = 0
+    try:
+        with pa.input_stream(file, compression=packing) as text:
+            while block := text.read(_BLOCK):
+                first, last = block.find(b"\n"), block.rfind(b"\n")
+                size += len(block)
+                line += len(block) if first < 0 else first
+                cell = max(cell, line)
+                line = line if first < 0 else len(block) - last - 1
+    except (OSError, pa.ArrowException) as error:
+        raise ReadError(f"{file}: {packing} that cannot be decompressed: {error}.") from None
+    return _of_line(cell, size)
+
+
+def _of_line(longest: int, size: int = 0) -> Held:
+    return Held(cell=longest, least=longest, total=size) if longest > LONG else Held(total=size)
 
 
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:
@@ -46,28 +188,29 @@ def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: s
     each = _HELD.get(format_)
     if each is None:
         return
+    if not room.given:
+        files = [file for file in files if _is_packed(file)]
     taken = each * sum(_unpacked(file) for file in files)
-    if room.base + taken <= room.limit:
-        return
-    enough = -(-(room.base + taken) // _STEP) * _STEP >> 20
-    raise OptionError(
-        f"{option('memory_limit')}: {description} is read as a whole, which takes about"
-        f" {(room.base + taken) / 1e9:.1f} GB with the process, and the limit is"
-        f" {room.limit / 1e9:.1f} GB. Give at least {option('memory_limit', f'{enough}MiB')}, or"
-        " write it as Parquet once, which is read in parts."
-    )
+    room.refuse(taken, description, "is read as a whole", _AS_PARQUET)
+
+
+_AS_PARQUET = "write it as Parquet once, which is read in parts"
+
+
+def _is_packed(file: str) -> bool:
+    with open(file, "rb") as plain:
+        return plain.read(2) == b"\x1f\x8b"
 
 
 def _unpacked(file: str) -> int:
     """Bytes that a file holds once it is decompressed; found in blocks, as a footer may lie."""
-    with open(file, "rb") as plain:
-        if plain.read(2) != b"\x1f\x8b":
-            return os.path.getsize(file)
+    if not _is_packed(file):
+        return os.path.getsize(file)
     size = 0
     try:
         with gzip.open(file) as packed:
             while block := packed.read(_BLOCK):
                 size += len(block)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ReadError(f"{file}: gzip that cannot be decompressed: {error}.") from error
     return size

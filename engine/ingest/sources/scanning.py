@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from .held import Held
 from .partitions import PATH, with_partitions
 from .paths import looks_wild
 
@@ -18,6 +19,7 @@ def scan(
     *,
     remote: bool = False,
     partitions: dict[str, pl.DataType] | None = None,
+    held: dict[str, Held] | None = None,
 ) -> pl.LazyFrame:
     """Files of one format as one lazy table, in the order given.
 
@@ -27,11 +29,14 @@ def scan(
         storage_options: as Polars takes them.
         remote: whether paths are of an object store.
         partitions: columns that paths name, to their dtypes.
+        held: takes columns of long texts.
     """
     if partitions:
-        with_paths = _scan(list(files), format_, storage_options, remote=remote, path=PATH)
+        with_paths = _scan(
+            list(files), format_, storage_options, remote=remote, path=PATH, held=held
+        )
         return with_partitions(with_paths, files, partitions)
-    return _scan(list(files), format_, storage_options, remote=remote)
+    return _scan(list(files), format_, storage_options, remote=remote, held=held)
 
 
 def _scan(
@@ -41,6 +46,7 @@ def _scan(
     *,
     remote: bool,
     path: str | None = None,
+    held: dict[str, Held] | None = None,
 ) -> pl.LazyFrame:
     if format_ == "parquet":
         return pl.scan_parquet(
@@ -62,7 +68,7 @@ def _scan(
     if format_ == "csv":
         from .csv import scan_csv
 
-        return scan_csv(paths, storage_options, remote=remote, path=path)
+        return scan_csv(paths, storage_options, remote=remote, path=path, held=held)
     assert format_ == "ndjson", format_  # others are opened by readers of their own
     return pl.scan_ndjson(
         paths, infer_schema_length=None, storage_options=storage_options, include_file_paths=path

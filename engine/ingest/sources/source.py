@@ -7,6 +7,8 @@ import polars as pl
 
 from evalengine.schemas.wording import without_secrets
 
+from .held import Held
+
 SEGMENTED = frozenset({"segmentation"})
 """Fields of geometry that COCO's rows are read with unless it is said what is compared."""
 
@@ -35,6 +37,7 @@ class Source(msgspec.Struct):
         points: number of key points of an object, and of numbers of each, where files describe it.
         pixels: whether corners are pixels that count from 1, of which the last is in the box:
             ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
+        held: bytes of columns in memory, if files say so; the name of a text's columns is empty.
         images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
             describes them.
         classes: own names of columns to the names of the classes whose numbers they hold; None if
@@ -60,6 +63,7 @@ class Source(msgspec.Struct):
     points: tuple[int, int] | None = None
     images: pl.DataFrame | None = None
     pixels: str = ""
+    held: dict[str, Held] = {}
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
     classes: dict[str, tuple[str, ...]] | None = None
 

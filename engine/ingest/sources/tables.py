@@ -19,7 +19,7 @@ from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..extensions import by_extension
 from . import formats
 from .explain import explain
-from .held import Room, refuse_beyond
+from .held import Held, Room, refuse_beyond, refuse_expanding
 from .objects import COLUMNS, open_object
 from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
@@ -114,6 +114,7 @@ def _open_paths(
 
         found = recognised(paths, None if other is None else _evidence(other), box_format)
         if found is not None:
+            found[1].room = room
             return open_annotations(*found)
     if len(paths) > 1 and not any(looks_wild([path]) or os.path.exists(path) for path in paths):
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
@@ -122,7 +123,8 @@ def _open_paths(
                 f"a list of texts is a list of paths, and {paths[0]!r} is not a file. {COLUMNS}"
             )
     files = [file for path in paths for file in expand(path)]
-    kinds = {file: formats.detect(file) for file in files}
+    held: dict[str, Held] = {}
+    kinds = {file: formats.detect(file, held) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]
         other = next(file for file in files if kinds[file] != kinds[first])
@@ -135,6 +137,8 @@ def _open_paths(
         description = f"{paths[0]}: {len(files):,} files"
     if room is not None:
         refuse_beyond(room, files, format_, description)
+    if "" in held:
+        refuse_expanding(room, [held[""]], description)
     if format_ == "json":
         from .json_files import open_json
 
@@ -147,11 +151,11 @@ def _open_paths(
         from .label_maps import open_label_map_files
 
         return open_label_map_files(files, description)
-    source = Source(pl.LazyFrame(), description, format_, tuple(files))
+    source = Source(pl.LazyFrame(), description, format_, tuple(files), held=held)
     if len(files) > 1 or files != paths:
         source.partitions = partitions_of(files, description)
     try:
-        source.frame = scan(files, format_, partitions=source.partitions)
+        source.frame = scan(files, format_, partitions=source.partitions, held=held)
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source

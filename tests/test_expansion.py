@@ -1,0 +1,181 @@
+"""Small files that stand for much: refused before they are expanded, with and without a limit."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import evalengine as ee
+from evalengine.geometry.masks import read_masks
+from evalengine.ingest.annotations.shape_rows import mask_row
+from evalengine.ingest.sources.held import LONG, text_held
+
+TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
+TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'
+
+
+def peak(*arguments: object) -> tuple[int, int, str]:
+    """Exit status, megabytes at most and messages of a command, run by itself."""
+    code = (
+        "import sys; from evalengine.cli import main; status = main(sys.argv[1:]);"
+        "lines = open('/proc/self/status').read().splitlines();"
+        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM'))); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, int(done.stdout.split()[-1]) >> 10, done.stderr
+
+
+def video(frames: int, *keyframes: int) -> str:
+    """A video of CVAT with one object."""
+    boxes = "".join(map(TRACK.format, keyframes))
+    return (
+        f"<annotations><meta><task><size>{frames}</size></task><original_size><width>9</width>"
+        f'<height>9</height></original_size></meta><track id="0" label="a">{boxes}</track>'
+        "</annotations>"
+    )
+
+
+def wide_groups(path: Path, rows: int) -> Path:
+    """One row group of constant columns."""
+    labels = pa.array(["a"] * rows).dictionary_encode()
+    table = pa.table({"datum_id": np.arange(rows), "label_value": labels, "more": np.zeros(rows)})
+    pq.write_table(table, path, row_group_size=rows, compression="zstd")
+    return path
+
+
+def test_the_longest_line_of_a_text(tmp_path: Path) -> None:
+    for ending in ("", ".gz"):
+        path = tmp_path / f"t.csv{ending}"
+        for longest in (LONG // 3, LONG + 1000, 3 * LONG):
+            lines = [b"a,b", b"x" * longest, b"1,2"] * 2 + [b"1,2"] * 2_000_000
+            data = b"\n".join(lines)
+            path.write_bytes(gzip.compress(data, 1) if ending else data)
+            found = text_held(str(path))
+            assert found.cell == found.least == (longest if longest > LONG else 0)
+            assert found.total == (len(data) if ending else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
+def test_a_text_that_is_none(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"p.{ending}"
+    frame = pl.DataFrame({"datum_id": [1], "label_value": ["a" * 140_000_000]})
+    if ending == "parquet":
+        frame.write_parquet(path)
+    elif ending == "csv":
+        frame.write_csv(path)
+    else:
+        path.write_bytes(gzip.compress(frame.write_csv().encode(), 1))
+    status, megabytes, said = peak("check", path, path)
+    assert status == 2
+    assert "140 MB" in said
+    assert megabytes < 300
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_long_texts_under_a_limit(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"p.{ending}"
+    labels = [letter * 20_000_000 for letter in "abc"]
+    frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
+    getattr(frame, f"write_{ending}")(path)
+    status, megabytes, said = peak("score", path, path, "--memory-limit", "512MB")
+    assert status == 2
+    assert "--memory-limit " in said
+    assert "MiB" in said
+    assert megabytes < 300
+
+
+def test_row_groups_beyond_a_limit(tmp_path: Path) -> None:
+    """Only columns that are read count."""
+    path = wide_groups(tmp_path / "p.parquet", 12_000_000)
+    assert path.stat().st_size < 20_000_000
+    status, megabytes, said = peak("score", path, path, "--memory-limit", "512MB")
+    assert status == 2
+    assert megabytes < 300
+    named = int(said.rpartition("MiB")[0].rpartition(" ")[2])
+    assert 600 < named < 1200
+    few = wide_groups(tmp_path / "q.parquet", 1_000_000)
+    assert ee.check(few, few, options=ee.Options(memory_limit="512MB")).rows["predictions"] == 10**6
+
+
+def test_videos_of_few_lines(tmp_path: Path) -> None:
+    for frames, keyframes in ((10**9, (0,)), (1, (0, 2 * 10**9)), (4_000_000, (5, 3_000_000))):
+        path = tmp_path / "v.xml"
+        path.write_text(video(frames, *keyframes))
+        status, megabytes, said = peak("check", path, path)
+        assert status == 2
+        assert "are the most" in said
+        assert megabytes < 300
+    path.write_text(video(300_000, 0, 200_000))
+    status, megabytes, said = peak("check", path, path, "--memory-limit", "512MB")
+    assert status == 2
+    assert "Give at least --memory-limit" in said
+    assert megabytes < 300
+    path.write_text(video(3000, 0, 2999))
+    assert ee.convert(path, out=tmp_path / "out")["groundtruths.parquet"] == 3000
+
+
+ALIASES = {
+    "merge": "k{0}: &k{0} {{<<: [{1}]}}\n",
+    "list": "k{0}: &k{0} [{1}]\n",
+}
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_aliases_of_a_description(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    text = "k0: &k0 {a: 1}\n"
+    for i in range(1, 10):
+        text += ALIASES[kind].format(i, ", ".join([f"*k{i - 1}"] * 7))
+    yaml = tmp_path / "data.yaml"
+    for names in ("names: [x]\n", "names: *k9\n", "names: &n [*n]\n", f"names: {'[' * 4000}\n"):
+        yaml.write_text(text + names)
+        with pytest.raises(ee.ReadError, match=r"data\.yaml"):
+            ee.check(tmp_path, tmp_path)
+    yaml.write_text("a: &a [x, y]\nnames: *a\n")
+    assert (
+        ee.convert(tmp_path / "labels", out=tmp_path / "o", datums=sizes())["labels.parquet"] == 2
+    )
+
+
+def sizes() -> pl.DataFrame:
+    return pl.DataFrame({"datum_id": ["a"], "width": [100], "height": [100]})
+
+
+@pytest.mark.slow
+def test_compressed_annotations(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"0 0.5 0.5 0.2 0.2\n" * 16_000_000, 6))
+    status, megabytes, said = peak("check", tmp_path, tmp_path)
+    assert status == 2
+    assert "expands to more than" in said
+    assert megabytes < 700
+
+
+def test_masks_without_their_canvas() -> None:
+    """Runs are those of the whole image, which is never made."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        (height, width), part = rng.integers(1, 9, 2), rng.random(rng.integers(1, 7, 2)) < 0.5
+        left, top = rng.integers(-4, 9, 2)
+        whole = np.zeros((height + 40, width + 40), bool)
+        whole[20 + top : 20 + top + part.shape[0], 20 + left : 20 + left + part.shape[1]] = part
+        whole = whole[20 : 20 + height, 20 : 20 + width]
+        row = mask_row(part, int(left), int(top), int(width), int(height))
+        mask = read_masks(pl.Series([row["mask"]]), side="predictions")
+        assert mask.area.tolist() == [whole.sum()]
+        changes = np.flatnonzero(np.diff(whole.T.reshape(-1), prepend=False))
+        counts = np.diff(np.concatenate([[0], changes, [whole.size]])).tolist()
+        assert row["mask"]["counts"] == (counts[:-1] if counts[-1] == 0 else counts)
+    huge = mask_row(np.ones((2, 2), bool), 10, 10, 10**6, 10**6)
+    assert sum(huge["mask"]["counts"]) == 10**12
