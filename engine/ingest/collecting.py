@@ -124,6 +124,11 @@ def checked(
     return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
 
 
+def named_problems(sides: Mapping[str, Side]) -> list[Problem]:
+    """Problems of the columns of all sides, known before their rows are checked."""
+    return [_with_texts(side, one) for side in sides.values() for one in side.naming.problems]
+
+
 def _with_marks(problem: Problem, source: Source) -> Problem:
     """A problem of a column in which texts were read as missing values, with these texts."""
     marks = source.missing.get(problem.column)

@@ -15,11 +15,11 @@ import polars as pl
 from ..executors import Threads
 from ..executors.named import pool_of
 from ..executors.pools import Pool
-from ..ingest.collecting import Prepared, Side
+from ..ingest.collecting import Prepared, Side, named_problems
 from ..ingest.frames import Frames
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
-from ..ingest.problems import ChecksFailed, Note
+from ..ingest.problems import ChecksFailed, Note, refuse
 from ..ingest.rules.columns import columns_read
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
@@ -142,6 +142,7 @@ def wanted(
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
+    refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
     sizes = buckets(
         ready,
         heads,
