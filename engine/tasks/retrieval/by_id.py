@@ -32,6 +32,7 @@ class Side(msgspec.Struct):
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
         column: where the values stand; None for elements of lists, whose row numbers say nothing.
+        row: int64 [n], row numbers in the whole input; None if rows count from 0.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Side(msgspec.Struct):
     doc: pl.Series
     value: Array
     column: str | None = "score"
+    row: Array | None = None
 
 
 class _Hits(msgspec.Struct):
@@ -197,8 +199,9 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
-            where = mine[(docs == doc).to_numpy()].tolist()
-            at = " and ".join(map(str, where[:3]))
+            where = mine[(docs == doc).to_numpy()]
+            where = where if side.row is None else np.sort(side.row[where])
+            at = " and ".join(map(str, where[:3].tolist()))
             place = "" if side.column is None else f" in rows {at}"
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"

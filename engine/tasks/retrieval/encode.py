@@ -96,9 +96,10 @@ def encode_batch(
     answered = np.bincount(query, minlength=len(datums)) > 0
     known = np.bincount(golds, minlength=len(datums)) > 0
     if "doc_id" in run.columns:
+        kind, rows = "rank" if ranked else "score", (row_numbers(run), row_numbers(judged))
         sides = (
-            Side("predictions", query, taken(run, "doc_id"), value, "rank" if ranked else "score"),
-            Side("ground truths", golds, taken(judged, "doc_id"), relevance, "relevance"),
+            Side("predictions", query, taken(run, "doc_id"), value, kind, rows[0]),
+            Side("ground truths", golds, taken(judged, "doc_id"), relevance, "relevance", rows[1]),
         )
         lists, others = _by_id(frames, datums, *sides, settings, needs, workers)
     else:
@@ -202,7 +203,8 @@ def _without_own(frames: Frames, run: Side, datums: Datums) -> Side:
         said = "row", "rows", "whose document is the query itself left out"
         frames.notes.append(note_of("retrieval", n, said, ()))
     kept = np.flatnonzero(~own.to_numpy())
-    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column)
+    rows = None if run.row is None else run.row[kept]
+    return Side(run.name, run.query[kept], run.doc.gather(kept), run.value[kept], run.column, rows)
 
 
 def _by_text(

@@ -1,0 +1,96 @@
+"""Bad tables: a run in bounded memory refuses them as a run in memory does, and never crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from partitions.cases import in_buckets
+
+import evalengine as ee
+
+N = 60
+ROW = pl.int_range(pl.len())
+RNG = np.random.default_rng(0)
+IDS = np.arange(N)
+LABELED = pl.DataFrame({"datum_id": IDS, "label_value": np.array(["a", "b", "c"])[IDS % 3]})
+SCORED = LABELED.with_columns(score=pl.Series(RNG.random(N)))
+CORNERS = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+BOXES = LABELED.with_columns(**{name: pl.lit(value) for name, value in CORNERS.items()})
+RUN = pl.DataFrame({"query_id": IDS // 6, "doc_id": IDS % 6, "score": RNG.random(N)})
+GUESSED = pl.DataFrame({"datum_id": IDS, "prediction": RNG.random(N)})
+
+TASKS = {
+    "detection": (BOXES.with_columns(SCORED["score"]), BOXES, "score", "xmax"),
+    "classification": (SCORED, LABELED, "score", "score"),
+    "retrieval": (RUN, RUN.select("query_id", "doc_id", relevance=1.0), "score", "relevance"),
+    "regression": (
+        GUESSED, GUESSED.select("datum_id", target=pl.col("prediction") + 0.1), "prediction",
+        "target",
+    ),
+}  # fmt: skip
+"""Predictions, ground truths, the scores' column, another column of numbers."""
+
+Harm = Callable[[pl.DataFrame, str], pl.DataFrame]
+
+
+def set_in(frame: pl.DataFrame, column: str, value: object) -> pl.DataFrame:
+    changed = pl.when(ROW == N // 2).then(pl.lit(value)).otherwise(pl.col(column))
+    return frame.with_columns(changed.alias(column))
+
+
+def text(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    return set_in(frame.with_columns(pl.col(column).cast(pl.String)), column, "oops")
+
+
+HARMS: dict[str, Harm] = {
+    "text in score": lambda frame, score: text(frame, score),
+    "null ids": lambda frame, _: set_in(frame, frame.columns[0], None),
+    "NaN": lambda frame, score: set_in(frame, score, float("nan")),
+    "infinite": lambda frame, score: set_in(frame, score, float("inf")),
+    "null scores": lambda frame, score: set_in(frame, score, None),
+    "inverted boxes": lambda frame, _: set_in(frame, "xmax", -5.0),
+    "missing column": lambda frame, score: frame.drop(score),
+    "repeated rows": lambda frame, _: pl.concat([frame, frame[20:22]]),
+    "dates for scores": lambda frame, score: frame.with_columns(
+        pl.lit("2026-01-01").str.to_date().alias(score)
+    ),
+    "lists for scores": lambda frame, score: frame.with_columns(pl.concat_list(score).alias(score)),
+    "structs for ids": lambda frame, _: frame.with_columns(pl.struct(frame.columns[0])),
+}
+
+
+def outcome(*given: object, **how: object) -> tuple[str, object]:
+    """Kind and text of what a run ends with."""
+    try:
+        card = ee.score(*given, **how)
+    except ee.EvalengineError as error:
+        return type(error).__name__, str(error)
+    return "", card.warnings
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_same_refusals(
+    task: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, truth, score, number = TASKS[task]
+    cases = [(harm(found, score), truth) for name, harm in HARMS.items()
+             if name != "inverted boxes" or "xmax" in found.columns]  # fmt: skip
+    cases += [(found, text(truth, number))] if number in truth.columns else []
+    if ending == "csv":
+        cases = [sides for sides in cases if not any(map(nested, sides))]
+    in_buckets(monkeypatch)
+    for sides in cases:
+        paths = [tmp_path / f"{name}.{ending}" for name in "pg"]
+        for path, side in zip(paths, sides, strict=True):
+            getattr(side, f"write_{ending}")(path)
+        whole = outcome(*paths, task=task)
+        assert outcome(*paths, task=task, memory_limit="450MiB") == whole
+
+
+def nested(frame: pl.DataFrame) -> bool:
+    return any(dtype.is_nested() for dtype in frame.dtypes)
