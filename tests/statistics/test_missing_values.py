@@ -149,6 +149,36 @@ def test_datums_without_a_prediction_may_count() -> None:
         assert (row["missing_b"], row["losses"], found.n) == (3, 3, 12)
 
 
+def verdicts(failed: int, biased: float) -> pl.DataFrame:
+    """Bias of 40 texts, of which the last were not judged."""
+    rng = np.random.default_rng(5)
+    share = rng.random(40) < biased
+    return pl.DataFrame(
+        {
+            "datum_id": range(40),
+            "metric": ["Bias"] * 40,
+            "verdict": ["yes" if one else "no" for one in share[: 40 - failed]] + [None] * failed,
+            "status": ["ok"] * (40 - failed) + ["timeout"] * failed,
+        }
+    )
+
+
+@pytest.mark.parametrize(("failed", "verdict"), [(3, True), (8, False)])
+def test_verdicts_that_failed(failed: int, verdict: bool) -> None:
+    found = ee.compare(verdicts(0, 0.9), verdicts(failed, 0.1), metrics=["Bias"], draws=200)
+    row = found.differences.row(0, named=True)
+    assert (row["missing_a"], row["missing_b"]) == (0, failed)
+    assert row["a"] == ee.score(verdicts(0, 0.9).head(40 - failed), metrics=["Bias"]).value("Bias")
+    assert row["p"] < 0.05
+    assert better(found, row) == int(verdict)
+    assert ("No verdict" in found.verdict) == (not verdict)
+    worst = ee.compare(
+        verdicts(0, 0.9), verdicts(failed, 0.1), metrics=["Bias"], draws=60, missing="worst"
+    )
+    assert worst.differences["b"][0] == pytest.approx((row["b"] * (40 - failed) + failed) / 40)
+    assert worst.differences["a"][0] == ee.score(verdicts(0, 0.9), metrics=["Bias"]).value("Bias")
+
+
 @pytest.mark.parametrize("missing", ["worst", "nothing"])
 def test_no_worst_value(missing: str) -> None:
     with pytest.raises(ee.OptionError, match="missing"):
