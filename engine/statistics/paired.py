@@ -199,11 +199,10 @@ def randomised(
     some = [metric for metric in plan.metrics if metric.frame == "metrics" and metric.compute]
     names: list[str] = []
     if ranking is not None and any(metric.ranks for metric in some):
-        cut = any(ranking.cuts(run.tallies, run.plan.settings) for run in runs)
         names = [
             metric.name
             for metric in some
-            if metric.ranks and not (cut and ranking.threshold in metric.params)
+            if not any(ranking.by_value(run.tallies, run.plan.settings, metric) for run in runs)
         ]
     passes: list[tuple[Tallied, ...]] = []
     if names and ranking is not None:

@@ -174,14 +174,12 @@ class Ranking(msgspec.Struct, frozen=True):
     Attributes:
         by_rank: the tally with ranks in place of scores; from the tally, the run's settings and
             the datums that are compared, bool [n_datums] or None for all.
-        cuts: whether a threshold on scores leaves out rows, so that metrics with the option
-            ``threshold`` depend on values.
-        threshold: that option; empty without any.
+        by_value: whether a metric depends on the values of scores, and not only on their order or
+            on what was decided before; from a tally, the run's settings and the metric.
     """
 
     by_rank: Callable[[Any, Any, Array | None], Any]
-    cuts: Callable[[Any, Any], bool] = lambda tallies, settings: False
-    threshold: str = ""
+    by_value: Callable[[Any, Any, Metric], bool]
 
 
 class Common(msgspec.Struct, frozen=True):

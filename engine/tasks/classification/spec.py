@@ -13,7 +13,7 @@ from .metrics.thresholds import curve_of, drawn_curves
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import by_rank, examine, tally, truth, weight_notes
+from .tallies import by_rank, by_value, examine, tally, truth, weight_notes
 from .views import cells_per_group, drawn, one_draw, view
 
 TASK = Task(
@@ -41,6 +41,6 @@ TASK = Task(
     examine=examine,
     late_notes=LateNotes(("zero_weights", "labels_apart", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
-    ranking=Ranking(by_rank),
+    ranking=Ranking(by_rank, by_value),
     page=PAGE,
 )

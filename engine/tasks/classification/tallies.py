@@ -11,6 +11,7 @@ import numpy as np
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...kernels.label_matching import match_labels, true_label_facts
+from ...metrics import Metric
 from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
@@ -342,3 +343,8 @@ def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Talli
     pooled = settings.average in ("micro", "samples")
     scored = scored_by_rank(tallies.scored, tallies.units, within, pooled=pooled)
     return msgspec.structs.replace(tallies, scored=scored)
+
+
+def by_value(tallies: Tallies, settings: Settings, metric: Metric) -> bool:
+    """Whether a metric depends on the values of scores; hard predictions are decided already."""
+    return not metric.ranks and (metric.needs != ("hard",) or tallies.units.hard is None)

@@ -11,7 +11,7 @@ from .metrics.thresholds import curve_of
 from .page import PAGE
 from .samples import samples, warm_large
 from .settings import default_metrics, resolve
-from .tallies import by_rank, cuts, examine, merge, tally, truth
+from .tallies import by_rank, by_value, examine, merge, tally, truth
 from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 TASK = Task(
@@ -30,7 +30,7 @@ TASK = Task(
     limits=LIMITS,
     contents=Contents(of_tables=contents),
     truth=truth,
-    ranking=Ranking(by_rank, cuts, "recall_score_threshold"),
+    ranking=Ranking(by_rank, by_value),
     warm_large=warm_large,
     examine=examine,
     needs_all_rows=needs_all_rows,

@@ -14,6 +14,7 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...kernels.matching import Pairs
+from ...metrics import Metric
 from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
 from ...tally.datums import Datums, Labels
@@ -497,8 +498,10 @@ def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Talli
     return msgspec.structs.replace(tallies, ranked=ranked_by_rank(tallies.ranked, within))
 
 
-def cuts(tallies: Tallies, settings: Settings) -> bool:
-    """Whether recall leaves out detections by their scores."""
+def by_value(tallies: Tallies, settings: Settings, metric: Metric) -> bool:
+    """Whether a metric depends on the values of scores, as recall above a score does."""
     ranked, lowest = tallies.ranked, settings.recall_score_threshold
+    if not metric.ranks or "recall_score_threshold" not in metric.params:
+        return not metric.ranks
     below = lowest is not None and ranked.score.size > 0
     return below and bool(ranked.score.min() < ranked.comparable(lowest))
