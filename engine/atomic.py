@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .overwriting import writes
+from .schemas.errors import WriteError
 
 NEW, OLD = ".new", ".old"
 _LONGEST, _LONGEST_FILE = 200, 220
@@ -68,6 +69,15 @@ def whole_file(
         raise
     if lasting:
         _sync_names(target.parent)
+
+
+@contextmanager
+def written(path: str | Path) -> Iterator[None]:
+    """Errors of a file that cannot be written, as a :class:`WriteError` that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror or error}.") from error
 
 
 def try_lock(file: IO[Any] | RawIOBase) -> bool:

@@ -109,6 +109,6 @@ def _file(path: str) -> Any:
         if ending in ("csv", "parquet"):
             read = pl.read_csv if ending == "csv" else pl.read_parquet
             return read(path).to_dicts()
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError) as error:
         raise OptionError(f"{option(_NAME, path)}: it cannot be read: {error}") from error
     raise OptionError(f"{option(_NAME, path)}: a .json, .csv or .parquet file is read.")

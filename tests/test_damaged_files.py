@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 import zlib
@@ -14,6 +15,7 @@ import pytest
 from segmentation.making import write
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.geometry.grids import damage, opened
 
 MAP = np.random.default_rng(0).integers(0, 9, (64, 64)).astype(np.uint8).repeat(4, 0).repeat(4, 1)
@@ -82,3 +84,138 @@ def test_what_a_png_may_have(tmp_path: Path) -> None:
     with opened(str(path)) as dataset:
         assert damage(dataset, str(path)) == ""
         assert np.array_equal(dataset.read(1), MAP)
+
+
+BOX = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox>"
+VOC = (
+    "<annotation><size><width>{}</width><height>9</height></size><object><name>a</name>{}"
+    f"{BOX}</object></annotation>"
+)
+CVAT = '<annotations><image id="0" name="a" width="{}" height="9">{}</image></annotations>'
+OPEN = (
+    "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,"
+    "IsDepiction,IsInside\na,x,b,1,0.1,0.5,0.1,0.5,{},0,{},0,0\n"
+)
+MASK = '<mask label="a" {}></mask>'
+NUMBERS = [
+    *(
+        ("a.xml", VOC.format(width, ""))
+        for width in ("1e20", "1e300", "nan", "9223372036854775808")
+    ),
+    *(("a.xml", VOC.format(9, f"<{tag}>1e30</{tag}>")) for tag in ("difficult", "occluded")),
+    *(("a.csv", OPEN.format(flag, 0)) for flag in ("inf", "-inf", "nan", "1e20")),
+    *(("a.csv", OPEN.format(0, flag)) for flag in ("inf", "nan", "1e300")),
+    ("a.xml", CVAT.format("1e30", '<box label="a" xtl="1" ytl="1" xbr="5" ybr="5"/>')),
+    ("a.xml", CVAT.format(9, MASK.format('top="1e20" left="0" width="2" height="2" rle="1,3"'))),
+    ("a.xml", CVAT.format(9, MASK.format('top="0" left="0" width="-2" height="-2" rle="1,3"'))),
+    ("a.xml", CVAT.format(9, MASK.format('top="0" left="0" width="1e9" height="1e9" rle="1e18"'))),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), NUMBERS)
+def test_numbers_that_no_column_holds(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ee.ReadError, match=name):
+        ee.convert(tmp_path / name, out=tmp_path / "out")
+
+
+def test_a_mask_over_the_edge(tmp_path: Path) -> None:
+    """Only pixels within the image count."""
+    mask = MASK.format('top="-1" left="-1" width="3" height="3" rle="0,9"')
+    (tmp_path / "a.xml").write_text(CVAT.format(9, mask))
+    ee.convert(tmp_path / "a.xml", out=tmp_path / "out")
+    row = pl.read_parquet(tmp_path / "out" / "groundtruths.parquet").row(0, named=True)
+    assert row["mask"]["counts"] == [0, 2, 7, 2, 70]
+    assert (row["xmin"], row["ymin"], row["xmax"], row["ymax"]) == (0, 0, 2, 2)
+
+
+@pytest.mark.parametrize("width", ["oops", "inf", "-5"])
+def test_sizes_of_images_that_are_none(tmp_path: Path, width: str) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    (tmp_path / "sizes.csv").write_text(f"datum_id,width,height\na,{width},9\nb,9,9\n")
+    with pytest.raises(ee.InputError, match=r"column 'width' holds .* in row 0"):
+        ee.convert(tmp_path / "labels", out=tmp_path / "o", datums=tmp_path / "sizes.csv")
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame({"datum_id": range(900), "label_value": ["a", "b", "c"] * 300})
+    frame.write_csv("g.csv")
+    frame.with_columns(score=pl.Series(np.random.default_rng(0).random(900))).write_csv("p.csv")
+    return tmp_path
+
+
+def test_compressed_tables(tables: Path) -> None:
+    """Damage is found where the file is opened; a file with the same rows is the only other end."""
+    data = gzip.compress((tables / "p.csv").read_bytes())
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        bad = bytearray(data)
+        for at in rng.integers(10, len(data), 3):
+            bad[at] ^= 1 << int(rng.integers(8))
+        (tables / "d.csv.gz").write_bytes(bad)
+        assert main(["score", "d.csv.gz", "g.csv"]) == 2
+
+
+OUTPUTS = ('folder = "/"', 'folder = "a\\u0000b"', 'lineage = "a\\u0000b"', 'history = "\\u0000"')
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_folders_of_jobs_that_cannot_be(tables: Path, outputs: str) -> None:
+    (tables / "job.toml").write_text(
+        'name = "n"\n[inputs]\npredictions = "p.csv"\nground_truths = "g.csv"\n[outputs]\n'
+        + outputs
+    )
+    assert main(["run", "job.toml"]) == 2
+
+
+@pytest.mark.parametrize("value", ["max_retries=0", "max_retries=x", "retry_timeout_ms=-1"])
+def test_options_of_a_store_that_cannot_be(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = ["s3://b/x.parquet", "s3://b/y.parquet"]
+    assert main(["check", *paths, "--storage-option", value]) == 2
+    assert "cannot be used" in capsys.readouterr().err
+
+
+def test_json_that_is_nested_too_deeply(tables: Path) -> None:
+    (tables / "t.json").write_text("[" * 100_000 + "]" * 100_000)
+    assert main(["score", "p.csv", "g.csv", "--thresholds", "t.json"]) == 2
+
+
+def test_sequences_with_a_nul(tmp_path: Path) -> None:
+    corners = {"xmin": [0.0], "ymin": [0.0], "xmax": [5.0], "ymax": [5.0]}
+    ids = {"sequence": ["a\0b"], "frame": [1], "track_id": [1], "label_value": ["x"]}
+    for to in ("mot", "kitti-tracking"):
+        with pytest.raises(ee.InputError, match="names of files"):
+            ee.convert(pl.DataFrame(ids | corners), out=tmp_path / "out", to=to)
+
+
+def test_outputs_that_cannot_be_written(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = ["p.csv", "g.csv"]
+    for line in (
+        ["thresholds", *sides, "--metric", "ThresholdAtMaxF", "-o", "p.csv/x.json"],
+        ["demo", "--out", "p.csv/x"],
+        ["plot", "run", "roc", "-o", "p.csv/x.svg"],
+        ["score", *sides, "--report", "p.csv/x.html"],
+    ):
+        main(["score", *sides, "--out", "run", "--overwrite"])
+        capsys.readouterr()
+        assert main(line) in (2, 3), line
+        assert "should not happen" not in capsys.readouterr().err, line
+
+
+def test_results_that_somebody_else_wrote(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["score", "p.csv", "g.csv", "--out", "run"])
+    path = tables / "run" / "run.json"
+    said = json.loads(path.read_text())
+    for name in ("inputs", "datums", "recognised", "seconds", "columns", "files", "options"):
+        for value in (None, "x", [[1]], 1e300, {"a": []}):
+            path.write_text(json.dumps(said | {name: value}))
+            for command in (["report", "run", "-o", "r.html"], ["compare", "run", "run"],
+                            ["slices", "run"], ["diagnose", "run"]):  # fmt: skip
+                capsys.readouterr()
+                assert main(command) in (0, 2), (name, value, command)
+                assert "should not happen" not in capsys.readouterr().err
+    path.write_text(json.dumps(said | {"files": said["files"] | {"page_/../../p.csv": 1}}))
+    assert main(["report", "run", "-o", "r.html"]) == 2

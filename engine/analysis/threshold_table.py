@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ..atomic import whole_file
+from ..atomic import whole_file, written
 from ..overwriting import refuse
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
@@ -109,7 +109,7 @@ class FoundThresholds(Found):
         if path.suffix not in writers:
             raise OptionError(f"{path.name}: write a file that ends in {', '.join(writers)}.")
         refuse(path, self.inputs)
-        with whole_file(path, sweeps=True) as file:
+        with written(path), whole_file(path, sweeps=True) as file:
             writers[path.suffix](file)
         return table.height
 

@@ -77,7 +77,10 @@ def _folder(out: str | None) -> Path:
         from ..schemas.errors import OptionError
 
         raise OptionError(f"--out {out!r} has files in it; name a new or an empty folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    from ..atomic import written
+
+    with written(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

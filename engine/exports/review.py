@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import msgspec
 import polars as pl
 
-from evalengine.atomic import whole_file
+from evalengine.atomic import whole_file, written
 from evalengine.ingest.boxes import CORNER_NAMES
 from evalengine.ingest.problems import count_of, listing
 from evalengine.schemas.errors import InputError, OptionError, unknown
@@ -95,7 +95,7 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
             f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
             f" columns datum_id, width, height and file_name in {option('datums')}."
         )
-    with whole_file(path, sweeps=True) as file:
+    with written(path), whole_file(path, sweeps=True) as file:
         file.write(make(made))
     return len(made)
 

@@ -211,11 +211,22 @@ _WAY = (
 
 def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
     """Width and height by image, of the first table that says them."""
-    found = [
-        table.select(pl.col("datum_id").cast(pl.String), pl.col(*_SIZE).cast(pl.Float64))
-        for table in tables
-        if table is not None and {"datum_id", *_SIZE} <= {*table.columns}
-    ]
+    found = []
+    for table in tables:
+        if table is None or not {"datum_id", *_SIZE} <= {*table.columns}:
+            continue
+        keyed = table.select(
+            pl.col("datum_id").cast(pl.String), pl.col(*_SIZE).cast(pl.Float64, strict=False)
+        )
+        for name in _SIZE:
+            odd = table[name].is_not_null() & ~((keyed[name] > 0) & keyed[name].is_finite())
+            if odd.fill_null(value=True).any():
+                row = int(odd.fill_null(value=True).arg_true()[0])
+                raise InputError(
+                    f"datums: column {name!r} holds {table[name][row]!r} in row {row} (rows count"
+                    " from 0), which is not a size in pixels. Correct it, or leave it empty."
+                )
+        found.append(keyed)
     none = pl.DataFrame(schema={"datum_id": pl.String, "width": pl.Float64, "height": pl.Float64})
     return pl.concat([none, *found]).drop_nulls().unique("datum_id", keep="first")
 

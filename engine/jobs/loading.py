@@ -103,6 +103,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJob:
     _check_keys(raw)
+    in_texts(raw, _without_nul)
     name, variables = raw.get("name"), raw.get("variables", {})
     if not isinstance(name, str) or not name.strip():
         raise OptionError('name: write the name of the job, such as name = "nightly".')
@@ -129,6 +130,8 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         folder = _expander(given, RUN_ID)(template)
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.") from None
+    if folder.endswith("/") and not Path(folder).name:
+        raise OptionError(f"outputs.folder: {folder!r} cannot be replaced; name a folder in it.")
     settled = msgspec.structs.replace(job.outputs, folder=folder)
     gates = parse_gates(job.gates, job.fail_if)
     _check_together(job, gates)
@@ -144,6 +147,12 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
             glob.escape(template), lambda key: glob.escape(name) if key == "job" else "*", ()
         ),
     )
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise OptionError(f"{text!r}: no name of a file has a NUL in it.")
+    return text
 
 
 def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:

@@ -71,6 +71,21 @@ class _Run(msgspec.Struct):
     command: str = ""
 
 
+class _Account(msgspec.Struct):
+    """Parts of the run's own account that are read again."""
+
+    inputs: dict[str, dict[str, Any]] = {}
+    datums: int = 0
+    recognised: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, Any]] = {}
+    seconds: dict[str, float] = {}
+    buckets: int | None = None
+    findings: list[Any] = []
+    fingerprint: str = ""
+    evalengine: str = ""
+    scored: str = ""
+
+
 _LABELS: Schema = {"label_key": pl.String, "label_value": None, "label_name": pl.String}
 _NEVER_NULL = ("metric", "curve")
 
@@ -285,6 +300,9 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
         raise ResultError(f"{path} is incomplete: it has no {', '.join(missing)}.")
     try:
         run = msgspec.convert(said, _Run)
+        msgspec.convert(said, _Account)
+        if odd := [name for name in run.files if os.path.basename(name) != name]:
+            raise ResultError(f"{path} lists {odd[0]!r}, which is no file of its folder.")
     except (msgspec.ValidationError, RecursionError) as error:
         raise ResultError(f"{path} is not as evalengine wrote it: {error}.") from error
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}

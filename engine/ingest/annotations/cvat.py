@@ -17,7 +17,7 @@ import polars as pl
 from ..sources.held import Room
 from .format import IMAGES, Annotations, Format, Look, broken, image_ids, stems_or_paths
 from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
-from .xml_files import number, read_tree
+from .xml_files import number, read_tree, whole
 
 _MARKS = (b"<image ", b"<track ", b"<meta>")
 _SHAPES = ("box", "polygon", "mask")
@@ -112,9 +112,9 @@ def _video(
     for name in size:
         found = tree.find(f".//original_size/{name}")
         if found is not None and found.text:
-            size[name] = int(number(found.text, f"<{name}>", file))
+            size[name] = whole(found.text, f"<{name}>", file)
     size_of_task = tree.findtext(".//task/size")
-    frames = int(number(size_of_task, "<size>", file)) if size_of_task else 0
+    frames = whole(size_of_task, "<size>", file) if size_of_task else 0
     _refuse_long(tree, frames, file, room)
     for frame in range(frames):
         datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
@@ -127,7 +127,7 @@ def _video(
         skipped.update(shape.tag for shape in track if shape.tag in _OTHERS)
         for frame, row in _frames(listed, label, size, file):
             datums.setdefault(_frame(file, frame), {"file_name": None, **size, "subset": None})
-            track_id = None if known is None else int(number(known, "track id", file))
+            track_id = None if known is None else whole(known, "track id", file)
             rows.append({"datum_id": _frame(file, frame), **row, "track_id": track_id})
 
 
@@ -191,7 +191,7 @@ def _row(
     occluded = shape.get("occluded")
     row: dict[str, Any] = {"label_value": label}
     if occluded is not None:
-        row["occluded"] = int(number(occluded, "attribute 'occluded'", file))
+        row["occluded"] = whole(occluded, "attribute 'occluded'", file)
     said = {
         one.get("name", ""): (one.text or "").strip()
         for one in shape.iter("attribute")
@@ -214,7 +214,8 @@ def _number(shape: Element, name: str, file: str) -> float:
 
 
 def _whole(element: Element, name: str, file: str) -> int | None:
-    return int(_number(element, name, file)) if element.get(name) is not None else None
+    text = element.get(name)
+    return None if text is None else whole(text, f"{name!r} of <{element.tag}>", file)
 
 
 def _box(shape: Element, size: dict[str, int | None], file: str) -> dict[str, Any]:
@@ -242,10 +243,11 @@ def _mask(shape: Element, size: dict[str, int | None], file: str) -> dict[str, A
     if size["width"] is None or size["height"] is None:
         raise broken(file, None, "a mask of an image of unknown size", "Write width and height.")
     left, top, width, height = (
-        int(_number(shape, name, file)) for name in ("left", "top", "width", "height")
+        whole(shape.get(name, ""), f"{name!r} of <mask>", file)
+        for name in ("left", "top", "width", "height")
     )
-    runs = [int(number(run, "rle", file)) for run in shape.get("rle", "").split(",") if run.strip()]
-    if width * height > PIXELS:
+    runs = [whole(run, "rle", file) for run in shape.get("rle", "").split(",") if run.strip()]
+    if min(width, height) < 0 or width * height > PIXELS:
         raise broken(
             file, None, f"a mask of {width:,} x {height:,} pixels", "Cut the image into tiles."
         )

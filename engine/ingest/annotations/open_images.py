@@ -180,11 +180,13 @@ def _boxes(file: str) -> pl.DataFrame:
         odd = read[to].is_null() & ~bare
         if to in _FLAGS.values():  # which some exporters leave empty
             odd &= frame[name].is_not_null()
+            odd |= ~read[to].is_between(-1, 1).fill_null(value=True)
         if odd.any():
             row = int(odd.arg_true()[0])
             raise broken(
                 file, row + 2, f"column {name!r} holds {frame[name][row]!r}, which is not a number"
-                f" ({int(odd.sum()):,} such lines)", "Correct it.",
+                f"{' from -1 to 1' if to in _FLAGS.values() else ''} ({int(odd.sum()):,} such"
+                " lines)", "Correct it.",
             )  # fmt: skip
     _refuse_pixels(read, file, read.with_row_index()["index"])
     flags = [pl.col(to).cast(pl.Int64) for to in numbers if to in _FLAGS.values()]

@@ -53,7 +53,7 @@ def track_files(
     named = [] if datums is None else [datums["datum_id"].cast(pl.String)]
     named += [side["sequence"].cast(pl.String) for side in sides.values() if side is not None]
     sequences = pl.concat(named).unique().sort()
-    odd = sequences.filter(sequences.str.contains(r"[/\\]|^\.|^$")).to_list()
+    odd = sequences.filter(sequences.str.contains(r"[/\\\x00]|^\.|^$")).to_list()
     if odd:
         raise InputError(f"sequences are names of files here, and {listing(odd[:3])} cannot be.")
     files: dict[str, tuple[Writer, int]] = {}

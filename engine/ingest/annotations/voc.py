@@ -16,7 +16,7 @@ import polars as pl
 from ..boxes import CORNER_NAMES
 from ..problems import count_of
 from .format import IMAGES, RINGS, Annotations, Format, Look, Note, broken, image_ids
-from .xml_files import number_of, read_tree, text_in
+from .xml_files import number_of, read_tree, text_in, whole
 
 _UNKNOWN = "Unspecified"
 _MISTAKES = 0.001  # share of corners that are no pixels though the others are
@@ -111,8 +111,8 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def _pixels(size: Element, name: str, file: str) -> int | None:
     """A width or height; none where the writer did not know it and left 0."""
-    value = number_of(size, name, file)
-    return int(value) if value else None
+    text = text_in(size, name)
+    return (whole(text, f"<{name}>", file) or None) if text is not None else None
 
 
 def _object(one: Element, file: str) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def _object(one: Element, file: str) -> dict[str, Any]:
         if value is not None:
             row["score"] = value
     for tag in _FLAGS:
-        value = None if text_in(one, tag) == _UNKNOWN else number_of(one, tag, file)
-        if value is not None:
-            row[tag] = int(value)
+        text = text_in(one, tag)
+        if text is not None and text != _UNKNOWN:
+            row[tag] = whole(text, f"<{tag}>", file)
     pose = text_in(one, "pose")
     if pose and pose != _UNKNOWN:
         row["pose"] = pose

@@ -88,3 +88,23 @@ def number(text: str, called: str, file: str) -> float:
     if not math.isfinite(value):
         raise broken(file, None, f"{called} holds {text!r}, which is not a number", "Correct it.")
     return value
+
+
+_LARGEST = 1 << 53
+
+
+def whole(text: str, called: str, file: str) -> int:
+    """A whole number of a text, without decimals if it has any.
+
+    Args:
+        text: of an element or attribute.
+        called: name of the element or attribute, for messages.
+        file: the file it is in.
+
+    Raises:
+        ReadError: it is no number, or larger than floats count.
+    """
+    value = number(text, called, file)
+    if abs(value) > _LARGEST:
+        raise broken(file, None, f"{called} holds {text!r}, which is too large", "Correct it.")
+    return int(value)

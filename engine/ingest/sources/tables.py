@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,11 @@ def _open_remote(
     source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
     try:
         source.frame = scan(paths, format_, storage_options, remote=True)
+        source.frame.collect_schema()
+    except ValueError as error:  # Polars' own of options; its values may be secret
+        found = re.search(r"value for '(\w+)'", str(error))
+        named = f"{found[1]!r} has a value" if found else "they have values"
+        raise OptionError(f"storage_options: {named} that cannot be used.") from None
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source
