@@ -25,7 +25,9 @@ class Comparison:
             the columns that tell numbers apart, ``a, b, difference`` (b less a), ``lower, upper``
             (of the difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties,
             losses`` (datums that run b does better, alike, worse), ``detectable`` (the smallest
-            difference that these datums show in four of five cases), ``support``.
+            difference that these datums show in four of five cases), ``support``, ``missing_a,
+            missing_b`` (datums that only the other run has a value for), ``coverage`` (the share of
+            datums with a value in either run that are compared).
         flips: a row for every datum and aggregate that differs: ``run_a, run_b, datum_id``, the
             columns that tell numbers apart, ``a, b, change`` (better or worse in run b).
         directions: metric -> ``higher`` or ``lower``, whichever is better.
