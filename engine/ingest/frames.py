@@ -267,7 +267,8 @@ def assemble(
     notes += told
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     if part is None:
-        more += of_labels(ready, options, more)
+        if any(note.kind in meeting.LONE for note in more):
+            more += of_labels(ready, options, more)
         notes += [*more, *(odd if options.label_map is None else [])]
     if by_row:
         slices, told = slices_by_row(plan, frames)

@@ -28,6 +28,8 @@ from .speech import PLAIN, Speech
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
+LONE = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
+"""Kinds of notes on labels of one side only."""
 SCORES = "score_columns"
 """Beside the tables: the labels of score columns, as a table of their own."""
 _NAMED = 5  # labels in an example of a map or in a note

@@ -13,7 +13,6 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
 from . import rules, splits
-from .class_names import named_classes
 from .collecting import Prepared, Side
 from .contracts import TEXTS, contract
 from .dtypes import canonical_dtype
@@ -24,7 +23,8 @@ from .label_maps import maybe_scores
 from .measured import inferred_note, reread
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
-from .problems import Note, refuse
+from .problems import Note, Problem, refuse
+from .relabel import named_classes
 from .rounding import rounded
 from .rules import columns, values
 from .slices import plan_slices
@@ -62,8 +62,12 @@ def told_before(
     sides = ready.sides
     signals, evidence = columns.evidence_of(ready, options)
     task = next(side.table.task for role, side in sides.items() if role in SIDES)
-    odd, held = values.evidence_of(ready, options)
-    told, problems = rules.apply(values.RULES, task, odd, held)
+    told: list[Note] = []
+    problems: list[Problem] = []
+    schemas = [side.schema for role, side in sides.items() if role in SIDES]
+    named = any(not values.MODELS.isdisjoint(map(str.casefold, schema)) for schema in schemas)
+    if named or (task == "text" and any(pl.List in schema.values() for schema in schemas)):
+        told, problems = rules.apply(values.RULES, task, *values.evidence_of(ready, options))
     if evidence is not None and not problems:
         more, problems = rules.apply(columns.RULES, task, signals, evidence)
         told += more

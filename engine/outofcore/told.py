@@ -8,6 +8,7 @@ import msgspec
 
 from ..ingest import wide
 from ..ingest.collecting import Prepared
+from ..ingest.meeting import LONE
 from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.problems import DOCUMENTS_APART, Note, count_of, notes_of_parts
 from ..ingest.relabel import hold_labels
@@ -51,7 +52,8 @@ def notes_of(
     if not whole.pairs:
         return _where(heads, ready, whole) + notes_of_parts(found)
     _, told = hold_labels(frames, options.label_map, whole.pairs)
-    told += of_labels(ready, options, told)
+    if any(note.kind in LONE for note in told):
+        told += of_labels(ready, options, told)
     names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     if names is not None and options.label_map is None and GROUND_TRUTHS in whole.pairs:
         known = whole.pairs[GROUND_TRUTHS]["label_value"].unique().sort()

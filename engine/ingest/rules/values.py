@@ -11,7 +11,7 @@ import polars as pl
 
 from evalengine.ingest.collecting import Prepared, Side
 from evalengine.ingest.measured import MISSING
-from evalengine.ingest.meeting import LABEL_COLUMNS
+from evalengine.ingest.meeting import LABEL_COLUMNS, LONE
 from evalengine.ingest.problems import Note, count_of, listing
 from evalengine.ingest.where import Table as Named
 from evalengine.ingest.where import filtered
@@ -21,7 +21,7 @@ from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import PROBLEM, WARNING, Facts, Rule, apply
 
-_MODELS = frozenset(
+MODELS = frozenset(
     [
         "model",
         "model_name",
@@ -89,8 +89,8 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         side = ready.sides.get(role)
         if side is None:
             continue
-        if role != GROUND_TRUTHS and not _MODELS.isdisjoint(map(str.casefold, side.schema)):
-            models[role] = next(name for name in side.schema if name.casefold() in _MODELS)
+        if role != GROUND_TRUTHS and not MODELS.isdisjoint(map(str.casefold, side.schema)):
+            models[role] = next(name for name in side.schema if name.casefold() in MODELS)
             signals.add("model_column")
         if side.table.task == "text" and (found := _unread_spans(side)):
             spans[role] = found
@@ -278,7 +278,7 @@ def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[
     lone = [
         str(label[-1] if isinstance(label, tuple) else label)
         for note in notes
-        if note.kind in _LONE
+        if note.kind in LONE
         for label in note.lowest
     ]
     if not any(_MARK.search(label) for label in lone):
@@ -287,7 +287,6 @@ def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[
     return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}))[0]
 
 
-_LONE = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
 _MARK = re.compile(MISSING)
 
 RULES: tuple[Rule[Values], ...] = (
