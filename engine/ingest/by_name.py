@@ -223,17 +223,24 @@ def _both_named(
 
 def _one_off(ours: Names, theirs: Names) -> str:
     """The option that moves numbers of the predictions by one, if then all have a name."""
-    mine, known = (
-        {i if isinstance(i, int) else int(found[0]) for i, name in side.items()
-         if isinstance(i, int) or (found := _DIGITS.search(name))}
-        for side in (ours, theirs)
-    )  # fmt: skip
+    mine, known = (_numbers(side) for side in (ours, theirs))
     for step in (-1, 1):
         moved = {i + step for i in mine}
         if len(mine) == len(ours) and (moved <= known or known <= moved):
             way = option("id_format", ["number", f"{step:+d}"])
             return f" Once those of the predictions are changed by {step:+d} all match: {way}."
     return ""
+
+
+def _numbers(side: Names) -> set[int]:
+    """Ids that are numbers, and the numbers in the names of others."""
+    found = set()
+    for i, name in side.items():
+        if isinstance(i, int):
+            found.add(i)
+        elif (digits := _DIGITS.search(name)) is not None:
+            found.add(int(digits[0]))
+    return found
 
 
 Wrong = list[tuple[Any, str, Any, str]]

@@ -199,7 +199,7 @@ def _rows(
     place: tuple[str, int],
 ) -> list[dict[str, Any]]:
     """The regions of one annotation or prediction; the image's size is filled in."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     labelled = {one.id for one in answer.result if one.type == _LABELS and one.id is not None}
     for one in answer.result:
         if one.original_width and one.original_height:

@@ -391,7 +391,8 @@ def _beyond(boxes: Array) -> Array:
     """Boxes that reach over the edge of the image, bool [n]."""
     corners = _corners(boxes)
     out: Array = (corners < -_EDGE) | (corners > 1 + _EDGE)
-    return np.logical_or.reduce(out, axis=1)
+    beyond: Array = out.any(axis=1)
+    return beyond
 
 
 def _corners(boxes: Array) -> Array:

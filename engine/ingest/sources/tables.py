@@ -128,10 +128,10 @@ def _open_paths(
     kinds = {file: formats.detect(file, held) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]
-        other = next(file for file in files if kinds[file] != kinds[first])
+        odd = next(file for file in files if kinds[file] != kinds[first])
         raise ReadError(
             f"{description}: files of several formats: {first} is {formats.NAMES[kinds[first]]},"
-            f" {other} is {formats.NAMES[kinds[other]]}. Give files of one format."
+            f" {odd} is {formats.NAMES[kinds[odd]]}. Give files of one format."
         )
     format_ = kinds[files[0]]
     if len(files) > 1 and len(paths) == 1:

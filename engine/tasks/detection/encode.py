@@ -343,13 +343,15 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         ignore = ignore | neighbour
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
-    warnings = (
+    warnings: list[Note | None] = [
         apart(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
-    )
+        _all_crowds(crowd),
+    ]
     area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
-    warnings += (_all_crowds(crowd), _constant_area(area, theirs) if settings.ranged else None)
+    if settings.ranged:
+        warnings.append(_constant_area(area, theirs))
     frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,
