@@ -108,7 +108,7 @@ def clear(
                     continue
                 one = frames.truth_id[g + i]
                 same = tracked[one] == number - 1 and last_track[one] == frames.found_id[t + j]
-                weight[i * m + j] = CONTINUED + s if same and number > 1 else s
+                weight[i * m + j] = CONTINUED + s if same else s
             assign(weight, n, m, scratch, column)
             for i in range(n):
                 j = column[i]

@@ -211,6 +211,26 @@ def test_right_labels_are_not_told():
     assert not len(ee.find_label_errors(boxes(PLAIN), crowd))
 
 
+@pytest.mark.parametrize("crowd", [[], [9], [10], [9, 10]])
+def test_a_crowd_region_over_an_object_is_no_duplicate(crowd):
+    """Before or after the object in the table; two such objects are one drawn twice."""
+    rows = [(9, "a", 0, 0, 40, 40, 1.0), (9, "a", 0, 0, 40, 38, 1.0)]
+    truths = boxes([*PLAIN, *rows]).drop("score").with_row_index("n")
+    place = pl.col("n").cast(pl.Int64) - len(PLAIN) + 9
+    truths = truths.with_columns(iscrowd=place.is_in(crowd).cast(pl.Int8)).drop("n")
+    found = ee.find_label_errors(boxes([*PLAIN, (9, "a", 0, 0, 40, 40, 0.9)]), truths).rows
+    assert found.filter(reason="duplicate").height == (not crowd)
+
+
+def test_a_side_at_the_limit_is_not_tiny():
+    """A 500th of the extent of the datum's boxes."""
+    for side, many in ((1.0, 0), (0.9, 1)):
+        rows = [(9, "a", 0, 0, 500, 500, 1.0), (9, "a", 50, 50, 50 + side, 90, 1.0)]
+        truths = boxes([*PLAIN, *rows]).drop("score")
+        found = ee.find_label_errors(boxes([*PLAIN, (9, "a", 0, 0, 500, 500, 0.9)]), truths).rows
+        assert found.filter(reason="tiny").height == many
+
+
 def test_masks_and_parts(tmp_path, monkeypatch):
     """Of shapes it is the shapes that are alike; one run in parts tells what one in memory does."""
     in_buckets(monkeypatch)

@@ -221,3 +221,21 @@ def test_several_labels(seed: int, n: int, n_labels: int, fill: float) -> None:
     assert close(card.value("Accuracy"), sk.accuracy_score(truth, found))
     if used.size == n_labels:
         assert close(card.value("HammingLoss"), sk.hamming_loss(truth, found))
+
+
+@modest
+@given(st.integers(0, 2**32 - 1))
+def test_a_label_that_is_never_true_weighs_nothing(seed: int) -> None:
+    """The weighted mean is that of the other labels; the plain one is undefined."""
+    rng = np.random.default_rng(seed)
+    truth = np.stack([*(rng.permutation(np.arange(6) % 2) for _ in "ab"), np.zeros(6, int)], 1)
+    scores = rng.integers(0, 5, (6, 3)) / 5
+    row, label = (place.ravel() for place in np.indices(truth.shape))
+    found = pl.DataFrame({"datum_id": row, "label_value": label, "score": scores.ravel()})
+    true = found.filter(pl.Series(truth.ravel() > 0)).drop("score")
+    card = score((found, true), ["mROCAUC"], average="weighted", multilabel=True, dialect="sklearn",
+                 datums=pl.DataFrame({"datum_id": range(6)}))  # fmt: skip
+    theirs = quiet(sk.roc_auc_score, truth, scores, average="weighted")
+    assert np.isfinite(theirs)
+    assert close(card.value("mROCAUC", average="weighted"), theirs)
+    assert card.value("mROCAUC", average="macro") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from detection.checking import modest
@@ -149,3 +150,43 @@ def test_standard_of_large_tables(seed: int) -> None:
 def test_standard_of_small_tables(drawn: Tables) -> None:
     """Tables full of ties within COCO's caps, with label keys and empty sides."""
     assert_standard(drawn)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unmatched_boxes_at_the_ends_of_area_ranges(seed: int) -> None:
+    """Areas of exactly 32^2 and 96^2, on both sides; half of the predictions match nothing."""
+    rng = np.random.default_rng([seed, 32])
+    sizes = np.array([(32.0, 32.0), (96.0, 96.0), (16.0, 64.0), (31.0, 33.0), (72.0, 128.0)])
+    n = 60
+    size = sizes[rng.integers(0, len(sizes), n)]
+    x = 300.0 * rng.integers(0, 2, n)
+    truths = pl.DataFrame(
+        {"datum_id": rng.integers(0, 12, n), "label_value": rng.integers(0, 2, n), "xmin": x,
+         "ymin": 0.0, "xmax": x + size[:, 0], "ymax": size[:, 1]}
+    )  # fmt: skip
+    away = pl.lit(pl.Series(np.where(rng.random(n) < 0.5, 1000.0, 0.0)))
+    found = truths.with_columns(
+        pl.col("xmin", "xmax") + away, score=pl.Series(rng.permutation(n) / n)
+    )
+    drawn = Tables(found, truths)
+    same_as_coco(coco_of(drawn), run_of(drawn))
+
+
+@pytest.mark.parametrize(("most", "hits"), [(1, 1), (2, 2), (3, 2)])
+def test_predictions_beyond_the_cap_are_ignored(most: int, hits: int) -> None:
+    """Outcomes and counts see no more of them than AP does: the first ``most`` of an image."""
+    left = pl.Series([0.0, 100.0, 300.0])
+    found = pl.DataFrame(
+        {"datum_id": 1, "label_value": "a", "xmin": left, "ymin": 0.0, "xmax": left + 10,
+         "ymax": 10.0, "score": [0.9, 0.8, 0.7]}
+    )  # fmt: skip
+    truths = found.head(2).drop("score")
+    card = ee.score(
+        found, truths, dialect="coco", max_detections=[most], iou_thresholds=[0.5],
+        metrics=["Outcomes", "Counts"], score_thresholds=[0.0],
+    )  # fmt: skip
+    rows = card.outcomes.filter(pl.col("score").is_not_null()).sort("score", descending=True)
+    outcomes = ["tp", "tp", "fp_hallucination"][:most] + ["ignored"] * (3 - most)
+    assert rows["outcome"].to_list() == outcomes
+    found_hits = card.metrics.filter(metric="Counts", statistic="tp", area="all")
+    assert set(found_hits.drop_nulls("label_value")["value"]) == {hits}

@@ -168,6 +168,34 @@ def side(xy: np.ndarray, seen: np.ndarray) -> pl.DataFrame:
     )
 
 
+def test_a_person_without_keypoints_takes_none_of_the_next() -> None:
+    """The row has no values: those that follow it are of a person in another image."""
+    truth = people().with_columns(datum_id=pl.Series([1, 2]))
+    empty = truth.head(1).with_columns(
+        annotation_id=pl.lit(9, pl.Int64), keypoints=pl.lit(pl.Series([[]], dtype=pl.List(float)))
+    )
+    found = found_of(truth, point3=(420.0, 10.0))  # point 3 of the other image's person
+    rows = ee.score(
+        found, pl.concat([truth.head(1), empty, truth.tail(1)]), iou_type="keypoints",
+        keypoint_sigmas=0.1, metrics=["KeypointErrors"],
+    ).errors  # fmt: skip
+    assert rows.select("keypoint", "error").rows() == [(3, "miss")]
+
+
+def test_a_similarity_of_exactly_a_half_is_near() -> None:
+    """With a sigma of 0.5 the similarity is exp(-distance^2 / 2 / area)."""
+    tiny = 2.0**-52
+    shift = next(s for s in map(float, range(20, 999)) if
+                 math.exp(-(s * s / (s * s / 2 / math.log(2) + tiny) / 2)) == 0.5)  # fmt: skip
+    for more, error in ((0.0, "jitter"), (0.01, "miss")):
+        truth = people().head(1).with_columns(area=shift**2 / 2 / math.log(2))
+        found = found_of(truth, point3=(20.0, 10.0 + shift + more))
+        rows = ee.score(
+            found, truth, iou_type="keypoints", keypoint_sigmas=0.5, metrics=["KeypointErrors"]
+        ).errors
+        assert rows.filter(keypoint=3)["error"].to_list() == [error]
+
+
 def test_shares_are_those_of_the_definition() -> None:
     """Of people each in an image of its own, as top-down models are judged."""
     for seed in range(6):

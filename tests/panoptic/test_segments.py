@@ -221,3 +221,23 @@ def test_boundaries_no_dialect_has() -> None:
         ee.score(both, both, dialect="torchmetrics", iou_type="boundary")
     with pytest.raises(ee.OptionError, match="above 0 and below 1"):
         ee.score(both, both, boundary_ratio=1.5)
+
+
+def test_void_is_taken_off_boundaries() -> None:
+    """Columns 6 and 7 are void; a boundary is one pixel wide, the map's border part of it."""
+    pixels = np.zeros((6, 8), int)
+    pixels[:, :6] = 1
+    truth = side((0, 1, "car"), pixels=pixels)
+    found = side((0, 1, "car"), pixels=np.ones((6, 8), int))
+    card = ee.score(
+        found, truth, task="panoptic", labels=LABELS, iou_type="boundary", metrics=["SQ"]
+    )
+    # 16 pixels in both, 24 and 20 in each, 8 of the 24 on void
+    assert card.value("SQ", label_value="car") == 16 / (24 + 20 - 16 - 8)
+    # all of the boundary on void: nothing in both
+    pixels = np.zeros((7, 7), int)
+    pixels[1:-1, 1:-1] = 1
+    truth = side((0, 1, "car"), pixels=pixels)
+    found = side((0, 1, "car"), pixels=np.ones((7, 7), int))
+    assert counts(found, truth) == [1, 0, 0]
+    assert counts(found, truth, iou_type="boundary") == [0, 1, 1]

@@ -72,3 +72,11 @@ def test_cuts_far_behind_the_list(metric: str, deepest: int) -> None:
             "SDCG": lambda k: (1 / np.log2(np.arange(2, k + 2))).sum(),
         }[metric](k)
         assert card.value(metric, k=k) == pytest.approx(gain / looked, rel=1e-9)
+
+
+def test_ndcg_at_relevant_documents_is_not_negative() -> None:
+    """A gain below 0 before the relevant document outweighs it."""
+    rows = [("a", "x", 1), ("a", "y", 2), ("b", "x", 2)]
+    judged = pl.DataFrame(rows, ["query_id", "doc_id", "relevance"], orient="row")
+    card = ee.score(RUN, judged, metrics=["nDCGRel"], gains={1: -3.0, 2: 1.0})
+    assert card.per_datum.sort("datum_id")["value"].to_list() == [0.0, 1.0]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
+from merging.parts import Case
+from partitions.cases import in_buckets, same_as_in_memory
 
 import evalengine as ee
 from evalengine.report.sections import sections
@@ -78,6 +82,20 @@ def test_ids_that_never_meet_are_told() -> None:
     )
     assert [note for note in other.warnings if "are the ids of one collection?" in note]
     assert not [note for note in ee.score(RUN, QRELS).notes if "one collection" in note]
+
+
+@pytest.mark.parametrize(("common", "warned"), [(0, 1), (1, 0), (3, 0)])
+def test_ids_that_meet_in_one_bucket_alone_are_no_warning(
+    common: int, warned: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries are in four buckets, and some of them retrieve a judged document."""
+    in_buckets(monkeypatch)
+    queries = [f"q{i}" for i in range(24)]
+    docs = ["d"] * common + ["other"] * (24 - common)
+    run = pl.DataFrame({"query_id": queries, "doc_id": docs, "score": 1.0})
+    judged = pl.DataFrame({"query_id": queries, "doc_id": "d", "relevance": 1})
+    card = same_as_in_memory(Case((run, judged), {}, "query_id"), "retrieval", tmp_path)
+    assert len(card.warnings) == warned
 
 
 def test_the_name_of_the_query_does_not_make_ids_of_texts() -> None:

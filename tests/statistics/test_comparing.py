@@ -116,6 +116,14 @@ def test_a_p_of_t_is_never_below_zero() -> None:
         assert 0 <= paired_t((of_a.mean(), of_b.mean(), of_a, of_b)) < 1e-12
 
 
+@pytest.mark.parametrize("test", [paired_t, mcnemar])
+def test_numbers_that_are_no_means_of_datums_have_no_p(test: Any) -> None:
+    of_a, of_b = np.array([1.0, 0, 1, 1, 0]), np.array([1.0, 1, 0, 1, 1])
+    a, b = of_a.mean(), of_b.mean()
+    assert 0 < test((a, b, of_a, of_b)) <= 1
+    assert np.isnan([test((a + 0.1, b, of_a, of_b)), test((a, b + 0.1, of_a, of_b))]).all()
+
+
 def test_randomisation_is_that_over_all_swaps() -> None:
     """Eight queries: all 256 ways to swap them, of which draws are a sample."""
     first, second, judged = queries(2, 8, 0.2)

@@ -136,6 +136,18 @@ def test_labels_of_one_side() -> None:
         ee.score(table(FOUND, "track_id"), labelled)
 
 
+def test_a_declared_label_without_boxes_has_its_rows() -> None:
+    labelled = pl.lit("car").alias("label_value")
+    sides = table(FOUND, "track_id"), table(TRUTH, "object_id")
+    card = ee.score(
+        *(one.with_columns(labelled) for one in sides),
+        labels=["car", "bus"],
+        metrics=["MOTA", "FN"],
+    )
+    rows = card.metrics.filter(label_value="bus").select("metric", "value", "support")
+    assert rows.rows() == [("MOTA", None, 0), ("FN", None, 0)]
+
+
 def test_thresholds() -> None:
     sides = table(FOUND, "track_id"), table(TRUTH, "object_id")
     every = ee.score(*sides, metrics=["HOTA"], iou_thresholds_to_return=[0.05, 0.95])

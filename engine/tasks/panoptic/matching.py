@@ -142,12 +142,10 @@ def match(batch: Batch, settings: Settings) -> Matched:
     if batch.edges is not None:
         edges = shared_pixels(batch.edges, truth, found)
         at = _places(edges, shared, max(1, found.id.size))
-        inside = msgspec.structs.replace(
-            edges, truth=t, found=f, pixels=np.where(at < 0, 0, edges.pixels[at])
-        )
+        pixels = np.append(edges.pixels, 0)[at]  # at -1 is the 0: no boundary pixel in common
+        inside = msgspec.structs.replace(edges, truth=t, found=f, pixels=pixels)
         narrow = _ious(inside, edges.truth_area.astype(np.float64), void_of_both=False)
-        # Without any boundary that counts, as 0 / 0, the whole segments decide.
-        iou = np.where(np.isnan(narrow), iou, np.minimum(iou, narrow))
+        iou = np.minimum(iou, narrow)  # every ground truth has a boundary: no union is 0
     crowd = truth.crowd if rules.crowds else np.zeros_like(truth.crowd)
     same = (truth.label[t] == found.label[f]) & ~crowd[t]
     hit = same & (iou > THRESHOLD)
