@@ -222,15 +222,6 @@ def test_a_crowd_region_over_an_object_is_no_duplicate(crowd):
     assert found.filter(reason="duplicate").height == (not crowd)
 
 
-def test_a_side_at_the_limit_is_not_tiny():
-    """A 500th of the extent of the datum's boxes."""
-    for side, many in ((1.0, 0), (0.9, 1)):
-        rows = [(9, "a", 0, 0, 500, 500, 1.0), (9, "a", 50, 50, 50 + side, 90, 1.0)]
-        truths = boxes([*PLAIN, *rows]).drop("score")
-        found = ee.find_label_errors(boxes([*PLAIN, (9, "a", 0, 0, 500, 500, 0.9)]), truths).rows
-        assert found.filter(reason="tiny").height == many
-
-
 def test_masks_and_parts(tmp_path, monkeypatch):
     """Of shapes it is the shapes that are alike; one run in parts tells what one in memory does."""
     in_buckets(monkeypatch)
