@@ -116,3 +116,48 @@ def test_a_mark_among_whole_numbers_as_labels(tmp_path: Path) -> None:
     assert "missing_as_label" not in kinds(both)
     often = {"actual": [*"1212", *["None"] * 4], "predicted": [*"12121212"]}
     assert "missing_as_label" not in kinds(often)
+
+
+FORECASTS = {
+    "unique_id": ["a"] * 3 + ["b"] * 3,
+    "ds": [1, 2, 3] * 2,
+    "y": [1.0, 2, 3, 4, 5, 6],
+    "AutoARIMA": [1.1, 2, 3, 4, 5, 6.5],
+    "AutoETS": [1.0, 2.2, 3, 4, 5.5, 6],
+    "AutoETS-lo-90": [0.0, 1, 2, 3, 4, 5],
+    "temperature": [20.0, 31, 12, 20, 33, 14],
+    "lag1": [1.0, 1, 2, 4, 4, 5],
+}
+
+
+def other_models(table: dict[str, list[Any]], **options: Any) -> list[str]:
+    """Columns that a note says are predictions of other models."""
+    for note in ee.check(table, metrics=["MAE"], **options).findings:
+        if note.code == "models_not_scored":
+            assert note.severity == "note"
+            return list(note.facts["columns"])
+    return []
+
+
+def test_forecasts_of_other_models_are_named() -> None:
+    for own, other in (("AutoARIMA", "AutoETS"), ("AutoETS", "AutoARIMA")):
+        assert other_models(FORECASTS, columns={own: "prediction"}) == [other]
+    one = {name: values for name, values in FORECASTS.items() if name != "AutoETS"}
+    assert other_models(one, columns={"AutoARIMA": "prediction"}) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "named"),
+    [
+        ("y_pred", "y_pred_lgbm", True),
+        ("prediction", "old_prediction", True),
+        ("y_pred", "price_last_week", False),
+        ("y_pred", "y_pred_lag1", False),
+        ("forecast", "naive_forecast", True),
+    ],
+)
+def test_predictions_of_like_names_are_named(own: str, other: str, named: bool) -> None:
+    table = {"y_true": [1.0, 2, 3, 4], own: [1.0, 2, 3, 5], other: [1.0, 2, 3, 4.5]}
+    assert other_models(table) == [other] * named
+    far = {**table, other: [100.0, -7, 3, 60]}
+    assert other_models(far) == []

@@ -31,6 +31,7 @@ class Naming(msgspec.Struct):
         notes: what was left unused.
         wide: contracts of score columns, where each label has one.
         labels: the labels of those columns as given, or the columns' own names.
+        constant: series that never change in training: the key of a row, and their names by key.
     """
 
     exprs: dict[str, pl.Expr]
@@ -39,6 +40,7 @@ class Naming(msgspec.Struct):
     notes: list[Note]
     wide: tuple[Column, ...] = ()
     labels: tuple[Any, ...] = ()
+    constant: tuple[pl.Expr, dict[Any, str]] | None = None
 
 
 def check_columns(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.contract import PREDICTIONS, TRAINING, Column, Table
@@ -74,6 +75,10 @@ def step_columns(
         values, beyond = steps.mean(column.steps)
         expr = pl.lit(values[0], pl.Float64) if key is None else _joined(key, steps.keys, values)
         namings[role].exprs[column.name] = expr.alias(column.name)
+        flat = np.flatnonzero((values == 0).fill_null(value=False).to_numpy() & (steps.many > 0))
+        if flat.size:
+            names = {steps.keys[int(i)]: steps.names[i] for i in flat}
+            namings[role].constant = pl.lit("") if key is None else key, names
         lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
         if beyond:
             lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"

@@ -166,3 +166,47 @@ def test_squares_beyond_doubles(size: float) -> None:
 def test_times_of_a_day() -> None:
     times = [datetime(2024, 1, 1, hour) for hour in range(12)]
     assert mase(trained(times)) == mase(trained([str(one) for one in times])) == 3.0
+
+
+SERIES = pl.DataFrame(
+    {"series": ["a", "a", "b", "b", "c"], "time": [5, 6, 5, 6, 5], "prediction": [1.0, 2, 7, 8, 1],
+     "target": [2.5, 2, 7, 7, 2]}
+)  # fmt: skip
+STILL = pl.DataFrame(
+    {
+        "series": ["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 5,
+        "time": [*range(5)] * 4,
+        "target": [1.5, 2, 1, 3, 2] + [7.0] * 5 + [1.0, 2, 3, 4, 5] + [0.0] * 5,
+    }
+)
+
+
+@pytest.mark.parametrize("metric", ["MASE", "SeriesMASE", "RMSSE"])
+def test_series_that_do_not_change_in_training_are_named(metric: str, tmp_path: Path) -> None:
+    """Of those that are scored; without them the number is there, and there is no note."""
+
+    def told(rows: Any, **options: Any) -> tuple[float | None, list[Any]]:
+        asked = {"metrics": [metric], "training": STILL, **options}
+        found = [n.facts for n in ee.check(rows, **asked).findings if n.code == "constant_training"]
+        return ee.score(rows, **asked).value(metric), found
+
+    value, (facts,) = told(SERIES)
+    assert value is None
+    assert (facts["series"], facts["number"], facts["count"]) == (["b"], 1, 2)
+    value, found = told(SERIES, where="series <> 'b'")
+    assert value is not None
+    assert not found
+    SERIES.write_parquet(tmp_path / "rows.parquet")
+    filed = ee.score(
+        str(tmp_path / "rows.parquet"), metrics=[metric], training=STILL, memory_limit="600MB"
+    )
+    assert filed.notes == ee.score(SERIES, metrics=[metric], training=STILL).notes
+
+
+def test_rows_whose_scale_is_zero_are_counted() -> None:
+    rows = SERIES.drop("series", "time").with_columns(scale=pl.Series([1.0, 0, 2, 0, 1]))
+    for metric, many in (("MASE", 1), ("MAE", 0)):
+        card = ee.score(rows, metrics=[metric])
+        told = [note for note in card.notes if "'scale'" in note and note.startswith("2 rows")]
+        assert len(told) == many
+        assert (card.value(metric) is None) == many

@@ -19,7 +19,7 @@ from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name, sql_text
 
-from . import PROBLEM, WARNING, Facts, Rule, apply
+from . import NOTE, PROBLEM, WARNING, Facts, Rule, apply
 
 MODELS = frozenset(
     [
@@ -61,6 +61,9 @@ _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
 _HEAD = 2_000  # rows of each side whose texts are compared
 _EQUAL = 0.95  # share of datums with equal texts from which these are the input
 _SHARED = 0.5  # share of datums with rows of several models
+_OTHERS = re.compile(r"(lag|roll|expand|diff)|[-_.](lo|hi|lower|upper|q)[-_.]?\d", re.IGNORECASE)
+"""Names of columns that are features or ends of intervals, not other models."""
+_PREDICTED = frozenset(["pred", "preds", "predicted", "prediction", "forecast", "yhat", "estimate"])
 _FEW = 10  # of so many labels one may be a missing value
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
@@ -73,18 +76,20 @@ class Values(msgspec.Struct, frozen=True):
         options: of the run.
         models: role to the own name of a column of models.
         spans: role to own names of columns of spans that are not read.
+        forecasts: role to own names of columns that may be predictions of other models.
     """
 
     ready: Prepared
     options: Options
     models: dict[str, str]
     spans: dict[str, list[str]]
+    forecasts: dict[str, list[str]]
 
 
 def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
     """Return the signals of names and dtypes of columns, and the evidence."""
     signals: set[str] = set()
-    models, spans = {}, {}
+    models, spans, forecasts = {}, {}, {}
     for role in _SIDES:
         side = ready.sides.get(role)
         if side is None:
@@ -95,7 +100,12 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         if side.table.task == "text" and (found := _unread_spans(side)):
             spans[role] = found
             signals.add("spans_unread")
-    return signals, Values(ready, options, models, spans)
+        if side.table.task == "regression" and (found := _other_predictions(side, options)):
+            forecasts[role] = found
+            signals.add("numbers_unread")
+        if side.naming.constant is not None:
+            signals.add("constant_training")
+    return signals, Values(ready, options, models, spans, forecasts)
 
 
 def _unread_spans(side: Side) -> list[str]:
@@ -106,6 +116,34 @@ def _unread_spans(side: Side) -> list[str]:
         for name, dtype in side.schema.items()
         if name not in used and isinstance(dtype, pl.List) and _is_span(name, dtype.inner)
     ]
+
+
+def _other_predictions(side: Side, options: Options) -> list[str]:
+    """Own names of unread numbers in a frame of forecasts, or named like the prediction."""
+    read = side.naming.exprs.get("prediction")
+    if read is None:
+        return []
+    own, *_ = read.meta.root_names()
+    used = {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
+    every = {"unique_id", "ds"} <= side.schema.keys()  # as StatsForecast and its kin name them
+    every |= own in (options.columns or {}) and "series" in side.naming.exprs
+    return [
+        name
+        for name, dtype in side.schema.items()
+        if dtype.is_float()
+        and name not in used
+        and name not in options.by
+        and not _OTHERS.search(name)
+        and (every or _alike(name, own))
+    ]
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether one name is the other and a word more, or both have one word of predictions."""
+    ours, theirs = (re.split(r"[\W_]+", one.casefold()) for one in (name, other))
+    few, many = sorted((ours, theirs), key=len)
+    longer = len(few) < len(many) and few in (many[: len(few)], many[-len(few) :])
+    return longer or any(ours[at] == theirs[at] and ours[at] in _PREDICTED for at in (0, -1))
 
 
 def _is_span(name: str, inner: Any) -> bool:
@@ -267,6 +305,68 @@ def _say_labels(facts: Facts) -> str:
     )
 
 
+def _forecasts(evidence: Values) -> Iterator[Facts]:
+    """Unread columns that are nearer to what was scored than its mean is."""
+    for role, names in evidence.forecasts.items():
+        exprs = evidence.ready.sides[role].naming.exprs
+        aim = exprs.get("target", exprs["prediction"]).cast(pl.Float64)
+        rows = _rows(evidence, role, aim=aim, **{f"c {name}": pl.col(name) for name in names})
+        head = rows.head(_HEAD).collect()
+        spread = (head["aim"] - head["aim"].mean()).abs().mean()
+        near = [
+            name
+            for name in names
+            if (apart := (head[f"c {name}"] - head["aim"]).abs().mean()) is not None
+            and spread is not None
+            and apart < spread
+        ]
+        if near:
+            (scored, *_) = exprs["prediction"].meta.root_names()
+            yield Facts(severity=NOTE, side=role, columns=tuple(near), values={"scored": scored})
+
+
+def _say_forecasts(facts: Facts) -> str:
+    first = facts.columns[0]
+    return (
+        f"{facts.side.replace('_', ' ')}: of several columns like predictions only"
+        f" {facts.values['scored']!r} is scored, not {listing(facts.columns)}. To score another"
+        f" model: {option('columns', {first: 'prediction'})}."
+    )
+
+
+def _constant(evidence: Values) -> Iterator[Facts]:
+    """Scored series that never change in training."""
+    for role, side in evidence.ready.sides.items():
+        if side.naming.constant is None:
+            continue
+        key, names = side.naming.constant
+        rows = _rows(evidence, role, key=key).group_by("key").len().collect()
+        rows = rows.filter(pl.col("key").is_in(list(names)))
+        if rows.height:
+            here = set(rows["key"])
+            series = [name for one, name in names.items() if one in here]
+            columns = tuple(key.meta.root_names())
+            plain = len(columns) == 1 and not side.schema[columns[0]].is_integer()
+            values = {"series": series[:5], "number": len(series)}
+            if len(columns) == 1:
+                values["literal"] = sql_text(series[0]) if plain else series[0]
+            n = rows["len"].sum()
+            yield Facts(severity=NOTE, side=role, columns=columns, count=n, values=values)
+
+
+def _say_constant(facts: Facts) -> str:
+    series, many = facts.values["series"], facts.values["number"]
+    way = ""
+    if "literal" in facts.values:
+        condition = f"{sql_name(facts.columns[0])} <> {facts.values['literal']}"
+        way = f" To leave one out: {option('where', condition)}."
+    return (
+        f"{facts.side.replace('_', ' ')}: {count_of(facts.count or 0, 'row')} of"
+        f" {count_of(many, 'series', 'series')} that do not change in training:"
+        f" {listing(series, many)}. Their scale is 0, so that numbers with it are undefined.{way}"
+    )
+
+
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
     """Apply the rules that labels of one side only call for.
 
@@ -284,7 +384,7 @@ def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[
     if not any(_MARK.search(label) for label in lone):
         return []
     task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)
-    return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}))[0]
+    return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}, {}))[0]
 
 
 _MARK = re.compile(MISSING)
@@ -302,6 +402,19 @@ RULES: tuple[Rule[Values], ...] = (
         look=_spans,
         say=_say_spans,
         tasks=frozenset({"text"}),
+    ),
+    Rule(
+        code="models_not_scored",
+        needs=frozenset({"numbers_unread"}),
+        look=_forecasts,
+        say=_say_forecasts,
+        tasks=frozenset({"regression"}),
+    ),
+    Rule(
+        code="constant_training",
+        needs=frozenset({"constant_training"}),
+        look=_constant,
+        say=_say_constant,
     ),
 )
 OF_LABELS: tuple[Rule[Values], ...] = (

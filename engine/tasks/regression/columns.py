@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-BESIDE = ("scale", "squared_scale", "lower", "upper")
+SCALES = ("scale", "squared_scale")
+"""Columns that errors are divided by."""
+BESIDE = (*SCALES, "lower", "upper")
 """Columns of numbers beside predictions and targets, each the need of a metric."""
 QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
 """Needs that stand for columns of quantiles, for a column of lists, and for pairs of ends."""

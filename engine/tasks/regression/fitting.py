@@ -7,7 +7,7 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .columns import GROUP, INTERVALS, QUANTILES, intervals_of, quantiles_of, read_of
+from .columns import GROUP, INTERVALS, QUANTILES, SCALES, intervals_of, quantiles_of, read_of
 from .settings import Settings
 
 _CALLED = {
@@ -15,10 +15,7 @@ _CALLED = {
     INTERVALS: "columns 'lower' and 'upper' (or 'lo0.8' and 'hi0.8', of a level)",
 }
 _MEANT = {QUANTILES: "q0.5", INTERVALS: "lower"}
-
-
-_SCALES = ("scale", "squared_scale")
-_OF_TRUTHS = {*_SCALES, GROUP}
+_OF_TRUTHS = {*SCALES, GROUP}
 
 
 def _called(lacking: list[str]) -> str:
@@ -29,9 +26,9 @@ def _called(lacking: list[str]) -> str:
         f" Of two tables, {' and '.join(truths)} is read from the ground truths." if truths else ""
     )
     trained = (
-        f" {' and '.join(repr(one) for one in _SCALES if one in lacking)} may come from"
+        f" {' and '.join(repr(one) for one in SCALES if one in lacking)} may come from"
         f" {option('training', 'train.parquet')}."
-        if set(_SCALES) & set(lacking)
+        if set(SCALES) & set(lacking)
         else ""
     )
     return f"{side}{trained} If one of them is it, write {option('columns', {'mine': name})}, or"

@@ -24,6 +24,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         quantile: which the prediction is, for Pinball and D2Pinball.
         interval_level: share of targets that the intervals are to hold, for Winkler.
         level_said: whether the user said so.
+        trained: whether scales come from a training table.
         n_features: of the model, for AdjustedR2; None where nobody said.
     """
 
@@ -34,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     quantile: float
     interval_level: float
     level_said: bool
+    trained: bool
     n_features: int | None
 
 
@@ -72,6 +74,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         quantile=_within("quantile", options.quantile, 0.5),
         interval_level=_within("interval_level", options.interval_level, 0.9),
         level_said=options.interval_level is not None,
+        trained=options.training is not None,
         n_features=features,
     )
 

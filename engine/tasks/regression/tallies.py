@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
+from ...ingest.problems import note_of
 from ...tally.common_values import Fill, row_places
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
@@ -17,8 +18,8 @@ from ...tally.paired_rows import Paired, merge_paired
 from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
 from ..workers import Workers
-from .columns import INTERVALS, QUANTILES, SAMPLES, read_of
-from .encode import STATUS, encode_batch
+from .columns import INTERVALS, QUANTILES, SAMPLES, SCALES, read_of
+from .encode import STATUS, Batch, encode_batch
 from .metrics.intervals import winkler
 from .metrics.quantiles import of_quantiles, of_samples
 from .settings import Settings
@@ -76,10 +77,24 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     read = [] if "prediction" in here else read_of(here)
     error = _OTHERS[read[0]][0] if read else ERROR
     batch = encode_batch(frames)
+    if not settings.trained:  # else a rule names the series
+        _tell_zeros(frames, batch)
     matched = time.perf_counter()
     stats = stats_of(batch.status, batch.paired, error, settings)
     seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
     return Tallies(batch.datums, batch.labels, batch.paired, stats, batch.status, seconds)
+
+
+def _tell_zeros(frames: Frames, batch: Batch) -> None:
+    """Add a note of rows whose scale is 0."""
+    for name in SCALES:
+        if name not in batch.paired.beside:
+            continue
+        zero = np.flatnonzero(batch.paired.beside[name] == 0)
+        if zero.size:
+            ids = batch.datums.id.gather(np.unique(batch.paired.datum[zero])[:5]).to_list()
+            words = ("row", "rows", f"whose {name!r} is 0, so that numbers with it are undefined")
+            frames.notes.append(note_of("zero_scale", int(zero.size), words, ids))
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
