@@ -258,7 +258,9 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         ]
         named = decided(task, options)
         spread = named or any(side.spread for side in sides)
-        found, heads, mended = {}, [], False
+        found: dict[str, frozenset[str]] = {}
+        heads: list[list[list[pl.Series]]] = []
+        mended = False
         for role, (groups, *_) in zip(roles, sides, strict=False):
             own = [name for group in groups for name in group if name is not None]
             if not own or len(own) < len(groups):
@@ -280,11 +282,11 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         plain = spread or all(known_alone(task, role, own) for role, own in found.items())
         if not plain and (answer := sides[0].answer) is not None:
             plain = known_alone(task, roles[0], [answer])
-        groups = [group for head in heads for group in head]
-        if plain or all(any(map(fractional, group)) for group in groups):
+        series = [group for head in heads for group in head]
+        if plain or all(any(map(fractional, group)) for group in series):
             return found
-        single = mended and [len(group) for group in groups] == [1, 1]
-        if single and beyond_classes(groups[0][0], groups[1][0], options):
+        single = mended and [len(group) for group in series] == [1, 1]
+        if single and beyond_classes(series[0][0], series[1][0], options):
             return found  # whose error names the texts that are no numbers
     return {}
 
