@@ -263,7 +263,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         mended = False
         for role, (groups, *_) in zip(roles, sides, strict=False):
             own = [name for group in groups for name in group if name is not None]
-            if not own or len(own) < len(groups):
+            if not own or any(None in group for group in groups):
                 break
             values = head_of(inputs.sources[role], own, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
