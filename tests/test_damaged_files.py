@@ -219,3 +219,12 @@ def test_results_that_somebody_else_wrote(tables: Path, capsys: pytest.CaptureFi
                 assert "should not happen" not in capsys.readouterr().err
     path.write_text(json.dumps(said | {"files": said["files"] | {"page_/../../p.csv": 1}}))
     assert main(["report", "run", "-o", "r.html"]) == 2
+
+
+def test_coco_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    for text in (b'{"images":[{"id":1,"\xc0":2}],"annotations":[],"categories":[]}',
+                 b'{"images":[],"annotations":[],"categories":[{"id":1,"name":"\xe7a"}]}'):  # fmt: skip
+        path.write_bytes(text)
+        with pytest.raises(ee.ReadError, match=r"g\.json"):
+            ee.convert(path, out=tmp_path / "out")

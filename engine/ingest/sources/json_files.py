@@ -91,14 +91,14 @@ def open_json(
 
 @contextmanager
 def _shallow(name: str) -> Iterator[None]:
-    """Refuse a file whose values are nested deeper than any table's.
+    """Refuse a file with values nested deeper than any table's, or with text that is not UTF-8.
 
     Raises:
         ReadError: naming it.
     """
     try:
         yield
-    except RecursionError as error:
+    except (RecursionError, UnicodeDecodeError) as error:
         raise malformed(error, b"", 0, name) from None
 
 
