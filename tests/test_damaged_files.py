@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+import tracemalloc
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,7 @@ from segmentation.making import write
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.geometry.grids import damage, opened
+from evalengine.tally import stored
 
 MAP = np.random.default_rng(0).integers(0, 9, (64, 64)).astype(np.uint8).repeat(4, 0).repeat(4, 1)
 
@@ -223,8 +226,57 @@ def test_results_that_somebody_else_wrote(tables: Path, capsys: pytest.CaptureFi
 
 def test_coco_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
-    for text in (b'{"images":[{"id":1,"\xc0":2}],"annotations":[],"categories":[]}',
-                 b'{"images":[],"annotations":[],"categories":[{"id":1,"name":"\xe7a"}]}'):  # fmt: skip
+    for text in (
+        b'{"images":[{"id":1,"\xc0":2}],"annotations":[],"categories":[]}',
+        b'{"images":[],"annotations":[],"categories":[{"id":1,"name":"\xe7a"}]}',
+    ):
         path.write_bytes(text)
         with pytest.raises(ee.ReadError, match=r"g\.json"):
             ee.convert(path, out=tmp_path / "out")
+
+
+def test_a_stored_tally_that_was_altered(tables: Path) -> None:
+    """A flipped bit of its head or directory is an error of its own, or changes nothing."""
+    main(["score", "p.csv", "g.csv", "--out", "run"])
+    path = tables / "run" / "tally.zip"
+    data = path.read_bytes()
+    names = stored.head_of(path)["things"]
+    rng = np.random.default_rng(0)
+    head = data.index(b"about.json")
+    places = [*range(head - 30, head + 200, 3), *rng.integers(0, len(data), 40)]
+    places += [*rng.integers(len(data) - 600, len(data), 80)]
+    refused = 0
+    for at in places:
+        path.write_bytes(flipped(data, int(at), int(rng.integers(8))))
+        try:
+            stored.load_several(path, names)
+        except ee.EvalengineError:
+            refused += 1
+    assert refused > len(places) // 2
+
+
+def test_a_stored_tally_that_inflates(tables: Path) -> None:
+    main(["score", "p.csv", "g.csv", "--out", "run"])
+    path = tables / "run" / "tally.zip"
+    names = stored.head_of(path)["things"]
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, part in parts.items():
+            new.writestr(name, part + b" " * (1 << 26) if name.endswith(".json") else part)
+
+    def load() -> None:
+        with pytest.raises(ee.ReadError, match="altered"):
+            stored.load_several(path, names)
+
+    assert traced(load) < 1 << 24
+
+
+def traced(call: Callable[[], None]) -> int:
+    """Bytes of Python that a call takes at most."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

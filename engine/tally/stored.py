@@ -9,6 +9,7 @@ files that were cut off or altered. It is written under another name and renamed
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -214,11 +215,20 @@ def _read(archive: zipfile.ZipFile, name: str, bytes_of: Callable[[str], Any]) -
 
 def _archive(path: str | Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(path)
+        plain = all(
+            one.compress_type == zipfile.ZIP_STORED and one.file_size == one.compress_size
+            for one in archive.infolist()
+        )
+        whole = sum(one.file_size for one in archive.infolist()) <= os.path.getsize(path)
     except FileNotFoundError as error:
         raise ReadError(f"{path}: no such file.") from error
-    except (zipfile.BadZipFile, EOFError) as error:
+    except _DAMAGE as error:
         raise _broken(path) from error
+    if not (plain and whole):  # nothing in it is compressed, and members do not overlap
+        archive.close()
+        raise _broken(path)
+    return archive
 
 
 def _broken(path: str | Path) -> ReadError:
@@ -228,14 +238,22 @@ def _broken(path: str | Path) -> ReadError:
     )
 
 
+_FIELDS = {"evalengine": str, "fingerprint": str, "things": list, "about": dict}
+
+
 def _head(archive: zipfile.ZipFile, path: str | Path) -> dict[str, Any]:
     try:
         head: dict[str, Any] = json.loads(archive.read(_HEAD))
-    except (KeyError, ValueError, RecursionError) as error:
+        if head["kind"] != KIND:
+            raise ResultError(f"{path}: no stored tally.")
+        newer = bool(head["format"] > FORMAT)
+        if not all(isinstance(head[name], kind) for name, kind in _FIELDS.items()):
+            raise _broken(path)
+    except zipfile.BadZipFile as error:
+        raise _broken(path) from error
+    except _DAMAGE as error:
         raise ResultError(f"{path}: no stored tally.") from error
-    if head.get("kind") != KIND:
-        raise ResultError(f"{path}: no stored tally.")
-    if head["format"] > FORMAT:
+    if newer:
         raise ResultError(
             f"{path}: written by evalengine {head['evalengine']} in a layout that {__version__}"
             " cannot read. Update evalengine."
@@ -276,7 +294,7 @@ def _aligned(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 _DAMAGE = (
     zipfile.BadZipFile, EOFError, OSError, KeyError, TypeError, ValueError, IndexError,
-    AttributeError, RecursionError,
+    AttributeError, RecursionError, RuntimeError, struct.error, OverflowError,
 )  # fmt: skip
 """What reading a file raises that is not as :func:`save` wrote it."""
 _LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
