@@ -66,7 +66,14 @@ def told_before(
     problems: list[Problem] = []
     schemas = [side.schema for role, side in sides.items() if role in SIDES]
     named = any(not values.MODELS.isdisjoint(map(str.casefold, schema)) for schema in schemas)
-    if named or (task == "text" and any(pl.List in schema.values() for schema in schemas)):
+    lists = task == "text" and any(pl.List in schema.values() for schema in schemas)
+    forecasts = any(
+        side.naming.constant is not None
+        or ("prediction" in side.naming.exprs and len(side.schema) > len(side.naming.exprs))
+        for role, side in sides.items()
+        if role in SIDES
+    )
+    if named or lists or forecasts:
         told, problems = rules.apply(values.RULES, task, *values.evidence_of(ready, options))
     if evidence is not None and not problems:
         more, problems = rules.apply(columns.RULES, task, signals, evidence)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from evalengine.ingest.collecting import Prepared, Side
@@ -312,14 +313,14 @@ def _forecasts(evidence: Values) -> Iterator[Facts]:
         aim = exprs.get("target", exprs["prediction"]).cast(pl.Float64)
         rows = _rows(evidence, role, aim=aim, **{f"c {name}": pl.col(name) for name in names})
         head = rows.head(_HEAD).collect()
-        spread = (head["aim"] - head["aim"].mean()).abs().mean()
-        near = [
-            name
-            for name in names
-            if (apart := (head[f"c {name}"] - head["aim"]).abs().mean()) is not None
-            and spread is not None
-            and apart < spread
-        ]
+        aims = head["aim"].to_numpy()
+        with np.errstate(invalid="ignore", over="ignore"):
+            spread = np.abs(aims - aims.mean()).sum()
+            near = [
+                name
+                for name in names
+                if np.abs(head[f"c {name}"].cast(pl.Float64).to_numpy() - aims).sum() < spread
+            ]
         if near:
             (scored, *_) = exprs["prediction"].meta.root_names()
             yield Facts(severity=NOTE, side=role, columns=tuple(near), values={"scored": scored})
