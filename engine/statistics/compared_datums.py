@@ -211,8 +211,10 @@ def identical(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray):
         alike = isinstance(second, np.ndarray) and first.dtype == second.dtype
         return alike and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
-    if isinstance(first, (pl.Series, pl.DataFrame)):
-        return type(first) is type(second) and first.equals(second)
+    if isinstance(first, pl.Series):
+        return isinstance(second, pl.Series) and first.equals(second)
+    if isinstance(first, pl.DataFrame):
+        return isinstance(second, pl.DataFrame) and first.equals(second)
     if isinstance(first, msgspec.Struct):
         names = (name for name in first.__struct_fields__ if name not in _OF_NO_ACCOUNT)
         return type(first) is type(second) and all(

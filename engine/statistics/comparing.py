@@ -120,14 +120,14 @@ def compare_runs(
             mixed = randomised((runs[a], runs[b]), inside, asked.draws, asked.seed)
         part, alone, why, still = pair(found[a], found[b], mixed, asked)
         single += still
-        part, left = with_unmoved(
+        part, flat = with_unmoved(
             part,
             asked,
             given[a],
             given[b],
             lambda: (singles[a], singles[b]),  # noqa: B023
         )
-        unmoved += left
+        unmoved += flat
         if mixed is None:
             slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
             p, left = _by_test(part, singles[a], singles[b], test, slices)

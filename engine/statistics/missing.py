@@ -120,10 +120,12 @@ def coverage_columns(
             found.append((0, 0, 1.0))
             continue
         whole = slices.whole(key)
-        a, b = ((side.before.get(whole), side.after.get(whole)) for side in sides)
-        if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
+        known = [rests.get(whole) for side in sides for rests in (side.before, side.after)]
+        there = [one for one in known if one is not None]
+        if len(there) < len(known):
             found.append((None, None, None))
             continue
+        a, b = there[:2], there[2:]
         inside = slices.inside(key)
         lost = [one[0] > one[1] for one in (a, b)]
         filled = [one[0] < one[1] for one in (a, b)]

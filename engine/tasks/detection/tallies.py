@@ -503,5 +503,6 @@ def by_value(tallies: Tallies, settings: Settings, metric: Metric) -> bool:
     ranked, lowest = tallies.ranked, settings.recall_score_threshold
     if not metric.ranks or "recall_score_threshold" not in metric.params:
         return not metric.ranks
-    below = lowest is not None and ranked.score.size > 0
-    return below and bool(ranked.score.min() < ranked.comparable(lowest))
+    if lowest is None or not ranked.score.size:
+        return False
+    return bool(ranked.score.min() < ranked.comparable(lowest))
