@@ -48,7 +48,8 @@ def aligned(
         inside = place >= 0
         rows[i, place[inside]] = True
         there[i, place[inside]] = ~np.isnan(value[inside])
-    missing = there.any(axis=0) & ~there.all(axis=0) & rows.all(axis=0)[:, None]
+    whole: Array = np.asarray(rows.all(axis=0))
+    missing = there.any(axis=0) & ~there.all(axis=0) & whole[:, None]
     if not missing.any():
         return None
     filled = np.where(missing, fill, np.nan)
