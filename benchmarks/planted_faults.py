@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 import evalengine as ee
+from evalengine.ingest.problems import ChecksFailed
 
 LABELS = ["bus", "car", "cyclist", "pedestrian", "sign"]
 CORNERS = ["xmin", "ymin", "xmax", "ymax"]
@@ -248,8 +249,10 @@ def detection() -> None:
     """Faults in boxes."""
     cam = {"camera": "rear"}
     add = lambda name, to, *words: plant("detection", name, len(FAULTS), boxes, to, *words)  # noqa: E731
-    add("two names change places", lambda t: renamed(t, P, SWAP), ("bus", "car", "taken"))
+    add("two names change places", lambda t: renamed(t, P, SWAP), ("bus", "car", "taken"),
+        ("bus", "car", "exchanged"))  # fmt: skip
     add("three names turn round", lambda t: renamed(t, P, CYCLE), ("car", "bus", "taken"),
+        ("bus", "car", "sign", "exchanged"),
         ("bus", "sign", "taken"), ("sign", "car", "taken"))  # fmt: skip
     add("a third of the cars labelled bus", lambda t: renamed(t, G, {"car": "bus"}, luck(0.33)),
         ("bus", "car", "taken"))  # fmt: skip
@@ -307,8 +310,10 @@ def classification() -> None:
     add = lambda name, to, *words: plant("classification", name, len(FAULTS), labelled, to, *words)  # noqa: E731
     noise = lambda t, **where: change(t, P, score=pl.when(within(t, **where)).then(  # noqa: E731
         pl.col("score").shuffle(seed=3)).otherwise("score"))  # fmt: skip
-    add("two names change places", lambda t: renamed(t, P, SWAP), ("bus", "car", "taken"))
+    add("two names change places", lambda t: renamed(t, P, SWAP), ("bus", "car", "taken"),
+        ("bus", "car", "exchanged"))  # fmt: skip
     add("three names turn round", lambda t: renamed(t, P, CYCLE), ("car", "bus", "taken"),
+        ("bus", "car", "sign", "exchanged"),
         ("bus", "sign", "taken"), ("sign", "car", "taken"))  # fmt: skip
     add("a third of the cars labelled bus", lambda t: renamed(t, G, {"car": "bus"}, luck(0.33)),
         ("bus", "car", "taken"))  # fmt: skip
@@ -389,7 +394,7 @@ def segmentation() -> None:
     add("one camera mirrored", lambda t: each(t, lambda m: m[:, ::-1].copy(), camera="left"),
         ("camera", "left"))  # fmt: skip
     add("two labels change places", lambda t: each(t, lambda m: np.array([1, 0, 2], np.uint8)[m]),
-        ("label 0", "1", "taken"))  # fmt: skip
+        ("label 0", "1", "taken"), ("labels 0, 1", "exchanged"))  # fmt: skip
     add("a label never predicted", lambda t: each(t, lambda m: np.where(m == 2, 0, m).astype(
         np.uint8)), ("label 2",))  # fmt: skip
     add("one city's maps shifted", lambda t: each(t, lambda m: np.roll(m, 6, axis=1),
@@ -398,6 +403,90 @@ def segmentation() -> None:
 
 for every in (detection, classification, retrieval, text, segmentation):
     every()
+
+
+XYXY = {"xmin": "x_min_px", "ymin": "y_min_px", "xmax": "x_max_px", "ymax": "y_max_px"}
+
+
+def readings() -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
+    """Input that would be misread: fault, code, sound tables, broken tables, options of both."""
+    one = boxes(7)
+    one = {side: one[side].unique("datum_id", maintain_order=True) for side in (P, G)}
+    moved_away = change(one, G, **{c: pl.col(c) + 500 for c in CORNERS})
+    under = lambda t: (t[P].rename(XYXY), t[G].rename(XYXY))  # noqa: E731
+    outlined = lambda t: tuple(  # noqa: E731
+        t[side].select("datum_id", "label_value", shape=pl.format(
+            "POLYGON (({} {}, {} {}, {} {}))", *(pl.col(c) for c in [*CORNERS, *CORNERS[:2]])))
+        for side in (P, G))  # fmt: skip
+    same = {**one, P: one[G].with_columns(score=0.5)}
+    differ = "unread_columns_differ"
+    yield "boxes under names that nothing reads", differ, under(same), under(moved_away), {}
+    yield "outlines as text", differ, outlined(same), outlined(moved_away), {}
+    t = labelled(8)
+    ages = lambda seed: pl.int_range(pl.len()).shuffle(seed=seed)  # noqa: E731
+    aged = [t[P].unique("datum_id", maintain_order=True), t[G]]
+    sound = tuple(side.with_columns(age=pl.col("datum_id").str.slice(1)) for side in aged)
+    wrong = (sound[0].with_columns(age=ages(1)), sound[1].with_columns(age=ages(2)))
+    yield "another number that was predicted", differ, sound, wrong, {}
+    wide = t[P].pivot("label_value", index="datum_id", values="score").join(t[G], on="datum_id")
+    wide = wide.rename({"label_value": "actual"})
+    some, code = {"score_columns": LABELS[:-1]}, "labels_without_scores"
+    sound, wrong = (wide.filter(actual="bus"), None), (wide, None)
+    yield "a class without a column of scores", code, sound, wrong, some
+    order = {"descending": [False, True]}
+    tied = t[P].join(t[G].with_columns(right=True), on=["datum_id", "label_value"], how="left")
+    tied = tied.with_columns(pl.col("right").fill_null(False)).sort("datum_id", "right", **order)
+    code = "tied_top_scores"
+    yield "a constant model, right labels first", code, (t[P], t[G]), (
+        tied.drop("right").with_columns(score=0.2), t[G]), {}  # fmt: skip
+    answer = t[P].sort("score").group_by("datum_id", maintain_order=True).last()
+    answer = answer.select("datum_id", "label_value")
+    named = lambda names: (answer.with_columns(  # noqa: E731
+        pl.col("label_value").replace(names)), t[G])  # fmt: skip
+    five = dict(zip(LABELS, [*LABELS[1:], LABELS[0]], strict=True))
+    yield "five classes in another order", "labels_apart", named({}), named(five), {}
+    yield "two classes exchanged", "labels_exchanged", named({}), named(SWAP), {}
+    yield "one class under another name", "labels_one_sided", named({}), named({"bus": "coach"}), {}
+    few = change(boxes(9, 8), P, label_value=pl.when(luck(0.35)).then(
+        pl.col("label_value").shuffle(seed=2)).otherwise("label_value"))  # fmt: skip
+    sides = lambda t: (t[P], t[G])  # noqa: E731
+    yield "five classes of a poor detector in another order", "labels_apart", sides(few), sides(
+        renamed(few, P, five)), {}  # fmt: skip
+    cars = wide.sort("datum_id")["car"]
+    binary = pl.DataFrame({"actual": (t[G]["label_value"] == "car").cast(pl.Int64), "score": cars})
+    signed = binary.select("actual", predicted=pl.when(pl.col("score") > 0.5).then(1).otherwise(0))
+    coded = signed.with_columns(pl.col("predicted") * 2 - 1)
+    yield "-1 and 1 against 0 and 1", "labels_one_sided", (signed, None), (coded, None), {}
+    percent = binary.with_columns(pl.col("score") * 100)
+    yield "a threshold in percent", "threshold_beyond_scores", (percent, None), (binary, None), {
+        "decision_threshold": 40}  # fmt: skip
+    t = boxes(10)
+    first = t[P].filter(pl.col("datum_id") == t[P]["datum_id"][0])
+    code = "datums_without_predictions"
+    yield "predictions of one image only", code, sides(t), (first, t[G]), {}
+    yield "a file of predictions with a header only", code, sides(t), (t[P].clear(), t[G]), {}
+    t = ranked(11, 9)
+    run, qrels = ({q: dict(zip(d, v, strict=True)) for q, d, v in side.group_by("datum_id").agg(
+        pl.all()).iter_rows()} for side in (t[P], t[G]))  # fmt: skip
+    yield "run and judgments exchanged, as mappings", "mappings_swapped", (run, qrels), (
+        qrels, run), {}  # fmt: skip
+
+
+def print_readings() -> None:
+    """A row a fault: which severity its rule has for it, and whether any warns of sound tables."""
+    print("| read wrong | rule | found as | sound tables |\n|---|---|---|---|")
+    for name, code, sound, wrong, options in readings():
+        said = []
+        for tables in (wrong, sound):
+            try:
+                card = ee.check(*tables, **options)
+            except ChecksFailed as refused:
+                said.append({one.kind: "problem" for one in refused.problems})
+            else:
+                told = {one.code: one.severity for one in card.findings}
+                said.append({k: v for k, v in told.items() if k == code or v == "warning"})
+        quiet = ", ".join(said[1]) or "quiet"
+        print(f"| {name} | {code} | {said[0].get(code, 'not found')} | {quiet} |")
 
 
 def place(found: pl.DataFrame, words: Words) -> int | None:
@@ -460,6 +549,7 @@ def print_measured(*, distracted: bool) -> None:
 
 def main() -> None:
     """Plant, diagnose, print."""
+    print_readings()
     for distracted in (False, True):
         print_measured(distracted=distracted)
     for task, n, findings in unbroken():

@@ -367,6 +367,7 @@ def check(
     plan = planner.fitted(plan, frames)
     report = _report(frames)
     planner.examine(plan, frames, Threads(chosen.threads))
+    frames.notes[:] = scoring.unanswered(plan, frames.notes)
     said = scoring.told_of_notes(frames.notes)  # what only examining told is among it now
     return msgspec.structs.replace(
         report, notes=[*said.notes], warnings=[*said.warnings], findings=[*said.findings]

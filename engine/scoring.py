@@ -23,7 +23,7 @@ from .ingest.geometry_choice import POINTS, points_alone
 from .ingest.geometry_columns import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
-from .ingest.problems import Note, PointsAlone
+from .ingest.problems import MANY, Note, PointsAlone
 from .ingest.sources.held import Room
 from .plan import limits, planner, summary
 from .plan.paging import page_frames, with_distribution
@@ -221,7 +221,7 @@ def run(
                 done.frames,
                 done.labels,
                 _run(done.plan, told, seconds, paths),
-                _told(done.recognised, _unanswered(done.plan, done.notes, done.n_datums)),
+                _told(done.recognised, unanswered(done.plan, done.notes, _with_truths(done))),
                 makers(done.plan.task, done.plan.dialect.name),
                 _read(done.rows, done.n_datums),
                 _files(inputs),
@@ -252,7 +252,7 @@ def run(
         known, ends = moved
         made = limits.table(plan, frame_makers["metrics"](), known, ends, threads.own())
         frame_makers = {**frame_makers, limits.FRAME: lambda: made}
-    frames.notes[:] = _unanswered(plan, frames.notes + notes, len(tallies.datums))
+    frames.notes[:] = unanswered(plan, frames.notes + notes)
     seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
     sides = _sources(frames.sources, rows, frames.notes)
     told = {"inputs": sides, "datums": len(tallies.datums),
@@ -343,22 +343,46 @@ def _files(inputs: Inputs) -> dict[str, int]:
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
-_MANY = 0.1
-"""Share of datums without predictions from which it is a warning that they leave means."""
+def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
+    """Notes, in which many datums without predictions are a warning.
 
+    Datums with ground truths count. Other warnings about missing datums come first.
 
-def _unanswered(plan: planner.Plan, notes: Sequence[Note], datums: int) -> list[Note]:
-    """Notes, in which many datums without predictions are a warning where they leave means."""
+    Args:
+        plan: the plan.
+        notes: of the inputs.
+        truths: how many datums have ground truths; from the facts of the note unless given.
+    """
     rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
-    if rule is None or not rule.leaves(plan.settings):
+    if rule is not None and not rule.leaves(plan.settings):
         return [*notes]
-    said = f" Means are over the rest alone, so that they may be too high{rule.way}."
-    return [
-        msgspec.structs.replace(note, message=note.message + said, warning=True)
-        if note.kind == kind and (note.count or 0) >= _MANY * datums
-        else note
-        for note in notes
-    ]
+    if any(note.kind in _EXPLAINED for note in notes):
+        return [*notes]
+    way = " Their ground truths count as missed."
+    if rule is not None:
+        way = f" Means are over the rest alone, so that they may be too high{rule.way}."
+    told = []
+    for note in notes:
+        if note.kind == kind and note.facts:
+            n, of = note.facts["with_ground_truths"], truths or note.facts["ground_truths"]
+            many = n >= MANY * of and n > 0
+            if many and rule is None:  # objects that are missed honestly are few in their datum
+                busy = note.facts.get("busy", 0)
+                many = n >= min(of, 2) and note.facts.get("busy_missing", 0) >= MANY * busy
+            if many:
+                note = msgspec.structs.replace(note, message=note.message + way, warning=True)
+        told.append(note)
+    return told
+
+
+_EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
+"""Warnings that say why datums have no predictions."""
+
+
+def _with_truths(done: partitions.Done) -> int:
+    """Return how many datums of a run through buckets have ground truths."""
+    kind = f"datums_without_{GROUND_TRUTHS}"
+    return done.n_datums - sum(note.count or 0 for note in done.notes if note.kind == kind)
 
 
 def _sources(

@@ -9,6 +9,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.ingest.frames import Frames, load_frames
+from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import EvalengineError
 from evalengine.schemas.option_values import make_options
 
@@ -45,7 +46,6 @@ def labels(frames: Frames) -> list[Any]:
         (["cat", "dog"], ["dog", "cat"], ["dog", "cat"], pl.String),
         (["cat", "dog"], ["prob_dog", "prob_cat"], ["dog", "cat"], pl.String),
         (["p_a", "p_b"], ["p_a", "p_b"], ["p_a", "p_b"], pl.String),
-        (["cat", "dog"], ["cow", "hen"], ["cow", "hen"], pl.String),
         (["1", "2"], ["p_1", "p_2"], ["1", "2"], pl.String),
         ([1, 0], ["prob_1"], [1], pl.Int64),
     ],
@@ -144,24 +144,17 @@ def test_tasks_without_score_columns_refuse_them() -> None:
         load_frames([], [], options=make_options(score_columns="a"), task="detection")
 
 
-def test_columns_named_after_no_label_are_told_of_with_the_way_out() -> None:
-    table = pl.DataFrame({"actual": ["cat", "dog"], "one": [0.5, 0.25], "two": [0.5, 0.75]})
-    (note,) = (
-        n for n in load(table, None, ["one", "two"]).notes if "columns of scores" in n.message
-    )
-    assert note.warning
-    card = ee.score(table, score_columns=["one", "two"])
-    assert card.warnings[-1] == (
-        "columns of scores: 'one', 'two' are not true labels, and of the true labels 'cat', 'dog'"
-        " have no column. Name each column after its label or say which is whose:"
-        ' score_columns={"cat": "one", "dog": "two"}.'
-    )
-    assert ee.score(table, score_columns={"cat": "one", "dog": "two"}).warnings == ()
+def test_columns_named_after_no_label_are_refused_with_the_way_out() -> None:
+    table = pl.DataFrame({"actual": ["cat", "dog"], "one": [0.75, 0.25], "two": [0.25, 0.75]})
     half = table.rename({"one": "cat"})
-    (note,) = (
-        n for n in load(half, None, ["cat", "two"]).notes if "columns of scores" in n.message
-    )
-    assert not note.warning
+    for rows, names, odd in (
+        (table, ["one", "two"], ["one", "two"]),
+        (half, ["cat", "two"], ["two"]),
+    ):
+        with pytest.raises(ChecksFailed) as caught:
+            load(rows, None, names)
+        (problem,) = caught.value.problems
+        assert (problem.kind, problem.facts["columns"]) == ("labels_without_scores", odd)
+    assert ee.score(table, score_columns={"cat": "one", "dog": "two"}).warnings == ()
     more = half.rename({"two": "dog"}).with_columns(cow=pl.lit(0.0))  # a class that never is true
-    said = load(more, None, ["cat", "dog", "cow"]).notes
-    assert not [n for n in said if "columns of scores" in n.message]
+    assert load(more, None, ["cat", "dog", "cow"]).score_labels is not None

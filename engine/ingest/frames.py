@@ -243,7 +243,8 @@ def assemble(
         meeting.check_kinds(frames, (name,), speech)
     same += meeting.same_kind(frames, meeting.LABEL_COLUMNS, text)
     notes += same if part is None else []
-    odd = _add_score_labels(sides, frames, None if part is None else part.labels)
+    whole = None if part is None else part.labels
+    _add_score_labels(sides, frames, whole, mapped=options.label_map is not None)
     kept = {role: _kept(sides[role], condition) for role, condition in where.items()}
     removed = keep_datums(frames, where, before, kept)
     notes += removed if part is None else []
@@ -258,7 +259,11 @@ def assemble(
     def of_datums() -> list[Note]:
         found = check_meet(ids, speech) if ids and part is None else []
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
-        return [*found, *(meeting.datum_notes(ids, speech, came_along=along) if ids else [])]
+        if ids:
+            found += meeting.datum_notes(
+                ids, speech, came_along=along, rows=frames, whole=part is None
+            )
+        return found
 
     pairs = None if part is None else part.pairs
     told, (mapping, more) = both(
@@ -269,7 +274,7 @@ def assemble(
     if part is None:
         if any(note.kind in meeting.LONE for note in more):
             more += of_labels(ready, options, more)
-        notes += [*more, *(odd if options.label_map is None else [])]
+        notes += more
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:
@@ -333,14 +338,19 @@ def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
 
 
 def _add_score_labels(
-    sides: dict[str, Side], frames: dict[str, pl.DataFrame], whole: pl.Series | None
-) -> list[Note]:
-    """Labels of score columns as a table beside the others, in the dtype of the true ones.
+    sides: dict[str, Side],
+    frames: dict[str, pl.DataFrame],
+    whole: pl.Series | None,
+    *,
+    mapped: bool,
+) -> None:
+    """Add the labels of score columns as a table, in the dtype of the true ones.
 
     Args:
         sides: the tables.
         frames: their rows.
         whole: true labels of the whole input, where the rows are part of one.
+        mapped: whether a label map renames labels.
     """
     for role, side in sides.items():
         if side.naming.wide:
@@ -355,8 +365,8 @@ def _add_score_labels(
             labels = wide.label_series(side.naming.labels, dtype, known)
             frames[meeting.SCORES] = labels.to_frame()
             meeting.same_kind(frames, meeting.LABEL_COLUMNS, {})
-            return wide.strange(side.naming.labels, labels, known)
-    return []
+            if not mapped:
+                wide.check_scored(side.naming.labels, labels, known)
 
 
 def _valid_marks(

@@ -40,8 +40,8 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
         return _numbered(ours["label_value"], theirs["label_value"], lone[0], lone[1])
     mine, others = (sorted(map(str, side)) for side in lone)
-    known = {_plain(other): other for other in others}
-    same = {name: known[_plain(name)] for name in mine if _plain(name) in known}
+    known = {plain(other): other for other in others}
+    same = {name: known[plain(name)] for name in mine if plain(name) in known}
     notes = []
     if same:
         notes.append(
@@ -69,10 +69,10 @@ def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
     return notes
 
 
-def _plain(label: str) -> str:
-    """A label without what people write now so, now so."""
-    plain = re.sub(r"[\s_./-]+", "", label.casefold())
-    return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", plain) or plain
+def plain(label: str) -> str:
+    """Return a label without case, separators and plural endings."""
+    bare = re.sub(r"[\s_./-]+", "", label.casefold())
+    return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
 
 
 def _near(mine: list[str], others: list[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from evalengine.schemas.contract import (
@@ -23,7 +24,7 @@ from .distinct import distinct
 from .known import Known, Lone
 from .label_spelling import names_of_numbers, spelling_notes
 from .mismatch import mend, samples
-from .problems import Note, count_of, listing, note_of
+from .problems import MANY, Note, count_of, listing, note_of
 from .speech import PLAIN, Speech
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
@@ -203,7 +204,12 @@ def _numbers_for_names(
 
 
 def datum_notes(
-    ids: Mapping[str, Known], speech: Speech = PLAIN, *, came_along: bool = False
+    ids: Mapping[str, Known],
+    speech: Speech = PLAIN,
+    *,
+    came_along: bool = False,
+    rows: Mapping[str, pl.DataFrame] | None = None,
+    whole: bool = True,
 ) -> list[Note]:
     """Datums that one side lacks, which is worth telling.
 
@@ -211,6 +217,8 @@ def datum_notes(
         ids: of every table.
         speech: what datums are called.
         came_along: whether the ground truths' own files list the datums, and no table of the user.
+        rows: role to rows, by which datums with many ground truths are counted.
+        whole: whether these are all rows, so that few datums without predictions need no count.
     """
     notes = []
     everything = ids.get(DATUMS)
@@ -238,11 +246,30 @@ def datum_notes(
         return notes
     ours, theirs = ids[PREDICTIONS], ids[GROUND_TRUTHS]
     known = everything if everything is not None else theirs
-    notes += _note("datums_without_predictions", known.lacking(ours), "without predictions", speech)
+    lone = known.lacking(ours)
+    if n := len(lone):
+        with_truths = len(theirs.lacking(ours)) if everything is not None else n
+        told = _note("datums_without_predictions", lone, "without predictions", speech)
+        facts = {"with_ground_truths": with_truths, "ground_truths": len(theirs)}
+        if rows is not None and (not whole or with_truths >= MANY * len(theirs)):
+            facts |= _busy(rows)
+        notes += [msgspec.structs.replace(note, facts=facts) for note in told]
     known = everything if everything is not None else ours
     lone = known.lacking(theirs)
     notes += _note("datums_without_ground_truths", lone, "without ground truths", speech)
     return notes
+
+
+def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
+    """Count the datums with at least the median number of ground truths, and those unpredicted.
+
+    A detector misses all of few objects easily; a run that lost its rows lost them everywhere.
+    """
+    truths = rows[GROUND_TRUTHS].group_by("datum_id").len()
+    busy = truths.filter(pl.col("len") >= pl.col("len").median())
+    found = rows[PREDICTIONS]["datum_id"].unique()
+    missing = busy.join(found.to_frame(), on="datum_id", how="anti")
+    return {"busy": busy.height, "busy_missing": missing.height}
 
 
 def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:

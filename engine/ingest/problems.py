@@ -37,6 +37,8 @@ class Note(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
+MANY = 0.1
+"""Share of datums from which a note on them is a warning."""
 DOCUMENTS_APART = "documents_apart"
 """Kind of a note: no document meets a judgment, true of the whole where it is of each part."""
 
@@ -64,15 +66,21 @@ def note_of(
     return Note(kind, said, n, words, some, before)
 
 
-def notes_of_parts(parts: Iterable[Sequence[Note]]) -> list[Note]:
+Say = Callable[[str, dict[str, Any]], str]
+"""The message of a code and facts."""
+
+
+def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> list[Note]:
     """Notes of parts of one input as notes of the whole: counts added up, the lowest ids named.
 
     They stand in the order that parts have them in, whichever part is the first to have one.
 
     Args:
         parts: the notes of each part.
+        say: words the facts of rules again once they are merged.
     """
-    return [_whole(notes) for notes in _by_kind(parts, _kind)]
+    told = [*parts]
+    return [_whole(notes, len(told), say) for notes in _by_kind(told, _kind)]
 
 
 T = TypeVar("T")
@@ -99,34 +107,62 @@ def _kind(note: Note) -> tuple[str, str]:
     plain = note.message
     if note.words is not None:
         plain = note.before + note.words[2]
+    elif note.facts:
+        same = {k: v for k, v in note.facts.items() if k not in _ADDED and type(v) is not float}
+        plain = repr(same)
     elif note.count is not None:
         plain = _COUNTED.sub("#", plain, count=1)
     return note.kind, plain
 
 
 _COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
+_ADDED = ("count", "of", "with_ground_truths", "ground_truths", "busy", "busy_missing")
+"""Facts of parts that add up."""
 
 
-def _whole(notes: Sequence[Note]) -> Note:
+def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
     first = notes[0]
-    if first.count is None or len(notes) == 1:
+    if first.count is None and not first.facts:
         return first
-    n = sum(note.count or 0 for note in notes)
-    if first.words is not None:
+    counts = [note.count for note in notes if note.count is not None]
+    n = sum(counts) if counts else None
+    facts = _facts_of_parts([note.facts for note in notes])
+    warning = any(note.warning for note in notes)
+    if "beyond" in facts:  # a share of the whole decides; parts without a note have none
+        warning = (n or 0) > facts["beyond"] * facts["of"] * parts / len(notes)
+    if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
         whole = note_of(first.kind, n, first.words, lowest, first.before)
+    elif first.facts and say is not None:
+        whole = Note(first.kind, say(first.kind, facts), n)
+    elif len(notes) == 1:
+        whole = first
     else:
-        said = _COUNTED.sub(f"{n:,}", first.message, count=1)
-        facts = {**first.facts, "count": n} if first.facts else {}
-        whole = Note(first.kind, said, n, facts=facts)
-    return msgspec.structs.replace(whole, warning=any(note.warning for note in notes))
+        whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
+    return msgspec.structs.replace(whole, warning=warning, facts=facts)
+
+
+def _facts_of_parts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Facts of the whole: counts add up, of other numbers the mean, weighted by ``of``."""
+    facts = dict(parts[0])
+    for name, one in facts.items():
+        if name in _ADDED:
+            facts[name] = sum(part.get(name, 0) for part in parts)
+        elif type(one) is float:
+            weights = [part.get("of", 1) for part in parts]
+            total = sum(w * part[name] for w, part in zip(weights, parts, strict=True))
+            facts[name] = total / sum(weights)
+    for name, pick in (("lowest", min), ("highest", max)):
+        if name in facts:
+            facts[name] = pick(part[name] for part in parts)
+    return facts
 
 
 class Problem(msgspec.Struct, frozen=True):
     """Something that stops the run.
 
     Attributes:
-        side: the table, e.g. ``predictions``.
+        side: the table, e.g. ``predictions``; empty where the message says which.
         column: canonical column it concerns, empty if none.
         message: what is wrong, where, and the way out.
         count: how many rows, where there is a number.
@@ -182,7 +218,7 @@ _MARK = "<rows>"
 def _in_all(problems: Sequence[Problem]) -> Problem:
     """One problem of several parts, in the words of the one with most rows."""
     most = max(problems, key=lambda problem: problem.count or 0)
-    if len(problems) == 1 or most.count is None:
+    if len(problems) == 1 or most.count is None or most.kind:  # rules look at labels of the whole
         return most
     texts = [_NUMBER.findall(_without_rows(problem)) for problem in problems]
     sums = [
@@ -193,7 +229,7 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     said = _COUNTED.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
     said = said.replace(_MARK, "; ".join(row for _, row in shown))
     n = sum(problem.count or 0 for problem in problems)
-    return Problem(most.side, most.column, said, n, shown, most.step)
+    return msgspec.structs.replace(most, message=said, count=n, shown=shown)
 
 
 _COUNTED = re.compile(_NUMBER.pattern + r"(?: (row|null|value|inverted box)\b)?")
@@ -283,9 +319,12 @@ def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
 def _lines(problems: Sequence[Problem], sources: dict[str, str]) -> list[str]:
     lines = []
     for side in dict.fromkeys(problem.side for problem in problems):
-        source = f" ({sources[side]})" if side in sources else ""
-        lines.append(f"{side.replace('_', ' ')}{source} cannot be used:")
-        lines += [f"- {problem.message}" for problem in problems if problem.side == side]
+        said = [problem.message for problem in problems if problem.side == side]
+        if side:
+            source = f" ({sources[side]})" if side in sources else ""
+            lines.append(f"{side.replace('_', ' ')}{source} cannot be used:")
+            said = [f"- {one}" for one in said]
+        lines += said
     return lines
 
 

@@ -52,8 +52,7 @@ def paired_values(
     if (framed := _framed(predictions, truths)) is not None:
         scores, named, theirs = framed
         if named is not None:
-            classes, told = _of_columns(named, theirs)
-            notes = (*notes, *told)
+            classes = _of_columns(named, theirs)
         return _scores(scores, theirs, classes, notes)
     if (flags := _flags(predictions, truths, options)) is not None:
         return several(*flags, (predictions, truths), classes, options)
@@ -230,20 +229,16 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
     return scores, None if numbered else known, _whole(values)
 
 
-def _of_columns(
-    names: list[str], truths: pl.Series
-) -> tuple[pl.Series, tuple[tuple[str, str, int | None], ...]]:
-    """The classes that columns of scores are named after, and what is to be said of them.
+def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
+    """Return the classes that columns of scores are named after.
 
     Raises:
-        InputError: none is a true class.
+        InputError: a true class has no column.
     """
     known = truths.drop_nulls().unique().sort()
     classes = wide.label_series(names, known.dtype, known)
-    told = wide.strange(names, classes, known)
-    if any(note.warning for note in told):
-        raise InputError(told[0].message)
-    return classes, tuple((note.kind, note.message, note.count) for note in told)
+    wide.check_scored(names, classes, known)
+    return classes
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:

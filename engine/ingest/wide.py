@@ -15,7 +15,7 @@ from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder
-from .problems import Note, Problem, count_of, listing
+from .problems import ChecksFailed, Problem, count_of, listing
 
 PREFIX = "score:"
 """What canonical names of score columns begin with; the label follows."""
@@ -112,35 +112,38 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
     return labels
 
 
-def strange(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> list[Note]:
-    """What is to be said of score columns whose names are not true labels, while labels lack one.
+def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
+    """Refuse score columns if a true label has none, as scikit-learn does.
+
+    One column of two classes may be the score of the positive one.
 
     Args:
         given: the labels, or the names of their columns.
         labels: what these were taken for; see :func:`label_series`.
         known: the distinct true labels.
+
+    Raises:
+        ChecksFailed: with code ``labels_without_scores``.
     """
     if known.dtype != labels.dtype:
-        return []
-    odd = [at for at, label in enumerate(labels) if label not in known]
-    lacking = known.filter(~known.is_in(labels.implode())).sort().to_list()
-    if not odd or not lacking:
-        return []
-    names = [given[at] for at in odd]
-    pairs = list(zip(map(str, lacking), map(str, names), strict=False))
-    example = dict(pairs[:_SHOWN]) | ({"...": ""} if len(pairs) > _SHOWN else {})
-    are, have = (
-        (f"{listing(some)} {one if len(some) == 1 else several}")
-        for some, one, several in (
-            (names, "is not a true label", "are not true labels"),
-            (lacking, "has no column", "have no column"),
-        )
-    )
+        return
+    unscored = known.filter(~known.is_in(labels.implode())).sort().to_list()
+    odd = [given[at] for at, label in enumerate(labels) if label not in known]
+    if not unscored or (len(labels) == 1 and len(known) <= 2 and not odd):
+        return
+    pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
+    example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
+    are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
     said = (
-        f"columns of scores: {are}, and of the true labels {have}. Name each column after its label"
-        f" or say which is whose: {option('score_columns', example)}."
+        f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
+        f" {listing(unscored)}{are}. Give each label a column, with all others:"
+        f" {option('score_columns', example)}; or remove the rows of the label."
     )
-    return [Note("score_columns_unlabelled", said, len(odd), warning=len(odd) == len(labels))]
+    facts = {"labels": unscored, "columns": odd, "count": len(unscored), "of": len(known)}
+    problem = Problem(
+        "", "score_columns", said, len(unscored), kind="labels_without_scores", facts=facts
+    )
+    raise ChecksFailed([problem], {})
 
 
 _SHOWN = 3

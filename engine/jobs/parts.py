@@ -24,7 +24,7 @@ from ..schemas.errors import InputError, OptionError, ReadError, WriteError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..scorecard.card import Scorecard
-from ..scoring import Told, card_of, told_of
+from ..scoring import Told, card_of, told_of, unanswered
 from ..tally import stored
 
 
@@ -196,6 +196,7 @@ def _tallied(
     tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
     rows = {name: table.height for name, table in tables.items() if table is not None}
     tallies = planner.run(plan, frames, threads)
+    frames.notes[:] = unanswered(plan, frames.notes)
     about = Kept(
         key=part.key,
         task=task,

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ..ingest import wide
 from ..ingest.collecting import Prepared
 from ..ingest.meeting import LONE
 from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.problems import DOCUMENTS_APART, Note, count_of, notes_of_parts
 from ..ingest.relabel import hold_labels
+from ..ingest.rules import reworded
 from ..ingest.rules.values import of_labels
 from ..ingest.speech import Speech
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -50,15 +50,11 @@ def notes_of(
     if whole.labels is not None:
         frames[LABELS] = whole.labels
     if not whole.pairs:
-        return _where(heads, ready, whole) + notes_of_parts(found)
+        return _where(heads, ready, whole) + notes_of_parts(found, reworded)
     _, told = hold_labels(frames, options.label_map, whole.pairs)
     if any(note.kind in LONE for note in told):
         told += of_labels(ready, options, told)
-    names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
-    if names is not None and options.label_map is None and GROUND_TRUTHS in whole.pairs:
-        known = whole.pairs[GROUND_TRUTHS]["label_value"].unique().sort()
-        told += wide.strange(names, wide.label_series(names, known.dtype, known), known)
-    return _where(heads, ready, whole) + notes_of_parts(found) + told
+    return _where(heads, ready, whole) + notes_of_parts(found, reworded) + told
 
 
 def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:

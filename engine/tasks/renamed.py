@@ -1,46 +1,207 @@
-"""Labels that lie on each other and are called otherwise: which is which, and what mends it."""
+"""Rules about labels that differ where both sides overlap: renamed, exchanged, or one-sided."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
 import polars as pl
 
-from ..ingest.problems import Note
+from ..ingest.label_spelling import plain
+from ..ingest.problems import Note, count_of, listing
+from ..ingest.rules import WARNING, Facts, Rule, apply
 from ..schemas.wording import option
 
+Array = np.ndarray[Any, Any]
+
+_SOUND = 0.9  # share of pairs of one label from which no rule looks
 _SAME, _AGREED = 0.1, 0.7  # shares of pairs: of one label, and explained by other labels
 _MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance explains as much
+_FEW_SAME, _TESTED = 0.2, 0.5  # the same shares if chance explains less in every shuffle
+_SHUFFLES = 200
+_SHUFFLED = 5_000  # pairs at most, which stand for all
+_OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: of its own name, of the other one
+_EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
+_LIFT = 0.3  # by how much more often labels of one side overlap those of the other than the rest do
 _SHOWN = 8  # labels
 
 
+class Pairs(msgspec.Struct, frozen=True):
+    """Evidence of how labels of both sides overlap.
+
+    Attributes:
+        counts: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
+            ``len``, how often they overlap; each pair once, most frequent first.
+        values: labels of the codes.
+        met: beginning of the message.
+        least: labels that must differ; of one label alone much may overlap another.
+    """
+
+    counts: pl.DataFrame
+    values: pl.Series
+    met: str
+    least: int
+
+    @property
+    def whole(self) -> int:
+        """All pairs."""
+        return int(self.counts["len"].sum())
+
+    @property
+    def same(self) -> float:
+        """Share of pairs of one label."""
+        right = self.counts.filter(pl.col("mine") == pl.col("other"))
+        return int(right["len"].sum()) / self.whole
+
+    @property
+    def best(self) -> pl.DataFrame:
+        """The label that each one overlaps most, with ``all`` its pairs."""
+        every = self.counts.group_by("mine").agg(all=pl.col("len").sum())
+        first = self.counts.unique("mine", keep="first", maintain_order=True)
+        return first.join(every, on="mine", maintain_order="left")
+
+    def facts(self, chosen: pl.DataFrame, **values: Any) -> Facts:
+        """Return the facts of a mapping of labels, one per row of ``mine`` and ``other``."""
+        named = chosen.sort("mine").select(
+            mine=pl.lit(self.values.gather(chosen.sort("mine")["mine"])),
+            other=pl.lit(self.values.gather(chosen.sort("mine")["other"])),
+        )
+        return Facts(
+            severity=WARNING,
+            count=int(chosen["len"].sum()),
+            of=self.whole,
+            values={"labels": [list(pair) for pair in named.iter_rows()], "met": self.met,
+                    "same": self.same, **values},
+        )  # fmt: skip
+
+
 def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) -> Note | None:
-    """A warning of labels that differ wherever both sides meet; None where they do not.
+    """Return a warning about labels that differ where both sides overlap; None otherwise.
 
     Args:
         pairs: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
-            ``len``, how often they meet; each pair once.
-        values: what codes stand for.
-        met: what meets, for the message: ``boxes ... lie on each other, but``.
-        least: labels that have to be told apart; of one alone much may lie on another.
+            ``len``, how often they overlap; each pair once.
+        values: labels of the codes.
+        met: what overlaps, for the message: ``boxes ... lie on each other, but``.
+        least: labels that must differ.
     """
-    whole = int(pairs["len"].sum())
-    if not whole:
+    counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
+    evidence = Pairs(counts, values, met, least)
+    if not evidence.whole or evidence.same >= _SOUND:
         return None
-    pairs = pairs.sort("len", "mine", "other", descending=[True, False, False])
-    same = int(pairs.filter(pl.col("mine") == pl.col("other"))["len"].sum()) / whole
-    best = pairs.unique("mine", keep="first", maintain_order=True)
+    notes, _ = apply(RULES, "", {"labels_differ"}, evidence)
+    return notes[0] if notes else None
+
+
+def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
+    """Nearly no pair has one label, and other labels explain most pairs."""
+    whole, same, best = pairs.whole, pairs.same, pairs.best
     agreed = int(best["len"].sum()) / whole
     others = best["other"].n_unique()
-    # Where most lie on one label, any other label agrees with it: that explains nothing.
-    enough = _AGREED if whole >= _MANY else _SURELY
-    if same > _SAME or agreed < enough or 2 * others <= best.height or others < least:
-        return None
-    named = best.with_columns(
-        pl.lit(values.gather(best["mine"])).alias("mine"),
-        pl.lit(values.gather(best["other"])).alias("other"),
-    ).sort("mine")
-    first = {str(a): b for a, b in named.head(_SHOWN).select("mine", "other").iter_rows()}
-    more = f" and {named.height - len(first):,} more" if named.height > len(first) else ""
-    shift = _shift(named)
+    # If most overlap one label, any other label agrees with it: that explains nothing.
+    if same > _FEW_SAME or 2 * others <= best.height or others < pairs.least:
+        return
+    enough = same <= _SAME and agreed >= (_AGREED if whole >= _MANY else _SURELY)
+    moved = int(best.filter(pl.col("mine") != pl.col("other"))["len"].sum()) / whole
+    if enough or (moved >= _TESTED and best.height > 1 and _beyond_chance(pairs, agreed)):
+        known = best["mine"].is_in(pairs.counts["other"].implode()).any()
+        yield pairs.facts(best, known=bool(known), shift=_shift(best, pairs.values))
+
+
+def _exchanged(pairs: Pairs) -> Iterator[Facts]:
+    """Some labels are each other's in turn, and the others are right."""
+    best = pairs.best
+    own = pairs.counts.filter(pl.col("mine") == pl.col("other")).select("mine", own="len")
+    best = best.join(own, on="mine", how="left", maintain_order="left")
+    candidates = best.filter(
+        (pl.col("mine") != pl.col("other"))
+        & (pl.col("all") >= _EACH)
+        & (pl.col("len") >= _OTHER * pl.col("all"))
+        & (pl.col("own").fill_null(0) <= _OWN * pl.col("all"))
+    )
+    while candidates.height:  # a ring is left: whatever leads out of it goes
+        ring = candidates.filter(
+            pl.col("other").is_in(candidates["mine"].implode())
+            & pl.col("mine").is_in(candidates["other"].implode())
+        )
+        if ring.height == candidates.height:
+            break
+        candidates = ring
+    if candidates.height > 1 and int(candidates["len"].sum()) >= _TOTAL:
+        yield pairs.facts(candidates, known=True, shift=0)
+
+
+def _one_sided(pairs: Pairs) -> Iterator[Facts]:
+    """Labels that only the predictions have overlap those that only the ground truths have."""
+    counts = pairs.counts
+    mine, other = counts["mine"].unique(), counts["other"].unique()
+    ours = ~pl.col("mine").is_in(other.implode())
+    theirs = ~pl.col("other").is_in(mine.implode())
+    flagged = counts.with_columns(ours=ours, theirs=theirs)
+    alone = flagged.filter("ours")
+    both = alone.filter("theirs")
+    names = [pairs.values.gather(both[name]).cast(pl.String) for name in ("mine", "other")]
+    spelt = [plain(a) == plain(b) for a, b in zip(*names, strict=True)]  # there is a note of those
+    both = both.filter(~pl.Series(spelt, dtype=pl.Boolean))
+    rest = flagged.filter(~pl.col("ours"))
+    n, of = int(both["len"].sum()), int(alone["len"].sum())
+    if not n or not rest.height:
+        return
+    elsewhere = int(rest.filter("theirs")["len"].sum()) / int(rest["len"].sum())
+    right = int(rest.filter(pl.col("mine") == pl.col("other"))["len"].sum())
+    signs = {*pairs.values.gather(mine).to_list()}, {*pairs.values.gather(other).to_list()}
+    few = n < _TOTAL or n / of < max(_OTHER, elsewhere + _LIFT)
+    if signs not in _SIGNS and (few or 2 * right < int(rest["len"].sum())):
+        return
+    best = both.unique("mine", keep="first", maintain_order=True)
+    if int(best["len"].sum()) >= _OTHER * of or signs in _SIGNS:
+        yield pairs.facts(best, known=False, shift=0)
+
+
+_SIGNS = (
+    ({-1, 1}, {0, 1}),
+    ({0, 1}, {-1, 1}),
+    ({"-1", "1"}, {"0", "1"}),
+    ({"0", "1"}, {"-1", "1"}),
+)
+"""Two ways to write the classes of a binary problem."""
+
+
+def _beyond_chance(pairs: Pairs, agreed: float) -> bool:
+    """Whether shuffled labels never agree as well."""
+    counts = pairs.counts
+    n = counts["len"].to_numpy()
+    n = np.rint(n * min(1.0, _SHUFFLED / n.sum())).astype(np.int64)
+    mine, other = (
+        np.repeat(np.unique(counts[name].to_numpy(), return_inverse=True)[1], n)
+        for name in ("mine", "other")
+    )
+    width = int(other.max()) + 1
+    rng = np.random.default_rng(0)
+    for _ in range(_SHUFFLES):
+        cells = np.bincount(
+            mine * width + rng.permutation(other), minlength=(mine.max() + 1) * width
+        )
+        if cells.reshape(-1, width).max(axis=1).sum() >= agreed * mine.size:
+            return False
+    return True
+
+
+def _shift(best: pl.DataFrame, values: pl.Series) -> int:
+    """The difference of all numbers of labels if it is one; else 0."""
+    if not values.dtype.is_integer():
+        return 0
+    mine, other = (values.gather(best[name]).cast(pl.Int64) for name in ("mine", "other"))
+    steps = (other - mine).unique()
+    return int(steps[0]) if len(steps) == 1 else 0
+
+
+def _say(facts: Facts) -> str:
+    labels, shift = facts.values["labels"], facts.values["shift"]
+    first = {str(mine): other for mine, other in labels[:_SHOWN]}
+    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
     cause = (
         f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
         " one side counts its classes from another number. "
@@ -49,7 +210,7 @@ def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) ->
     )
     if shift:  # a map would rename numbers on both sides
         way = f"write {option('label_format', [f'{shift:+d}'])}"
-    elif best["mine"].is_in(pairs["other"].implode()).any():
+    elif facts.values["known"]:
         shown = ", ".join(f"{a} to {b}" for a, b in first.items())
         way = (
             f"rename those of the predictions in their table: {shown}{more} ({option('label_map')}"
@@ -57,17 +218,40 @@ def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) ->
         )
     else:
         way = f"map them: {option('label_map', first)}{more}"
-    return Note(
-        "labels_apart",
-        f"{met} {same:.0%} of these pairs have the same label, and the numbers mean little."
-        f" {cause}If the classes are the same, {way}.",
-        warning=True,
+    return (
+        f"{facts.values['met']} {facts.values['same']:.0%} of these pairs have the same label, and"
+        f" the numbers mean little. {cause}If the classes are the same, {way}."
     )
 
 
-def _shift(named: pl.DataFrame) -> int:
-    """By how much all numbers of labels differ alike; 0 of others."""
-    if not named["mine"].dtype.is_integer():
-        return 0
-    steps = (named["other"].cast(pl.Int64) - named["mine"].cast(pl.Int64)).unique()
-    return int(steps[0]) if len(steps) == 1 else 0
+def _say_exchanged(facts: Facts) -> str:
+    labels = facts.values["labels"]
+    shown = ", ".join(f"{mine} to {other}" for mine, other in labels[:_SHOWN])
+    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    return (
+        f"labels {listing([one for one, _ in labels])} seem to be exchanged: predictions of each"
+        f" overlap another of them in {facts.count:,} pairs. If they are, rename those of the"
+        f" predictions in their table: {shown}{more}."
+    )
+
+
+def _say_one_sided(facts: Facts) -> str:
+    labels = facts.values["labels"]
+    first = {str(mine): other for mine, other in labels[:_SHOWN]}
+    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    theirs = listing(list(dict.fromkeys(other for _, other in labels)))
+    return (
+        f"{count_of(len(labels), 'label')} of the predictions only"
+        f" ({listing([one for one, _ in labels])}) where the ground truths have {theirs}, which the"
+        f" predictions never have: {facts.count:,} pairs count as wrong. If the classes are the"
+        f" same, map them: {option('label_map', first)}{more}."
+    )
+
+
+_DIFFER = frozenset({"labels_differ"})
+RULES: tuple[Rule[Pairs], ...] = (
+    Rule(code="labels_one_sided", needs=_DIFFER, look=_one_sided, say=_say_one_sided),
+    Rule(code="labels_apart", needs=_DIFFER, look=_all_renamed, say=_say),
+    Rule(code="labels_exchanged", needs=_DIFFER, look=_exchanged, say=_say_exchanged),
+)
+"""Of the rules that fire the first one is reported."""

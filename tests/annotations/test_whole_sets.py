@@ -48,7 +48,8 @@ def test_a_split_without_predictions_is_told_of(given: str, truth: Path, tmp_pat
     assert rest.warnings == ()
     assert rest.value("mAP", iou_threshold=0.5) == 1.0
     both = predicted(tmp_path / "both", names=("val1", "train1"))
-    assert ee.score(both, truth / given).warnings == ()
+    told = ee.score(both, truth / given).findings  # of each split half
+    assert [one.code for one in told if one.severity == "warning"] == ["datums_without_predictions"]
 
 
 def test_the_shell_says_it_as_the_shell_has_it(

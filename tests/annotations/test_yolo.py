@@ -427,3 +427,9 @@ def test_names_of_darknet_are_one_folder_up(tmp_path: Path) -> None:
         labels = opened(path).labels
         assert labels is not None
         assert labels["label_name"].to_list() == ["cat", "dog"]
+    (tmp_path / "above").mkdir()
+    (tmp_path / "obj_train_data").rename(tmp_path / "above" / "obj_train_data")
+    (tmp_path / "obj.names").rename(tmp_path / "above" / "obj.names")
+    labels = opened(tmp_path).labels  # below the folder that was given
+    assert labels is not None
+    assert labels["label_name"].to_list() == ["cat", "dog"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -144,8 +144,8 @@ def gathered(look: Look) -> Files:
     """
     described = description(look)
     if described is None:
-        names, points = _names_beside((look.root, *_above(look.root)))
         texts = tuple(name for name in look.of(".txt") if may_be_label(name))
+        names, points = _names_beside((look.root, *_above(look.root), *_within(look.root, texts)))
         folder = _other(look.root, "labels", "images")
         pictures = look.of(*SUFFIXES) or (_below(folder, SUFFIXES) if folder else ())
         return Files(texts, pictures, _by_folder(look, (*texts, *pictures)), names, points)
@@ -272,6 +272,15 @@ def _above(folder: str) -> list[str]:
     elif os.path.isdir(os.path.join(folder, "labels")):  # of one split
         found.append(os.path.dirname(folder))
     return found
+
+
+def _within(root: str, texts: Sequence[str]) -> list[str]:
+    """The folder of all labels and the one above it, if these are below the given one."""
+    folders = {os.path.dirname(os.path.abspath(name)) for name in texts}
+    inner = os.path.commonpath(folders) if folders else ""
+    root = os.path.abspath(root)
+    found = [inner, os.path.dirname(inner)]
+    return [one for one in found if one.startswith(root + os.sep)]
 
 
 def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:

@@ -61,6 +61,13 @@ class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
     say: Callable[[Facts], str]
     tasks: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        _SAYS[self.code] = self.say
+
+
+_SAYS: dict[str, Callable[[Facts], str]] = {}
+"""How the facts of every rule are worded, by code."""
+
 
 def apply(
     rules: Sequence[Rule[Evidence]], task: str, signals: AbstractSet[str], evidence: Evidence
@@ -94,6 +101,19 @@ def apply(
                 warning = facts.severity == WARNING
                 notes.append(Note(rule.code, said, facts.count, warning=warning, facts=plain))
     return notes, problems
+
+
+def codes() -> frozenset[str]:
+    """Return the codes of all rules whose modules are imported."""
+    return frozenset(_SAYS)
+
+
+def reworded(code: str, plain: dict[str, Any]) -> str:
+    """Return the message of a rule from the facts of its note, as :func:`as_plain` has them."""
+    own = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
+    rest = {name: one for name, one in plain.items() if name not in own}
+    named = {name: tuple(one) if isinstance(one, list) else one for name, one in own.items()}
+    return _SAYS[code](Facts(severity=NOTE, values=rest, **named))
 
 
 def as_plain(facts: Facts) -> dict[str, Any]:

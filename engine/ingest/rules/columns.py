@@ -83,9 +83,12 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
     for naming in (ours.naming, theirs.naming):
         unread -= naming.exprs.keys()
         unread -= naming.recognised.keys()
-    if not unread:
-        return set(), None
-    return {"unread_on_both"}, Columns(ready, options, frozenset(unread))
+    signals = set()
+    if unread:
+        signals.add("unread_on_both")
+    if ours.source.format == theirs.source.format == "mapping":
+        signals.add("mappings")
+    return signals, Columns(ready, options, frozenset(unread)) if signals else None
 
 
 def _differing(evidence: Columns) -> Iterator[Facts]:
@@ -117,7 +120,6 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
         n, of = max(differing[name] for name in chosen)
         yield Facts(
             severity=severity,
-            side=PREDICTIONS if severity == PROBLEM else "",
             columns=tuple(chosen),
             count=n,
             of=of,
@@ -278,12 +280,40 @@ def _say_differing(facts: Facts) -> str:
     )
 
 
+def _exchanged(evidence: Columns) -> Iterator[Facts]:
+    """Mappings of judgments with fractions, and of a run with a few whole numbers only."""
+    ours, theirs = (
+        evidence.ready.sides[role].source.frame.select("score").drop_nulls().collect()["score"]
+        for role in (PREDICTIONS, GROUND_TRUTHS)
+    )
+    fractions = int((theirs != theirs.round()).sum())
+    whole = bool((ours == ours.round()).all())
+    if len(ours) and whole and ours.n_unique() <= _GRADES and 2 * fractions > len(theirs):
+        yield Facts(severity=WARNING, count=fractions, of=len(theirs))
+
+
+def _say_exchanged(facts: Facts) -> str:
+    return (
+        f"{facts.count:,} of {facts.of:,} judgments are fractions, as scores of a run are, and the"
+        " predictions hold a few whole numbers, as judgments do: are the two sides swapped? The"
+        " predictions come first."
+    )
+
+
+_GRADES = 6  # distinct whole numbers at most that judgments are
+
 RULES: tuple[Rule[Columns], ...] = (
     Rule(
         code="unread_columns_differ",
         needs=frozenset({"unread_on_both"}),
         look=_differing,
         say=_say_differing,
+    ),
+    Rule(
+        code="mappings_swapped",
+        needs=frozenset({"mappings"}),
+        look=_exchanged,
+        say=_say_exchanged,
     ),
 )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
+from ...ingest.rules import NOTE, WARNING, Facts, Rule, apply
 from ...kernels.label_matching import match_labels
+from ...schemas.wording import option
 from ...tally.datums import Labels
 from ...tally.precision import comparable
 from ..label_limits import limits_of, notes_of
@@ -50,6 +54,80 @@ def best_above(
         unit[kept], label[kept], rows.score[kept], batch.truth, batch.truth_start, want_hard=True
     )
     return hard, score
+
+
+def cut_of(batch: Batch, rows: Rows, settings: Settings) -> float:
+    """Return the score from which the one scored label counts as predicted."""
+    return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
+
+
+class _Cut(msgspec.Struct, frozen=True):
+    """Evidence of one decision threshold: it, and the lowest and the highest score."""
+
+    at: float
+    low: float
+    high: float
+
+
+def _cut_logits(cut: _Cut) -> Iterator[Facts]:
+    if cut.low < 0 or cut.high > 1:
+        yield Facts(severity=NOTE, values={"lowest": cut.low, "highest": cut.high})
+
+
+def _cut_beyond(cut: _Cut) -> Iterator[Facts]:
+    if not cut.low < cut.at <= cut.high:
+        found = {"threshold": cut.at, "lowest": cut.low, "highest": cut.high}
+        yield Facts(severity=WARNING, values=found)
+
+
+def _say_logits(facts: Facts) -> str:
+    return (
+        "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
+        " percent, 127.5 scores up to 255."
+    )
+
+
+def _say_beyond(facts: Facts) -> str:
+    at, low, high = (facts.values[name] for name in ("threshold", "lowest", "highest"))
+    percent = 1 < at <= 100 and low >= 0 and high <= 1
+    way = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
+    return (
+        f"{option('decision_threshold', at)} is beyond the scores, which run from {low:g} to"
+        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{way}"
+    )
+
+
+CUT_RULES: tuple[Rule[_Cut], ...] = (
+    Rule(code="cut_logits", needs=frozenset({"default"}), look=_cut_logits, say=_say_logits),
+    Rule(
+        code="threshold_beyond_scores",
+        needs=frozenset({"beyond_one"}),
+        look=_cut_beyond,
+        say=_say_beyond,
+    ),
+)
+"""Of a default threshold, and of one beyond 0 to 1."""
+
+
+def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
+    """Add a note on a decision threshold that does not fit the scores."""
+    rows = batch.rows
+    if rows is None or batch.hard is not None or not rows.ranked:
+        return
+    if not rows.several:
+        at = cut_of(batch, rows, settings)
+    elif settings.multilabel and not settings.thresholds:
+        at = settings.decision_threshold
+    else:
+        return
+    signals = set() if 0 <= at <= 1 else {"beyond_one"}
+    if at == 0.5 and not rows.several:
+        signals = {"default"}
+    parts = [part for part in rows.parts if part.size]
+    if signals and parts:
+        low = min([float(part.min()) for part in parts])
+        high = max([float(part.max()) for part in parts])
+        frames.notes += apply(CUT_RULES, "", signals, _Cut(at, low, high))[0]
 
 
 def tell(

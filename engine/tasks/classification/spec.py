@@ -39,7 +39,7 @@ TASK = Task(
     truth=truth,
     warm_large=warm_large,
     examine=examine,
-    late_notes=LateNotes(("zero_weights", "labels_apart", "scores_reversed"), weight_notes),
+    late_notes=LateNotes(("zero_weights", "scores_reversed"), weight_notes),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     ranking=Ranking(by_rank, by_value),
     page=PAGE,

@@ -23,7 +23,7 @@ from ..probabilities import check_probabilities
 from ..truth import truth_of_labels
 from ..workers import Workers
 from .apart import notes_of
-from .deciding import best_above, decision_of, tell
+from .deciding import best_above, cut_of, tell, tell_cut
 from .encode import Batch, Rows, encode_batch
 from .relabelled import without_repeats
 from .settings import Settings
@@ -90,11 +90,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
-    if batch.rows is not None and not batch.rows.several:
-        if "hard" in needs:
-            _tell_logits(frames, batch, settings)
-        if needs & {"scores", "ranks"}:
-            _note_decisions(frames, batch.rows)
+    if "hard" in needs:
+        tell_cut(frames, batch, settings)
+    if batch.rows is not None and not batch.rows.several and needs & {"scores", "ranks"}:
+        _note_decisions(frames, batch.rows)
     if batch.rows is None:
         units, scored = _unscored(batch), None
     elif not batch.rows.several:
@@ -179,7 +178,7 @@ def _binary(
     hit = batch.truth == rows.only
     hard = batch.hard
     decided = hard is None and "hard" in needs
-    limit = comparable(_cut(batch, rows, settings), single=rows.single)
+    limit = comparable(cut_of(batch, rows, settings), single=rows.single)
     if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is not a label: nothing is predicted.
@@ -288,11 +287,6 @@ def _listed(
     return units, scored
 
 
-def _cut(batch: Batch, rows: Rows, settings: Settings) -> float:
-    """The score from which the one scored label counts as predicted."""
-    return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
-
-
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
@@ -302,19 +296,6 @@ def _labels_of(rows: Rows) -> Array:
     """Label code of every row that has one of its own, int32 [n]."""
     assert rows.label_codes is not None
     return rows.label_codes
-
-
-def _tell_logits(frames: Frames, batch: Batch, settings: Settings) -> None:
-    """Say so where scores beyond [0, 1] are cut at a threshold that fits probabilities."""
-    assert batch.rows is not None
-    cut = _cut(batch, batch.rows, settings)
-    beyond = any(part.size and (part.min() < 0 or part.max() > 1) for part in batch.rows.parts)
-    if beyond and batch.hard is None and cut == 0.5:
-        said = (
-            "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
-            " percent, 127.5 scores up to 255."
-        )
-        frames.notes.append(Note("cut_logits", said))
 
 
 def _note_decisions(frames: Frames, rows: Rows) -> None:

@@ -23,6 +23,7 @@ from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
 from ..encoding import dataset_of, encode_datums, row_numbers, row_of_datums, table_datums, taken
+from ..tied import Tied, tied_notes
 from ..workers import Workers
 from .by_id import LaidOut, Side, judged_side, lists_of, meet_ids
 from .by_text import Texts, text_lists
@@ -106,6 +107,7 @@ def encode_batch(
         retrieved = Texts(query, taken(run, "text"), value)
         relevant = Texts(golds, taken(judged, "text"), relevance)
         lists, others = _by_text(len(datums), retrieved, relevant, settings, needs, workers)
+        _tell_tied(frames, query, value, lists)
     _tell_relevance(frames, relevance, lists, known)
     if not ranked:
         _tell_reversed(frames, lists)
@@ -429,6 +431,18 @@ def _spaced(lists: pl.Series) -> bool:
 def _tell(frames: Frames, said: str | None, kind: str = "retrieval") -> None:
     if said:
         frames.notes.append(Note(kind, said, warning=kind == DOCUMENTS_APART))
+
+
+def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None:
+    """A note of queries whose highest score texts that match and others have."""
+    top = np.full(len(lists), -np.inf)
+    np.maximum.at(top, query, value)
+    first = np.bincount(query[value == top[query]], minlength=len(lists))
+    of_hit = np.repeat(np.arange(len(lists)), np.diff(lists.start))
+    hits = np.bincount(of_hit[lists.rank <= first[of_hit]], minlength=len(lists))
+    n, known = int(((hits > 0) & (hits < first)).sum()), int((np.diff(lists.start) > 0).sum())
+    words = ("query", "queries")
+    frames.notes += tied_notes(Tied(n, known, words, "texts", "ranks"))
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:

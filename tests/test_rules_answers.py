@@ -1,0 +1,360 @@
+"""Rules about answers that cannot be right: labels without scores, ties, renamed labels, gaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from partitions.cases import FEW, in_buckets
+
+import evalengine as ee
+from evalengine.ingest.problems import ChecksFailed
+from evalengine.schemas.results import Finding
+
+LABELS = list("abcde")
+
+
+def found(card: Any, code: str) -> list[Finding]:
+    return [one for one in card.findings if one.code == code]
+
+
+def warned(card: Any) -> list[str]:
+    return [one.code for one in card.findings if one.severity == "warning"]
+
+
+def through_buckets(
+    sides: tuple[pl.DataFrame, pl.DataFrame], folder: Path, patch: pytest.MonkeyPatch
+) -> ee.Scorecard:
+    """The same tables through files in four buckets."""
+    files = [folder / name for name in ("p.parquet", "g.parquet")]
+    for side, file in zip(sides, files, strict=True):
+        side.write_parquet(file)
+    in_buckets(patch)
+    card = ee.score(*files, memory_limit="1GB")
+    assert card.run["buckets"] == FEW.n
+    return card
+
+
+class TestLabelsWithoutScores:
+    TABLE = pl.DataFrame({"y_true": ["a", "b", "c"] * 50, "p_a": [0.8, 0.1, 0.1] * 50,
+                          "p_b": [0.1, 0.8, 0.1] * 50, "p_c": [0.1, 0.1, 0.8] * 50})  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("columns", "labels", "odd"),
+        [(["p_a", "p_b"], ["c"], []), (["p_a"], ["b", "c"], []), ({"a": "p_a", "x": "p_c"},
+         ["b", "c"], ["x"])],
+    )  # fmt: skip
+    def test_they_are_refused(self, columns: Any, labels: list[str], odd: list[str]) -> None:
+        for asked in (None, ["Accuracy"], ["mROCAUC", "LogLoss"]):
+            with pytest.raises(ChecksFailed) as caught:
+                ee.score(self.TABLE, score_columns=columns, metrics=asked)
+            (problem,) = caught.value.problems
+            assert problem.kind == "labels_without_scores"
+            assert (problem.facts["labels"], problem.facts["columns"]) == (labels, odd)
+            assert (problem.count, problem.facts["of"]) == (len(labels), 3)
+
+    def test_through_buckets(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.TABLE.write_parquet(tmp_path / "t.parquet")
+        in_buckets(monkeypatch)
+        with pytest.raises(ChecksFailed) as caught:
+            ee.score(tmp_path / "t.parquet", score_columns=["p_a", "p_b"], memory_limit="1GB")
+        assert [one.kind for one in caught.value.problems] == ["labels_without_scores"]
+
+    def test_classes_that_are_never_true_and_one_column_of_two_classes(self) -> None:
+        more = ee.score(self.TABLE.filter(y_true="a"), score_columns=["p_a", "p_b", "p_c"])
+        assert warned(more) == []
+        two = self.TABLE.filter(pl.col("y_true") != "c")
+        assert warned(ee.score(two, score_columns=["p_b"], metrics=["ROCAUC"])) == []
+        rest = ee.score(
+            self.TABLE, score_columns=["p_a", "p_b"], where="y_true <> 'c'", metrics=["mROCAUC"]
+        )
+        assert rest.value("mROCAUC", average="macro") == 1.0
+
+
+def long_table(n: int, tied: int, k: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A right classifier whose scores are all equal in the first datums, the true label first."""
+    true = [LABELS[i % k] for i in range(n)]
+    rows = [
+        (i, one, 0.2 if i < tied else 0.9 if one == label else 0.1 / k)
+        for i, label in enumerate(true)
+        for one in [label, *(x for x in LABELS[:k] if x != label)]
+    ]
+    made = pl.DataFrame(rows, schema=["datum_id", "label_value", "score"], orient="row")
+    return made, pl.DataFrame({"datum_id": range(n), "label_value": true})
+
+
+class TestTies:
+    @pytest.mark.parametrize(("tied", "severity"), [(3, "note"), (4, "warning"), (30, "warning")])
+    @pytest.mark.parametrize("metrics", [None, ["TopKAccuracy"], ["Accuracy"]])
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_of_labels(self, tied: int, severity: str, metrics: Any, turned: bool) -> None:
+        mine, truth = long_table(30, tied)
+        card = ee.score(mine.reverse() if turned else mine, truth, metrics=metrics)
+        (one,) = found(card, "tied_top_scores")
+        assert (one.severity, one.count, one.facts["of"]) == (severity, tied, 30)
+
+    def test_of_columns_of_scores(self) -> None:
+        rows = {"y_true": ["a", "b", "c"] * 10, "a": [0.4] * 30, "b": [0.4] * 30, "c": [0.2] * 30}
+        card = ee.score(pl.DataFrame(rows), score_columns=["a", "b", "c"])
+        assert [one.count for one in found(card, "tied_top_scores")] == [20]
+
+    def test_equal_scores_elsewhere(self) -> None:
+        mine, truth = long_table(30, 0)
+        assert found(ee.score(mine, truth), "tied_top_scores") == []
+        wrong = mine.join(truth, on=["datum_id", "label_value"], how="anti")
+        assert found(ee.score(wrong, truth), "tied_top_scores") == []
+        assert found(ee.score(wrong, truth, metrics=["TopKAccuracy"]), "tied_top_scores") == []
+        for k in ([1], [3]):
+            card = ee.score(mine, truth, metrics=["TopKAccuracy"], k=k)
+            assert found(card, "tied_top_scores") == []
+
+    def test_few_among_many(self) -> None:
+        mine, truth = long_table(40_000, 4_000)
+        (one,) = found(ee.score(mine, truth, metrics=["Accuracy"]), "tied_top_scores")
+        assert (one.severity, one.count) == ("note", 4_000)
+
+    @pytest.mark.parametrize("tied", [1, 30])
+    def test_through_buckets(
+        self, tied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sides = long_table(30, tied)
+        (one,) = found(ee.score(*sides), "tied_top_scores")
+        (other,) = found(through_buckets(sides, tmp_path, monkeypatch), "tied_top_scores")
+        assert (one.severity, one.count, one.message) == (
+            other.severity, other.count, other.message
+        )  # fmt: skip
+
+    def test_of_retrieved_texts(self) -> None:
+        run = pl.DataFrame(
+            {"query_id": [1, 1, 1, 2, 2, 2], "text": ["gold", "b", "c", "d", "fine", "f"],
+             "score": [0.5] * 6}
+        )  # fmt: skip
+        golds = pl.DataFrame({"query_id": [1, 2], "text": ["gold", "fine"]})
+        how: dict[str, Any] = {"metrics": ["MRR"], "match": "exact_chunk"}
+        (one,) = found(ee.score(run, golds, **how), "tied_top_scores")
+        assert (one.severity, one.count, one.facts["of"]) == ("warning", 2, 2)
+        apart = run.with_columns(score=pl.Series([3.0, 2.0, 1.0] * 2))
+        assert found(ee.score(apart, golds, **how), "tied_top_scores") == []
+        below = run.with_columns(score=pl.Series([3.0, 2.0, 2.0, 3.0, 2.0, 2.0]))
+        assert found(ee.score(below, golds, **how), "tied_top_scores") == []
+        ranked = run.drop("score").with_columns(rank=pl.Series([1, 2, 3] * 2))
+        assert found(ee.score(ranked, golds, **how), "tied_top_scores") == []
+
+
+def classified(right: float, n: int, names: dict[str, str], seed: int = 0) -> pl.DataFrame:
+    """A classifier that is right so often and guesses otherwise, its labels renamed."""
+    rng = np.random.default_rng(seed)
+    true = rng.choice(LABELS, n)
+    made = np.where(rng.random(n) < right, true, rng.choice(LABELS, n))
+    return pl.DataFrame({"actual": true, "predicted": [names.get(x, x) for x in made.tolist()]})
+
+
+CYCLE = dict(zip(LABELS, [*LABELS[1:], "a"], strict=True))
+SWAP = {"a": "b", "b": "a"}
+THREE = {"a": "b", "b": "c", "c": "a"}
+
+
+class TestRenamedLabels:
+    @pytest.mark.parametrize(
+        ("names", "n", "right", "code"),
+        [
+            (CYCLE, 25, 0.8, "labels_apart"),
+            (CYCLE, 60, 0.5, "labels_apart"),
+            (CYCLE, 400, 0.5, "labels_apart"),
+            (SWAP, 100, 0.8, "labels_exchanged"),
+            (SWAP, 400, 0.6, "labels_exchanged"),
+            (THREE, 100, 0.8, "labels_exchanged"),
+        ],
+    )
+    def test_of_a_classifier_that_is_not_perfect(
+        self, names: dict[str, str], n: int, right: float, code: str
+    ) -> None:
+        card = ee.score(classified(right, n, names))
+        assert warned(card) == [code]
+        (one,) = found(card, code)
+        back = {new: old for old, new in names.items()}
+        assert dict(one.facts["labels"]) == back
+        assert one.facts["of"] == n
+
+    @pytest.mark.parametrize("right", [0.0, 0.1, 0.3, 0.6, 1.0])
+    @pytest.mark.parametrize("n", [20, 50, 400])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_poor_classifier_is_no_renamed_one(self, right: float, n: int, seed: int) -> None:
+        assert warned(ee.score(classified(right, n, {}, seed))) == []
+
+    def test_confused_classes_are_not_exchanged(self) -> None:
+        rng = np.random.default_rng(0)
+        table = classified(0.9, 400, {})
+        mixed = pl.Series(rng.random(400) < 0.5) & pl.col("predicted").is_in(["a", "b"])
+        unsure = pl.when(mixed).then(pl.col("predicted").replace(SWAP)).otherwise("predicted")
+        assert warned(ee.score(table.with_columns(predicted=unsure))) == []
+
+    @pytest.mark.parametrize(("truth", "made"), [((0, 1), (-1, 1)), ((-1, 1), (0, 1))])
+    def test_two_codes_of_a_binary_problem(self, truth: Any, made: Any) -> None:
+        rng = np.random.default_rng(1)
+        true = rng.integers(0, 2, 200)
+        said = np.where(rng.random(200) < 0.8, true, 1 - true)
+        table = {"actual": np.array(truth)[true], "predicted": np.array(made)[said]}
+        card = ee.score(pl.DataFrame(table))
+        (one,) = found(card, "labels_one_sided")
+        assert one.facts["labels"] == [[made[0], truth[0]]]
+        mapped = ee.score(
+            pl.DataFrame(table), label_map={str(made[0]): truth[0]}, metrics=["Accuracy"]
+        )
+        assert mapped.value("Accuracy") == np.mean(true == said)
+
+    def test_one_class_under_another_name(self) -> None:
+        card = ee.score(classified(0.8, 200, {"a": "bus"}))
+        assert found(card, "labels_one_sided")[0].facts["labels"] == [["bus", "a"]]
+        guessed = ee.score(classified(0.0, 200, {"a": "bus"}))
+        assert found(guessed, "labels_one_sided") == []
+
+    @pytest.mark.parametrize("names", [CYCLE, SWAP])
+    def test_of_boxes(
+        self, names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rng = np.random.default_rng(3)
+        n = 300
+        at = rng.uniform(0, 500, (n, 2))
+        corners = dict(zip(["xmin", "ymin", "xmax", "ymax"], np.c_[at, at + 40].T, strict=True))
+        labels = classified(0.7, n, names, 3)
+        truth = pl.DataFrame({"datum_id": rng.integers(0, 60, n), **corners}).with_columns(
+            label_value=labels["actual"]
+        )
+        mine = truth.with_columns(label_value=labels["predicted"], score=pl.lit(0.5))
+        card = ee.score(mine, truth)
+        code = "labels_exchanged" if names is SWAP else "labels_apart"
+        assert warned(card) == [code]
+        assert warned(ee.check(mine, truth)) == [code]
+        (one,), (other,) = (
+            found(c, code) for c in (card, through_buckets((mine, truth), tmp_path, monkeypatch))
+        )
+        assert one.facts["labels"] == other.facts["labels"]
+        assert warned(ee.score(mine.with_columns(label_value=labels["actual"]), truth)) == []
+
+
+class TestThresholds:
+    ROWS = pl.DataFrame({"actual": [0, 1] * 20, "score": np.linspace(0.05, 0.95, 40)})
+
+    @pytest.mark.parametrize("at", [40, 1.5, -1])
+    def test_beyond_all_scores(self, at: float) -> None:
+        (one,) = found(ee.score(self.ROWS, decision_threshold=at), "threshold_beyond_scores")
+        assert one.severity == "warning"
+        assert one.facts == {"threshold": at, "lowest": 0.05, "highest": 0.95}
+
+    def test_that_part_the_scores(self) -> None:
+        percent = self.ROWS.with_columns(pl.col("score") * 100)
+        logits = self.ROWS.with_columns(pl.col("score") * 8 - 4)
+        for table, at in ((percent, 40), (logits, -2), (logits, 0), (self.ROWS, 0.99)):
+            assert warned(ee.score(table, decision_threshold=at)) == []
+
+    def test_of_several_labels(self) -> None:
+        rows = {"datum_id": [0, 0, 1, 1], "label_value": ["a", "b"] * 2, "score": [0.9, 0.2] * 2}
+        truth = {"datum_id": [0, 1], "label_value": ["a", "b"]}
+        how: dict[str, Any] = {"multilabel": True, "metrics": ["F1"]}
+        card = ee.score(pl.DataFrame(rows), pl.DataFrame(truth), decision_threshold=40, **how)
+        assert warned(card) == ["threshold_beyond_scores"]
+        assert warned(ee.score(pl.DataFrame(rows), pl.DataFrame(truth), **how)) == []
+
+
+class TestDatumsWithoutPredictions:
+    @staticmethod
+    def boxes(n: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        truth = pl.DataFrame({"datum_id": range(n), "label_value": ["a"] * n, "xmin": [0.0] * n,
+                              "ymin": [0.0] * n, "xmax": [9.0] * n, "ymax": [9.0] * n})  # fmt: skip
+        return truth.with_columns(score=pl.lit(0.5)), truth
+
+    @pytest.mark.parametrize(
+        ("kept", "severity"), [(0, "warning"), (1, "warning"), (36, "warning"), (37, "note")]
+    )
+    def test_of_boxes(
+        self, kept: int, severity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine, truth = self.boxes(40)
+        kind = "datums_without_predictions"
+        sides = mine.head(kept), truth
+        cards = [ee.score(*sides), ee.check(*sides)]
+        if kept:
+            cards.append(through_buckets(sides, tmp_path, monkeypatch))
+        for card in cards:
+            (one,) = found(card, kind)
+            assert (one.severity, one.count) == (severity, 40 - kept)
+            assert one.facts["with_ground_truths"] == 40 - kept
+
+    def test_a_file_with_a_header_only(self, tmp_path: Path) -> None:
+        mine, truth = self.boxes(40)
+        files = tmp_path / "p.csv", tmp_path / "g.csv"
+        mine.clear().write_csv(files[0])
+        truth.write_csv(files[1])
+        assert warned(ee.score(*files)) == ["datums_without_predictions"]
+
+    def test_images_without_objects_need_none(self) -> None:
+        mine, truth = self.boxes(10)
+        card = ee.score(mine, truth, datums=pl.DataFrame({"datum_id": range(100)}))
+        (one,) = found(card, "datums_without_predictions")
+        assert (one.severity, one.count, one.facts["with_ground_truths"]) == ("note", 90, 0)
+        card = ee.score(mine.head(8), truth, datums=pl.DataFrame({"datum_id": range(100)}))
+        assert warned(card) == ["datums_without_predictions"]
+
+    @pytest.mark.parametrize(
+        ("lost", "severity"), [(range(12), "note"), (range(24, 36), "warning")]
+    )
+    def test_detectors_that_find_nothing_where_little_is(
+        self, lost: range, severity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Images 0 to 23 have one object, the others three; 12 of 60 images have no prediction."""
+        _, one = self.boxes(60)
+        more = one.filter(pl.col("datum_id") >= 24)
+        truth = pl.concat([one, more.with_columns(xmin=1.0), more.with_columns(xmin=2.0)])
+        mine = truth.with_columns(score=0.5).filter(~pl.col("datum_id").is_in(list(lost)))
+        for card in (
+            ee.score(mine, truth),
+            ee.check(mine, truth),
+            through_buckets((mine, truth), tmp_path, monkeypatch),
+        ):
+            (note,) = found(card, "datums_without_predictions")
+            assert (note.severity, note.count) == (severity, 12)
+
+    def test_of_labels(self) -> None:
+        truth = pl.DataFrame({"datum_id": range(40), "label_value": ["a", "b"] * 20})
+        assert warned(ee.score(truth.head(36), truth)) == ["datums_without_predictions"]
+        assert warned(ee.score(truth.head(37), truth)) == []
+
+
+class TestMappings:
+    QRELS: ClassVar = {f"q{i}": {"d1": 1, "d2": 0} for i in range(9)}
+    RUN: ClassVar = {f"q{i}": {"d1": 0.31, "d2": 0.92, "d3": 0.45} for i in range(9)}
+
+    def test_exchanged(self) -> None:
+        card = ee.score(self.QRELS, self.RUN, metrics=["nDCG@10"])
+        (one,) = found(card, "mappings_swapped")
+        assert (one.severity, one.count) == ("warning", 27)
+        assert warned(ee.check(self.QRELS, self.RUN)) == ["mappings_swapped"]
+
+    def test_in_order(self) -> None:
+        graded = {q: {d: v / 2 for d, v in own.items()} for q, own in self.QRELS.items()}
+        whole = {q: {d: round(100 * v) for d, v in own.items()} for q, own in self.RUN.items()}
+        for run in (self.RUN, whole):
+            for qrels in (self.QRELS, graded):
+                assert warned(ee.score(run, qrels, metrics=["nDCG@10"])) == []
+
+
+class TestAnnotations:
+    def test_all_crowd_and_all_of_one_area(self) -> None:
+        mine, truth = TestDatumsWithoutPredictions.boxes(6)
+        wide = truth.with_columns(xmax=pl.int_range(pl.len()) * 10.0 + 5)
+        crowd = ee.score(mine, truth.with_columns(iscrowd=1))
+        assert [one.count for one in found(crowd, "all_crowd")] == [6]
+        assert found(ee.score(mine, truth.with_columns(iscrowd=datum_parity())), "all_crowd") == []
+        one = found(ee.score(mine, wide.with_columns(area=1.0)), "areas_equal")
+        assert [(note.count, note.facts["area"]) for note in one] == [(6, 1.0)]
+        sound = truth.with_columns(area=81.0), wide.with_columns(area=pl.col("xmax") * 9)
+        for table in sound:
+            assert found(ee.score(mine, table), "areas_equal") == []
+
+
+def datum_parity() -> pl.Expr:
+    return pl.col("datum_id") % 2
