@@ -138,7 +138,7 @@ def guarding(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
         out: Any = named.get("out")
-        values = [*args, *(value for name, value in named.items() if name != "out")]
+        values: list[Any] = [*args, *(value for name, value in named.items() if name != "out")]
         listed = [one for value in values for one in (value if _is_list(value) else [value])]
         given = [os.fspath(one) for one in listed if isinstance(one, (str, os.PathLike))]
         outputs = {os.fspath(out): "out"} if isinstance(out, (str, os.PathLike)) else {}

@@ -302,7 +302,7 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
         run = msgspec.convert(said, _Run)
         msgspec.convert(said, _Account)
         if odd := [name for name in run.files if os.path.basename(name) != name]:
-            raise ResultError(f"{path} lists {odd[0]!r}, which is no file of its folder.")
+            raise ResultError(f"{path} lists {odd[0]!r}, which is not in its folder.")
     except (msgspec.ValidationError, RecursionError) as error:
         raise ResultError(f"{path} is not as evalengine wrote it: {error}.") from error
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}

@@ -223,7 +223,7 @@ UNPACKED = (OSError, EOFError, zlib.error)
 def plain(file: str) -> IO[bytes]:
     """A file open for reading, decompressed where it is gzip's."""
     if file.lower().endswith(PACKED):
-        return _Inflated(file)
+        return _Inflated(file)  # type: ignore[return-value]  # of bytes, whatever its stub says
     return open(file, "rb")  # closed by who asked for it
 
 

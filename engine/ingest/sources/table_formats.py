@@ -196,7 +196,7 @@ def _version(file: Path) -> tuple[int, str]:
     return (int(found[0]) if found else -1, file.name)
 
 
-_CLOSED = {"enable_external_access": "false", "python_enable_replacements": "false"}
+_CLOSED: dict[str, Any] = {"enable_external_access": "false", "python_enable_replacements": "false"}
 
 
 def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
