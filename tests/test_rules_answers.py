@@ -340,21 +340,3 @@ class TestMappings:
         for run in (self.RUN, whole):
             for qrels in (self.QRELS, graded):
                 assert warned(ee.score(run, qrels, metrics=["nDCG@10"])) == []
-
-
-class TestAnnotations:
-    def test_all_crowd_and_all_of_one_area(self) -> None:
-        mine, truth = TestDatumsWithoutPredictions.boxes(6)
-        wide = truth.with_columns(xmax=pl.int_range(pl.len()) * 10.0 + 5)
-        crowd = ee.score(mine, truth.with_columns(iscrowd=1))
-        assert [one.count for one in found(crowd, "all_crowd")] == [6]
-        assert found(ee.score(mine, truth.with_columns(iscrowd=datum_parity())), "all_crowd") == []
-        one = found(ee.score(mine, wide.with_columns(area=1.0)), "areas_equal")
-        assert [(note.count, note.facts["area"]) for note in one] == [(6, 1.0)]
-        sound = truth.with_columns(area=81.0), wide.with_columns(area=pl.col("xmax") * 9)
-        for table in sound:
-            assert found(ee.score(mine, table), "areas_equal") == []
-
-
-def datum_parity() -> pl.Expr:
-    return pl.col("datum_id") % 2

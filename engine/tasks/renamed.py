@@ -16,7 +16,6 @@ from ..schemas.wording import option
 
 Array = np.ndarray[Any, Any]
 
-_SOUND = 0.9  # share of pairs of one label from which no rule looks
 _SAME, _AGREED = 0.1, 0.7  # shares of pairs: of one label, and explained by other labels
 _MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance explains as much
 _FEW_SAME, _TESTED = 0.2, 0.5  # the same shares if chance explains less in every shuffle
@@ -87,12 +86,31 @@ def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) ->
         met: what overlaps, for the message: ``boxes ... lie on each other, but``.
         least: labels that must differ.
     """
-    counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
-    evidence = Pairs(counts, values, met, least)
-    if not evidence.whole or evidence.same >= _SOUND:
+    signals = _signals(*(pairs[name].to_numpy() for name in ("mine", "other", "len")))
+    if not signals:
         return None
-    notes, _ = apply(RULES, "", {"labels_differ"}, evidence)
+    counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
+    notes, _ = apply(RULES, "", signals, Pairs(counts, values, met, least))
     return notes[0] if notes else None
+
+
+def _signals(mine: Array, other: Array, n: Array) -> set[str]:
+    """Signals of pairs: few of one label, labels that are rarely right, labels of one side."""
+    if not n.size:
+        return set()
+    size = int(max(mine.max(), other.max())) + 1
+    right = mine == other
+    every = np.bincount(mine, n, size)
+    own = np.bincount(mine[right], n[right], size)
+    signals = set()
+    if own.sum() <= _FEW_SAME * every.sum():
+        signals.add("few_right")
+    if np.count_nonzero((every >= _EACH) & (own <= _OWN * every)) > 1:
+        signals.add("rarely_right")
+    theirs = np.bincount(other, minlength=size) > 0
+    if ((every > 0) > theirs).any() and (theirs > (every > 0)).any():
+        signals.add("one_sided")
+    return signals
 
 
 def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
@@ -248,10 +266,16 @@ def _say_one_sided(facts: Facts) -> str:
     )
 
 
-_DIFFER = frozenset({"labels_differ"})
 RULES: tuple[Rule[Pairs], ...] = (
-    Rule(code="labels_one_sided", needs=_DIFFER, look=_one_sided, say=_say_one_sided),
-    Rule(code="labels_apart", needs=_DIFFER, look=_all_renamed, say=_say),
-    Rule(code="labels_exchanged", needs=_DIFFER, look=_exchanged, say=_say_exchanged),
+    Rule(
+        code="labels_one_sided", needs=frozenset({"one_sided"}), look=_one_sided, say=_say_one_sided
+    ),
+    Rule(code="labels_apart", needs=frozenset({"few_right"}), look=_all_renamed, say=_say),
+    Rule(
+        code="labels_exchanged",
+        needs=frozenset({"rarely_right"}),
+        look=_exchanged,
+        say=_say_exchanged,
+    ),
 )
 """Of the rules that fire the first one is reported."""

@@ -290,29 +290,6 @@ def _rounded(values: Array, decimals: int) -> Array:
     return out
 
 
-def _tell_annotations(frames: Frames, crowd: Array, area: Array | None, truths: Any) -> None:
-    """Note on annotations that are all crowd regions, or all of one area whatever their size."""
-    if crowd.size and crowd.all():
-        words = "annotation", "annotations", "of the ground truths, all of them crowd regions: none"
-        frames.notes.append(
-            note_of("all_crowd", crowd.size, (*words[:2], words[2] + " can be found or missed"))
-        )
-    if area is not None and area.size > 1 and area[0] == area[-1] and (area == area[0]).all():
-        boxes = truths.boxes(np.arange(area.size))
-        drawn = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-        if drawn.max() > 2 * drawn.min():
-            frames.notes.append(
-                Note(
-                    "areas_equal",
-                    f"all {area.size:,} annotated areas are {area[0]:g}, and boxes are of"
-                    f" {drawn.min():g} to {drawn.max():g}: numbers by area mean little. Without a"
-                    " column 'area' that of the boxes is read.",
-                    int(area.size),
-                    facts={"columns": ["area"], "count": int(area.size), "area": float(area[0])},
-                )
-            )
-
-
 def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     """Arrays from checked tables, whose columns are taken out as they are encoded.
 
@@ -366,9 +343,6 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         ignore = ignore | neighbour
     ours = _side(frames.predictions, p_datum, p_label, shapes[0], score)
     theirs = _side(ground_truths, g_datum, g_label, shapes[1], None)
-    area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
-    if not numbered:  # of whole inputs only: a bucket may hold crowd regions by chance
-        _tell_annotations(frames, crowd, area, theirs)
     warnings: list[Note | None] = [
         apart(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
