@@ -36,12 +36,14 @@ class Pairs(msgspec.Struct, frozen=True):
         values: labels of the codes.
         met: beginning of the message.
         least: labels that must differ; of one label alone much may overlap another.
+        independent: whether pairs are; pixels of one region are not, so chance explains more.
     """
 
     counts: pl.DataFrame
     values: pl.Series
     met: str
     least: int
+    independent: bool
 
     @property
     def whole(self) -> int:
@@ -76,7 +78,9 @@ class Pairs(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
 
-def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) -> Note | None:
+def renamed(
+    pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1, *, independent: bool = True
+) -> Note | None:
     """Return a warning about labels that differ where both sides overlap; None otherwise.
 
     Args:
@@ -85,12 +89,13 @@ def renamed(pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1) ->
         values: labels of the codes.
         met: what overlaps, for the message: ``boxes ... lie on each other, but``.
         least: labels that must differ.
+        independent: whether pairs are independent of each other, as pixels are not.
     """
     signals = _signals(*(pairs[name].to_numpy() for name in ("mine", "other", "len")))
     if not signals:
         return None
     counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
-    notes, _ = apply(RULES, "", signals, Pairs(counts, values, met, least))
+    notes, _ = apply(RULES, "", signals, Pairs(counts, values, met, least, independent))
     return notes[0] if notes else None
 
 
@@ -123,7 +128,8 @@ def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
         return
     enough = same <= _SAME and agreed >= (_AGREED if whole >= _MANY else _SURELY)
     moved = int(best.filter(pl.col("mine") != pl.col("other"))["len"].sum()) / whole
-    if enough or (moved >= _TESTED and best.height > 1 and _beyond_chance(pairs, agreed)):
+    tested = pairs.independent and moved >= _TESTED and best.height > 1
+    if enough or (tested and _beyond_chance(pairs, agreed)):
         known = best["mine"].is_in(pairs.counts["other"].implode()).any()
         yield pairs.facts(best, known=bool(known), shift=_shift(best, pairs.values))
 
@@ -136,7 +142,7 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
     candidates = best.filter(
         (pl.col("mine") != pl.col("other"))
         & (pl.col("all") >= _EACH)
-        & (pl.col("len") >= _OTHER * pl.col("all"))
+        & (pl.col("len") >= (_OTHER if pairs.independent else _AGREED) * pl.col("all"))
         & (pl.col("own").fill_null(0) <= _OWN * pl.col("all"))
     )
     while candidates.height:  # a ring is left: whatever leads out of it goes

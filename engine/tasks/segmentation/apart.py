@@ -48,9 +48,11 @@ def notes_of(
     notes = [] if ignored else _void(counted)
     named = counts.filter((pl.col("mine") >= 0) & (pl.col("other") >= 0))
     values = labels.frame["label_value"]
-    told = renamed(named, values, "pixels of the two sides are all labelled, but", 2)
+    met = "pixels of the two sides are all labelled, but"
+    told = renamed(named, values, met, 2, independent=False)
     if told is None:
-        told = renamed(_alone(named), values, "labels of one side alone lie on each other, and", 1)
+        met = "labels of one side alone lie on each other, and"
+        told = renamed(_alone(named), values, met, 1, independent=False)
     if told is None and _mean_iou(named) < _POOR:
         told = _turned(pairs)
     return notes + ([told] if told is not None else [])
