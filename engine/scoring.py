@@ -18,13 +18,13 @@ import polars as pl
 from ._version import __version__
 from .executors import Threads
 from .exports import makers
+from .ingest.file_memory import Room
 from .ingest.frames import Frames, checked_frames
 from .ingest.geometry_choice import POINTS, points_alone
 from .ingest.geometry_columns import wanted_fields
 from .ingest.infer import infer_task
 from .ingest.opening import Inputs, open_inputs
 from .ingest.problems import MANY, Note, PointsAlone
-from .ingest.sources.held import Room
 from .plan import limits, planner, summary
 from .plan.paging import page_frames, with_distribution
 from .progress import heard, silent

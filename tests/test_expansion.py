@@ -16,7 +16,7 @@ import pytest
 import evalengine as ee
 from evalengine.geometry.masks import read_masks
 from evalengine.ingest.annotations.shape_rows import mask_row
-from evalengine.ingest.sources.held import LONG, text_held
+from evalengine.ingest.file_memory import LONG, text_held
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
 TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'

@@ -190,10 +190,10 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
         is_there(one, options, schema) for one in own
     ):
         return
-    named = options.metrics or ()
+    named = tuple(options.metrics or ())
     if options.task is None and (not named or _owners(named) != [made.task]):
         return
-    named = tuple(named) or metrics.names(made.task)[:1]
+    named = tuple(named or metrics.names(made.task)[:1])
     path = inputs.sources[role].files[:1]
     command, call = made.made_by
     shell = command.format(

@@ -12,9 +12,9 @@ import polars as pl
 from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotated_sides import classes_told, in_edges, in_pixels, sides_of
 from evalengine.ingest.by_name import by_name
+from evalengine.ingest.file_memory import Room
 from evalengine.ingest.sources.coco_videos import placed
 from evalengine.ingest.sources.empty_tracks import nothing_tracked
-from evalengine.ingest.sources.held import Room
 from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of

@@ -16,6 +16,7 @@ from . import rules, splits
 from .collecting import Prepared, Side
 from .contracts import TEXTS, contract
 from .dtypes import canonical_dtype
+from .file_memory import refuse_expanding
 from .file_overlap import overlapping
 from .geometry_choice import leave_unread
 from .id_forms import check_forms, refuse_merged
@@ -28,7 +29,6 @@ from .relabel import named_classes
 from .rounding import rounded
 from .rules import columns, values
 from .slices import plan_slices
-from .sources.held import refuse_expanding
 from .speech import Speech
 from .together import ids_together
 from .training import step_columns

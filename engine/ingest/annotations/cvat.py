@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
-from ..sources.held import Room
+from ..file_memory import Room
 from .format import IMAGES, Annotations, Format, Look, broken, image_ids, stems_or_paths
 from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
 from .xml_files import number, read_tree, whole

@@ -14,7 +14,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..sources.held import Room
+from ..file_memory import Room
 from .titles import PACKED, TITLES
 
 _HEAD = 1 << 16

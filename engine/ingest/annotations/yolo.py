@@ -391,8 +391,7 @@ def _beyond(boxes: Array) -> Array:
     """Boxes that reach over the edge of the image, bool [n]."""
     corners = _corners(boxes)
     out: Array = (corners < -_EDGE) | (corners > 1 + _EDGE)
-    beyond: Array = out.any(axis=1)
-    return beyond
+    return np.asarray(out.any(axis=1))
 
 
 def _corners(boxes: Array) -> Array:

@@ -112,7 +112,9 @@ def reworded(code: str, plain: dict[str, Any]) -> str:
     """Return the message of a rule from the facts of its note, as :func:`as_plain` has them."""
     own = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
     rest = {name: one for name, one in plain.items() if name not in own}
-    named = {name: tuple(one) if isinstance(one, list) else one for name, one in own.items()}
+    named: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in own.items()
+    }
     return _SAYS[code](Facts(severity=NOTE, values=rest, **named))
 
 

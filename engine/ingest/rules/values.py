@@ -351,7 +351,7 @@ def _constant(evidence: Values) -> Iterator[Facts]:
             values = {"series": series[:5], "number": len(series)}
             if len(columns) == 1:
                 values["literal"] = sql_text(series[0]) if plain else series[0]
-            n = rows["len"].sum()
+            n = int(rows["len"].sum())
             yield Facts(severity=NOTE, side=role, columns=columns, count=n, values=values)
 
 

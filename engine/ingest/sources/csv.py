@@ -10,7 +10,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from .held import LONG, Held
+from ..file_memory import LONG, Held
 
 _AGAIN = re.compile(r"_duplicated_\d+$")  # how Polars names another column of one name
 _INTEGER = r"^-?\d+$"

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from evalengine.schemas.errors import ReadError
 
-from .held import LONG, Held
+from ..file_memory import LONG, Held
 
 _END = struct.Struct("<I4s")
 _MAGIC = b"PAR1"

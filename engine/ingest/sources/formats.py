@@ -7,9 +7,9 @@ from pathlib import Path
 from evalengine.schemas.errors import ReadError
 
 from ..extensions import by_extension
+from ..file_memory import Held, text_held
 from .footers import refuse_miscounted
 from .foreign import foreign
-from .held import Held, text_held
 from .trec_layouts import layout_of, start_of
 
 NAMES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from .held import Held
+from ..file_memory import Held
 from .partitions import PATH, with_partitions
 from .paths import looks_wild
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalengine.schemas.wording import without_secrets
 
-from .held import Held
+from ..file_memory import Held
 
 SEGMENTED = frozenset({"segmentation"})
 """Fields of geometry that COCO's rows are read with unless it is said what is compared."""

@@ -18,9 +18,9 @@ from evalengine.schemas.errors import OptionError, ReadError
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..extensions import by_extension
+from ..file_memory import Held, Room, refuse_beyond, refuse_expanding
 from . import formats
 from .explain import explain
-from .held import Held, Room, refuse_beyond, refuse_expanding
 from .objects import COLUMNS, open_object
 from .partitions import partitions_of
 from .paths import expand, is_remote, looks_wild
