@@ -41,7 +41,8 @@ COMPOSED, DECOMPOSED = "caf\u00e9 cr\u00e8me", "cafe\u0301 cre\u0300me"
         (COMPOSED, DECOMPOSED, True),
         (DECOMPOSED, DECOMPOSED, False),
         (COMPOSED, COMPOSED, False),
-        ("\u0939\u093f\u0928\u094d\u0926\u0940", "Hindi", False),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", COMPOSED, False),
+        ("a heart \u2764\ufe0f", COMPOSED, False),
     ],
 )
 def test_unicode_forms_of_texts(text: str, reference: str, expected: bool) -> None:

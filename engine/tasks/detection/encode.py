@@ -230,9 +230,9 @@ def _note_scores(frames: Frames, score: pl.Series) -> None:
             )
 
 
-def _all_crowds(crowd: Array) -> Note | None:
-    """A warning of ground truths that are all crowd regions."""
-    if crowd.size < _LEAST or not crowd.all():
+def _all_crowds(crowd: Array, least: int) -> Note | None:
+    """A warning of ground truths, at least so many, that are all crowd regions."""
+    if crowd.size < least or not crowd.all():
         return None
     return Note(
         "all_crowds",
@@ -244,9 +244,9 @@ def _all_crowds(crowd: Array) -> Note | None:
     )
 
 
-def _constant_area(area: Array | None, truths: Side) -> Note | None:
-    """A warning of annotated areas that are all equal while boxes differ."""
-    if area is None or area.size < _LEAST or (area != area[0]).any():
+def _constant_area(area: Array | None, truths: Side, least: int) -> Note | None:
+    """A warning of annotated areas, at least so many, that are all equal while boxes differ."""
+    if area is None or area.size < least or (area != area[0]).any():
         return None
     boxes = truths.boxes(np.arange(area.size))
     extent = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
@@ -254,15 +254,14 @@ def _constant_area(area: Array | None, truths: Side) -> Note | None:
         return None
     return Note(
         "constant_area",
-        f"all {area.size:,} annotated areas are {area[0]:g}, while boxes have {extent.min():g} to"
-        f" {extent.max():g} square pixels, so numbers by area mean little. Leave the column 'area'"
-        " out: areas are then those of what is compared.",
+        f"all {area.size:,} annotated areas are {area[0]:g}, but boxes differ in size, so numbers"
+        " by area mean little. Remove 'area': areas are then those of what is compared.",
         area.size,
         warning=True,
     )
 
 
-_LEAST = 3  # ground truths from which on these are no coincidence
+_LEAST = (3, 100)  # ground truths that are no coincidence: of all datums, of some datums
 _VARIED = 1.5  # ratio of areas of boxes that one annotated area cannot explain
 
 
@@ -347,11 +346,11 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         apart(ours, theirs, datums, labels),
         doubled(ours, "predictions", len(datums)),
         doubled(theirs, "ground truths", len(datums)),
-        _all_crowds(crowd),
+        _all_crowds(crowd, _LEAST[numbered]),
     ]
     area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
     if settings.ranged:
-        warnings.append(_constant_area(area, theirs))
+        warnings.append(_constant_area(area, theirs, _LEAST[numbered]))
     frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,

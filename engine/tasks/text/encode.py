@@ -263,7 +263,7 @@ def _tell_empty(frames: Frames, batch: Batch) -> None:
 def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
     """Warn if the first texts of one side are decomposed and those of the other composed."""
     sides = (pairs.candidates.head(_FORMS), pairs.references.head(_FORMS))
-    marked = [bool(side.str.contains(r"\p{Mn}").any()) for side in sides]
+    marked = [bool((side.str.normalize("NFC") != side).any()) for side in sides]
     if marked[0] == marked[1]:
         return
     plain = sides[marked.index(False)]

@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 
 _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agree
 _BETTER = 0.05  # gain in the mean of best IoUs that other frame numbers have to bring
+_SEQUENCES, _FRAMES = 8, 200  # that are looked at if boxes match but first frames differ
 _SHIFTS = (1, -1)
 _AT = 0.5  # IoU at which HOTA's matches are counted here
 
@@ -75,6 +76,10 @@ def disagreement(
     poor = matched < _MATCHED * n
     if not poor and not from_other:
         return None
+    if not poor:
+        truth, found = _some(truth), _some(found)
+        if not min(truth.frame.size, found.frame.size):
+            return None
     ours, theirs, key = _units(truth, found)
     mine, others = sample(ours, theirs, _placed(key, 0))
     as_is = fit(mine.boxes, others.boxes) if others.boxes else 0.0
@@ -88,6 +93,12 @@ def disagreement(
         fewest = min(sum(map(len, mine.boxes)), sum(map(len, others.boxes)))
         warning = boxes_apart(mine.boxes, others.boxes, fewest)
     return warning or _exchanged(truth, found) or _no_common_frame(ours, theirs)
+
+
+def _some(side: Side) -> Side:
+    """The first frames of the first sequences: enough to compare frame numbers."""
+    few = np.flatnonzero((side.datum < _SEQUENCES) & (side.frame < side.frame.min() + _FRAMES))
+    return side.some(few) if few.size < side.datum.size else side
 
 
 def _units(truth: Side, found: Side) -> tuple[_Units, _Units, Array]:
@@ -139,8 +150,8 @@ def _shifted(
             return Note(
                 "frames_shifted",
                 "boxes overlap better once the frames of the predictions are changed by"
-                f" {shift:+d}, so one side counts its frames from another number, and the numbers"
-                " mean little. Change column 'frame' of that side.",
+                f" {shift:+d}: one side counts its frames from another number, or is late, and the"
+                " numbers mean little. Change column 'frame' of that side.",
                 warning=True,
             )
     return None
