@@ -333,6 +333,8 @@ class TestMappings:
         (one,) = found(card, "mappings_swapped")
         assert (one.severity, one.count) == ("warning", 27)
         assert warned(ee.check(self.QRELS, self.RUN)) == ["mappings_swapped"]
+        whole = {q: {d: round(100 * v) for d, v in own.items()} for q, own in self.RUN.items()}
+        assert warned(ee.score(self.QRELS, whole, metrics=["nDCG@10"])) == ["mappings_swapped"]
 
     def test_in_order(self) -> None:
         graded = {q: {d: v / 2 for d, v in own.items()} for q, own in self.QRELS.items()}

@@ -163,9 +163,9 @@ def boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | N
         scale = np.concatenate([factor, factor])
         if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= GOOD:
             return _warning(
-                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.1g}"
+                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.3g}"
                 f" and y"
-                f" by about {factor[1]:.1g}: the images were scaled"
+                f" by about {factor[1]:.3g}: the images were scaled"
             )
     return None
 

@@ -46,18 +46,29 @@ def test_label_maps(form: Any) -> None:
         lambda maps: np.stack([maps[0] == label for label in range(4)]),
         lambda maps: np.stack([maps[0] == label for label in range(4)]).astype(np.int64),
         lambda maps: np.stack([maps[0] == label for label in range(1, 4)]).astype(np.uint8),
+        lambda maps: 255 * np.stack([maps[0] == label for label in range(4)]).astype(np.uint8),
         lambda maps: np.repeat(maps[0][:, :, None], 3, axis=2).astype(np.uint8),
         lambda maps: np.stack([maps, maps]),
+        lambda maps: np.ma.masked_array(maps, mask=maps == 1),
     ],
-    ids=["classes", "integers", "void", "colours", "four axes"],
+    ids=["classes", "integers", "void", "255", "colours", "four axes", "masked"],
 )
 def test_axes_that_are_not_images_are_refused(form: Any) -> None:
     maps = np.random.default_rng(3).integers(0, 4, (3, 9, 8))
     maps[0, :4] = 1
     with pytest.raises(ee.InputError):
         ee.score(form(maps), form(maps), task="segmentation")
+    if isinstance(form(maps), np.ma.MaskedArray):
+        return
     listed = list(form(maps)) if form(maps).ndim == 3 else list(form(maps)[0])
     assert ee.score(listed, listed, task="segmentation").value("mIOU") == 1.0
+
+
+def test_an_axis_of_length_one_is_removed_as_advised() -> None:
+    with pytest.raises(ee.InputError, match=r"\.squeeze\(1\)"):
+        ee.score(FOUND[:, None], TRUTH[:, None], task="segmentation")
+    with pytest.raises(ee.InputError, match=r"\.squeeze\(3\)"):
+        ee.score(FOUND[..., None], TRUTH[..., None], task="segmentation")
 
 
 @pytest.mark.parametrize("sides", ["both", "found", "truth"])

@@ -281,25 +281,28 @@ def _say_differing(facts: Facts) -> str:
 
 
 def _exchanged(evidence: Columns) -> Iterator[Facts]:
-    """Mappings of judgments with fractions, and of a run with a few whole numbers only."""
+    """Mappings of judgments with fractions or high numbers, and of a run with a few grades only."""
     ours, theirs = (
         evidence.ready.sides[role].source.frame.select("score").drop_nulls().collect()["score"]
         for role in (PREDICTIONS, GROUND_TRUTHS)
     )
-    fractions = int((theirs != theirs.round()).sum())
-    whole = bool((ours == ours.round()).all())
-    if len(ours) and whole and ours.n_unique() <= _GRADES and 2 * fractions > len(theirs):
-        yield Facts(severity=WARNING, count=fractions, of=len(theirs))
+    if not len(ours) or ours.n_unique() > _GRADES or not (ours == ours.round()).all():
+        return
+    odd = int(((theirs != theirs.round()) | (theirs.abs() > _HIGHEST)).sum())
+    grades = bool(ours.is_between(-1, _GRADES).all())
+    if 2 * odd > len(theirs) and (grades or not (theirs == theirs.round()).all()):
+        yield Facts(severity=WARNING, count=odd, of=len(theirs))
 
 
 def _say_exchanged(facts: Facts) -> str:
     return (
-        f"{facts.count:,} of {facts.of:,} judgments are fractions, as scores of a run are, and the"
-        " predictions hold a few whole numbers, as judgments do: are the two sides swapped? The"
-        " predictions come first."
+        f"{facts.count:,} of {facts.of:,} judgments are fractions or above {_HIGHEST}, as scores of"
+        " a run are, and the predictions are a few whole numbers, as judgments are: are the two"
+        " sides swapped? The predictions come first."
     )
 
 
+_HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
 RULES: tuple[Rule[Columns], ...] = (

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from evalengine.schemas.errors import InputError
+
 _TABLES = ("polars", "pandas", "pyarrow")
 
 
@@ -33,6 +35,11 @@ def as_array(thing: Any) -> np.ndarray[Any, Any]:
         thing = thing.detach().cpu()
         if str(thing.dtype).endswith("bfloat16"):
             thing = thing.float()
+    if isinstance(thing, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(thing))):
+        raise InputError(
+            f"an array with {masked:,} masked values: fill these, or remove their datums from both"
+            " sides."
+        )
     found = np.asarray(thing)
     if found.dtype == np.float16 or found.dtype.name == "bfloat16":
         return found.astype(np.float32)

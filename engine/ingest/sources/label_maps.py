@@ -48,7 +48,7 @@ def open_label_maps(thing: Any) -> Source:
         if one.dtype.kind not in "iub":
             raise InputError(
                 f"label maps: {'datum ' + repr(ids[place]) if ids else f'map {place}'} holds"
-                f" {one.dtype}, and pixels are indices of labels. Write .astype('uint8'), or take"
+                f" {one.dtype}, and pixels are indices of labels. Write .astype('int64'), or take"
                 " the argmax over classes first."
             )
     try:
@@ -116,20 +116,25 @@ def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
         )
     if n < 2 or array.dtype.kind not in "iub" or not array.size:
         return
-    if array.dtype.kind != "b" and (array.max() > 1 or array.min() < 0):
+    high = int(array.max())
+    some = array[:, ::_STEP, ::_STEP]
+    if not high or not ((some == 0) | (some == high)).all():
         return
-    classes = array.sum(axis=0, dtype=np.int64)
+    if not ((array == 0) | (array == high)).all():
+        return
+    classes = (array == high).sum(axis=0, dtype=np.int64)
     least = 1.0 if n == 2 else _COVERED  # two maps may be each other's complement
     if classes.max() == 1 and classes.mean() >= least:
         raise InputError(
-            f"label maps: an array of shape {array.shape} holds at most one 1 per pixel along its"
-            f" first axis, so that it looks like one image with an axis of {n} classes. Write"
+            f"label maps: an array of shape {array.shape} holds at most one {high} per pixel along"
+            f" its first axis, so that it looks like one image with an axis of {n} classes. Write"
             f" .argmax(0) to get its label map. {way.format(n)}"
         )
 
 
 _BANDS = (3, 4)  # of a colour picture, without and with transparency
 _COVERED = 0.5  # share of the pixels with a class; the others may be void
+_STEP = 8  # between the pixels that are looked at first
 _TINY = 4  # pixels; a label map with a shorter side may have any shape
 
 

@@ -95,6 +95,12 @@ def _native(thing: Any) -> Any:
     if module in ("dask", "dask_expr") and hasattr(thing, "columns"):
         return thing.compute()
     if is_array(thing) and len(shape := tuple(thing.shape)) > _AXES:
+        single = next((axis for axis in range(1, len(shape)) if shape[axis] == 1), None)
+        if single is not None:
+            raise InputError(
+                f"an array of shape {shape} is not a table, and label maps are [n, h, w]. Write"
+                f" .squeeze({single}) to remove the axis of length 1."
+            )
         raise InputError(
             f"an array of shape {shape} is not a table, and label maps are [n, h, w]. If an axis"
             " counts classes, write .argmax(1), or another axis of classes. Volumes [n, d, h, w] go"
