@@ -129,19 +129,23 @@ def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:
             )
 
 
-def guarding(function: Callable[P, R]) -> Callable[P, R]:
-    """A call whose argument ``out`` is none of its inputs, and whose result knows these.
+_INPUTS = ("predictions", "ground_truths", "datums", "run", "qrels", "data", "references")
+"""Parameters that take paths, folders and globs when they are passed by name."""
 
-    A result with an attribute ``inputs`` gets the files that were read.
+
+def guarding(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse an argument ``out`` that is an input, and list the inputs in the result.
+
+    Positional arguments and those of :data:`_INPUTS` are inputs; other strings only if they name
+    files. A result with an attribute ``inputs`` gets the files that were read.
     """
 
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> R:
-        out: Any = named.get("out")
-        values: list[Any] = [*args, *(value for name, value in named.items() if name != "out")]
-        listed = [one for value in values for one in (value if _is_list(value) else [value])]
-        given = [os.fspath(one) for one in listed if isinstance(one, (str, os.PathLike))]
-        outputs = {os.fspath(out): "out"} if isinstance(out, (str, os.PathLike)) else {}
+        outputs = dict.fromkeys(_listed([named.get("out")]), "out")
+        given = _listed([*args, *map(named.get, _INPUTS)])
+        others = [value for name, value in named.items() if name != "out"]
+        given += filter(os.path.isfile, _listed(others) if outputs else ())
         with protecting(outputs, given) as read:
             result: Any = function(*args, **named)
         if hasattr(result, "inputs"):
@@ -151,5 +155,9 @@ def guarding(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
+def _listed(values: Iterable[Any]) -> list[str]:
+    """List the paths in values and in lists of them."""
+    listed = [
+        one for value in values for one in (value if isinstance(value, list | tuple) else [value])
+    ]
+    return [os.fspath(one) for one in listed if isinstance(one, str | os.PathLike)]

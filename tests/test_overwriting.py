@@ -116,6 +116,17 @@ def test_outputs_next_to_inputs(here: Path) -> None:
             assert main(line.split()) == 0, line
 
 
+def test_words_that_are_folders(here: Path) -> None:
+    """Values of options may have the name of the output folder."""
+    for _ in range(2):
+        assert (
+            ee.convert("gb.parquet", "pb.parquet", to="coco", out="coco")["predictions.json"] == 4
+        )
+        assert main(["convert", "auto", "gb.parquet", "pb.parquet", "--to", "coco", "--out", "coco"]) == 0
+    with pytest.raises(ee.OptionError, match="would be replaced"):
+        ee.convert(ground_truths="coco", to="tables", out="./coco")
+
+
 CALLS: Sequence[Callable[[], Any]] = (
     lambda: ee.convert("gb.parquet", "pb.parquet", out="."),
     lambda: ee.find_thresholds("p.parquet", "g.parquet", metrics="ThresholdAtMaxF").save(
