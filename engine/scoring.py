@@ -119,13 +119,14 @@ _POINTS_ALONE = (
 
 
 def _room(options: Options) -> Room:
-    """The memory limit, or the free memory without one."""
+    """Return the memory limit, or the free memory without one; the system is asked on demand."""
     from .outofcore.free_memory import free_memory
     from .outofcore.memory_plan import BASE, limit_of
 
     if options.memory_limit is None:
-        return Room(free_memory(), BASE, given=False)
-    return Room(limit_of(options.memory_limit), BASE)
+        return Room(free_memory, BASE, given=False)
+    limit = limit_of(options.memory_limit)
+    return Room(lambda: limit, BASE)
 
 
 def rows_of(frames: Frames) -> dict[str, int]:

@@ -16,7 +16,7 @@ import pytest
 import evalengine as ee
 from evalengine.geometry.masks import read_masks
 from evalengine.ingest.annotations.shape_rows import mask_row
-from evalengine.ingest.file_memory import LONG, text_held
+from evalengine.ingest.file_memory import LONG, Room, text_held
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
 TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'
@@ -61,7 +61,47 @@ def test_the_longest_line_of_a_text(tmp_path: Path) -> None:
             path.write_bytes(gzip.compress(data, 1) if ending else data)
             found = text_held(str(path))
             assert found.cell == found.least == (longest if longest > LONG else 0)
+            assert found.group == 10 * found.cell  # two such lines
             assert found.total == (len(data) if ending else 0)
+
+
+def test_compressed_files_are_read_once(tmp_path: Path) -> None:
+    """A wrong checksum is found only if the file is decompressed."""
+    text = pl.DataFrame({"a": np.random.default_rng(0).random(10_000)}).write_csv().encode()
+    path = tmp_path / "t.csv.gz"
+
+    def damaged(data: bytes) -> int:
+        packed = bytearray(gzip.compress(data))
+        packed[-8] ^= 1
+        path.write_bytes(packed)
+        return len(packed)
+
+    size = damaged(text)
+    much = 2000 * size
+    assert text_held(str(path), Room(lambda: much, 0, given=False)).total == len(text)
+    for room in (Room(lambda: much, 0), Room(lambda: 900 * size, 0, given=False), None):
+        with pytest.raises(ee.ReadError, match="gzip"):
+            text_held(str(path), room)
+    damaged(b"1" * LONG)
+    with pytest.raises(ee.ReadError, match="gzip"):
+        text_held(str(path), Room(lambda: 10**15, 0, given=False))
+
+
+def test_small_tables_do_not_ask_for_free_memory(tmp_path: Path) -> None:
+    """A run in memory reads none of the files in which the system reports memory."""
+    TRUTHS.write_parquet(tmp_path / "t.parquet")
+    code = f"""
+import sys
+import evalengine as ee, polars as pl
+opened = []
+sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == "open" else None)
+table = pl.read_parquet({str(tmp_path / "t.parquet")!r})
+ee.check(table, table)
+ee.score(table, table)
+print(len(opened), *[one for one in opened if "meminfo" in one or "cgroup" in one])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) == 1
 
 
 @pytest.mark.slow
@@ -92,6 +132,19 @@ def test_long_texts_under_a_limit(tmp_path: Path, ending: str) -> None:
     assert "--memory-limit " in said
     assert "MiB" in said
     assert megabytes < 300
+
+
+@pytest.mark.slow
+def test_a_limit_that_is_named_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    labels = [letter * 50_000_000 for letter in "abc"]
+    pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels}).write_csv(path)
+    status, _, said = peak("score", path, path, "--memory-limit", "512MB")
+    assert status == 2
+    named = said.rpartition("MiB")[0].rpartition(" ")[2]
+    status, megabytes, _ = peak("score", path, path, "--memory-limit", f"{named}MiB")
+    assert status == 0
+    assert megabytes <= int(named)
 
 
 def test_row_groups_beyond_a_limit(tmp_path: Path) -> None:

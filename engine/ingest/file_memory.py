@@ -1,4 +1,4 @@
-"""Memory that files take while they are read, known before they are, and whether there is room."""
+"""Memory that files take to read, estimated before they are read and compared with a limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import mmap
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -25,12 +25,12 @@ class Room(msgspec.Struct, frozen=True):
     """Memory for a run.
 
     Attributes:
-        limit: bytes that the run may take.
+        limit: returns the bytes that the run may take; called only if it matters.
         base: bytes that the process takes before it has any row.
         given: whether the user gave the limit; otherwise it is the free memory.
     """
 
-    limit: int
+    limit: Callable[[], int]
     base: int
     given: bool = True
 
@@ -47,14 +47,14 @@ class Room(msgspec.Struct, frozen=True):
             OptionError: naming a limit that is enough.
         """
         needed = self.base + taken
-        if needed <= self.limit:
+        if not taken or needed <= (limit := self.limit()):
             return
         said = f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
         if not self.given:
-            raise OptionError(f"{said} {self.limit / 1e9:.1f} GB are free. You may {otherwise}.")
+            raise OptionError(f"{said} {limit / 1e9:.1f} GB are free. You may {otherwise}.")
         enough = -(-needed // _STEP) * _STEP >> 20
         raise OptionError(
-            f"{option('memory_limit')}: {said} the limit is {self.limit / 1e9:.1f} GB. Give at"
+            f"{option('memory_limit')}: {said} the limit is {limit / 1e9:.1f} GB. Give at"
             f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}."
         )
 
@@ -88,8 +88,9 @@ LONG = 1 << 23
 """Bytes of a text from which it counts as long."""
 _LONGEST = 1 << 27
 """Bytes of a text that is no text any more."""
-_COPIES = 20
-"""Bytes held of a byte of the longest text, in all steps of a run; measured."""
+_COPIES, _TEXTS = 20, 5
+"""Bytes in memory per byte of the longest text, and of all long lines of a CSV or JSON Lines file;
+measured over all steps of a run."""
 
 
 _CELL, _LEAST = attrgetter("cell"), attrgetter("least")
@@ -121,55 +122,67 @@ def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) 
         room.refuse(taken, description, why, what)
 
 
-def text_held(file: str) -> Held:
-    """Longest line of a text file that is a long one, and the size of a compressed file.
+def text_held(file: str, room: Room | None = None) -> Held:
+    """Find the longest line of a text file if it is a long one, and the size of a compressed file.
+
+    A gzip file whose footer gives an ordinary size is not decompressed if no memory limit is given
+    and it fits into the free memory at the highest ratio.
 
     Raises:
         ReadError: a compressed file that is damaged.
     """
     with open(file, "rb") as plain:
-        packing = next((one for mark, one in _PACKINGS.items() if plain.read(4).startswith(mark)
-                        or plain.seek(0)), None)  # fmt: skip
-        plain.seek(0)
+        start, size = plain.read(4), os.fstat(plain.fileno()).st_size
+        packing = next((name for mark, name in _PACKINGS.items() if start.startswith(mark)), None)
+        if packing == "gzip" and room is not None and not room.given:
+            plain.seek(max(0, size - 4))
+            claimed = int.from_bytes(plain.read(4), "little")
+            if claimed <= _ORDINARY * size and _HIGHEST * size <= room.limit():
+                return Held(total=claimed)
         if packing is not None:
             return _packed_held(file, packing)
-        if os.fstat(plain.fileno()).st_size <= LONG:
+        if size <= LONG:
             return Held()
         with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as text:
             # A long line covers a whole window; of others only the first bytes are looked at.
-            cell, at = 0, 0
+            long, at = [0], 0
             while at + LONG // 2 < len(text):
                 end = text.find(b"\n", at, at + LONG // 2)
                 if end < 0:
                     end = text.find(b"\n", at)
                     end = len(text) if end < 0 else end
-                    cell = max(cell, end - text.rfind(b"\n", 0, at) - 1)
+                    long.append(end - text.rfind(b"\n", 0, at) - 1)
                 at = max(end + 1, at + LONG // 2)
-            return _of_line(cell)
+            return _of_lines(long)
 
 
+_ORDINARY, _HIGHEST = 50, 1032
+"""Ratios of gzip: at most of usual tables, and of anything."""
 _PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def _packed_held(file: str, packing: str) -> Held:
     import pyarrow as pa  # for this alone
 
-    size = cell = line = 0
+    long, size, line = [0], 0, 0
     try:
         with pa.input_stream(file, compression=packing) as text:
             while block := text.read(_BLOCK):
                 first, last = block.find(b"\n"), block.rfind(b"\n")
                 size += len(block)
                 line += len(block) if first < 0 else first
-                cell = max(cell, line)
-                line = line if first < 0 else len(block) - last - 1
+                if first >= 0:
+                    long.append(line)
+                    line = len(block) - last - 1
     except (OSError, pa.ArrowException) as error:
         raise ReadError(f"{file}: {packing} that cannot be decompressed: {error}.") from None
-    return _of_line(cell, size)
+    return _of_lines([*long, line], size)
 
 
-def _of_line(longest: int, size: int = 0) -> Held:
-    return Held(cell=longest, least=longest, total=size) if longest > LONG else Held(total=size)
+def _of_lines(lengths: Iterable[int], size: int = 0) -> Held:
+    lengths = [length for length in lengths if length > LONG]
+    longest = max(lengths, default=0)
+    return Held(_TEXTS * sum(lengths), longest, longest, size)
 
 
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:

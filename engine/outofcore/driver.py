@@ -190,7 +190,7 @@ def _large(inputs: Inputs) -> bool:
         except OSError:
             return False
         size += max(packed, sum(one.total for one in source.held.values()) // _PACKED)
-    return size * _GROWTH > free_memory() // 2
+    return size > 0 and size * _GROWTH > free_memory() // 2
 
 
 def _bytes_told(source: Source) -> int:

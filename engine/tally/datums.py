@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 
 
-@stored_as("datums/1", removed=("low",))
+@stored_as("datums/1", changes={1: {"low": None}})
 class Datums(msgspec.Struct, frozen=True, dict=True):
     """The datums of a run; code i is row i.
 

@@ -11,79 +11,61 @@ are still read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 K = TypeVar("K", bound=type[msgspec.Struct])
+Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
-    "tally.counted_rows": ("counts.pairs",),
-    "tally.counts": ("detection.confusion",),
-    "tally.datums": ("datums", "labels"),
-    "tally.grid": ("classification.grid",),
-    "tally.paired_rows": ("regression.rows",),
-    "tally.parts": ("bucket.head", "bucket.rows"),
-    "tally.pixels": ("pixels.areas", "pixels.surfaces", "pixels.images", "pixels"),
-    "tally.ranked": ("ranked.variants", "ranked"),
-    "tally.scored_parts": ("bucket.scores",),
-    "tally.segments": ("segments.rows", "segments"),
-    "tally.stats": ("values.column", "values"),
-    "tally.stats_parts": ("bucket.datums",),
-    "tally.tracks": ("tracks.rows", "tracks"),
-    "tally.units": ("classification.facts", "classification.units", "classification.scores"),
-    "tasks.classification.tallies": ("classification.run",),
-    "tasks.detection.errors": ("detection.errors",),
-    "tasks.detection.examples": ("detection.examples",),
-    "tasks.detection.point_counts": ("detection.keypoints",),
-    "tasks.detection.tallies": ("detection.run",),
-    "tasks.panoptic.tallies": ("panoptic.run",),
-    "tasks.regression.tallies": ("regression.run",),
-    "tasks.segmentation.tallies": ("segmentation.run",),
-    "tasks.stats_views": ("values.run",),
-    "tasks.tracking.tallies": ("tracking.run",),
+    "tally.counted_rows": {"counts.pairs": "Crossings"},
+    "tally.counts": {"detection.confusion": "Counts"},
+    "tally.datums": {"datums": "Datums", "labels": "Labels"},
+    "tally.grid": {"classification.grid": "Grid"},
+    "tally.paired_rows": {"regression.rows": "Paired"},
+    "tally.parts": {"bucket.head": "", "bucket.rows": ""},
+    "tally.pixels": {
+        "pixels.areas": "Areas",
+        "pixels.surfaces": "Surfaces",
+        "pixels.images": "Images",
+        "pixels": "Pixels",
+    },
+    "tally.ranked": {"ranked.variants": "Variants", "ranked": "Ranked"},
+    "tally.scored_parts": {"bucket.scores": ""},
+    "tally.segments": {"segments.rows": "SegmentRows", "segments": "Segments"},
+    "tally.stats": {"values.column": "Column", "values": "Stats"},
+    "tally.stats_parts": {"bucket.datums": ""},
+    "tally.tracks": {"tracks.rows": "TrackRows", "tracks": "Tracks"},
+    "tally.units": {
+        "classification.facts": "Facts",
+        "classification.units": "Units",
+        "classification.scores": "Scored",
+    },
+    "tasks.classification.tallies": {"classification.run": "Tallies"},
+    "tasks.detection.errors": {"detection.errors": "Errors"},
+    "tasks.detection.examples": {"detection.examples": "Examples"},
+    "tasks.detection.point_counts": {"detection.keypoints": "PointCounts"},
+    "tasks.detection.tallies": {"detection.run": "Tallies"},
+    "tasks.panoptic.tallies": {"panoptic.run": "Tallies"},
+    "tasks.regression.tallies": {"regression.run": "Tallies"},
+    "tasks.segmentation.tallies": {"segmentation.run": "Tallies"},
+    "tasks.stats_views": {"values.run": "StatsTallies"},
+    "tasks.tracking.tallies": {"tracking.run": "Tallies"},
 }
-"""Module -> names of the stored structs that it declares."""
-
-BEFORE = {
-    "tally.counted_rows:Crossings": "counts.pairs",
-    "tally.counts:Counts": "detection.confusion",
-    "tally.datums:Datums": "datums",
-    "tally.datums:Labels": "labels",
-    "tally.grid:Grid": "classification.grid",
-    "tally.paired_rows:Paired": "regression.rows",
-    "tally.pixels:Areas": "pixels.areas",
-    "tally.pixels:Images": "pixels.images",
-    "tally.pixels:Pixels": "pixels",
-    "tally.pixels:Surfaces": "pixels.surfaces",
-    "tally.ranked:Ranked": "ranked",
-    "tally.ranked:Variants": "ranked.variants",
-    "tally.segments:SegmentRows": "segments.rows",
-    "tally.segments:Segments": "segments",
-    "tally.stats:Column": "values.column",
-    "tally.stats:Stats": "values",
-    "tally.tracks:TrackRows": "tracks.rows",
-    "tally.tracks:Tracks": "tracks",
-    "tally.units:Facts": "classification.facts",
-    "tally.units:Scored": "classification.scores",
-    "tally.units:Units": "classification.units",
-    "tasks.classification.tallies:Tallies": "classification.run",
-    "tasks.detection.errors:Errors": "detection.errors",
-    "tasks.detection.examples:Examples": "detection.examples",
-    "tasks.detection.point_counts:PointCounts": "detection.keypoints",
-    "tasks.detection.tallies:Tallies": "detection.run",
-    "tasks.panoptic.tallies:Tallies": "panoptic.run",
-    "tasks.regression.tallies:Tallies": "regression.run",
-    "tasks.segmentation.tallies:Tallies": "segmentation.run",
-    "tasks.stats_views:StatsTallies": "values.run",
-    "tasks.tracking.tallies:Tallies": "tracking.run",
-}
-"""Module and class, as files written until 28 November 2026 name structs -> name, version 1."""
+"""Module -> names of the stored structs that it declares -> class, as files written until 28
+November 2026 name version 1 together with the module; empty for structs that are newer."""
 
 _PACKAGE = __name__.removesuffix("tally.registry")
 _HOMES = {name: module for module, names in MODULES.items() for name in names}
+_BEFORE = {
+    f"{module}:{kind}": name
+    for module, names in MODULES.items()
+    for name, kind in names.items()
+    if kind
+}
 
 
 class UnknownStructError(LookupError):
@@ -97,15 +79,13 @@ class Stored(NamedTuple):
         kind: the class.
         version: of its fields, as it is written.
         oldest: the oldest version that is read.
-        renamed: fields of older files -> their name today.
-        removed: fields of older files that are ignored.
+        changes: version -> fields that it and older ones have, which are renamed or (None) ignored.
     """
 
     kind: type[msgspec.Struct]
     version: int
     oldest: int
-    renamed: Mapping[str, str]
-    removed: Collection[str]
+    changes: Changes
 
     def made(self, written: str, fields: Mapping[str, Any]) -> msgspec.Struct:
         """Create the struct from the fields of a file.
@@ -113,11 +93,13 @@ class Stored(NamedTuple):
         Raises:
             UnknownStructError: a field is missing or unknown.
         """
-        given = {
-            self.renamed.get(name, name): value
-            for name, value in fields.items()
-            if name not in self.removed
-        }
+        version = _version(written)
+        names: dict[str, str | None] = {name: name for name in fields}
+        for last in sorted(self.changes):
+            if version <= last:
+                change = self.changes[last]
+                names = {name: now and change.get(now, now) for name, now in names.items()}
+        given = {now: fields[name] for name, now in names.items() if now}
         try:
             return self.kind(**given)
         except TypeError as error:
@@ -133,26 +115,34 @@ def stored_as(
     written: str,
     *,
     oldest: int | None = None,
-    renamed: Mapping[str, str] | None = None,
-    removed: Collection[str] = (),
+    changes: Changes | None = None,
 ) -> Callable[[K], K]:
     """Declare the name and version that a struct has in files.
 
     Args:
         written: such as ``classification.units/2``.
         oldest: the oldest version that is still read; only this one by default.
-        renamed: fields of older files -> their name today.
-        removed: fields of older files that are ignored.
+        changes: version -> fields that it and older ones have, which are renamed or (None) ignored.
+
+    Raises:
+        ValueError: another class has the name.
     """
     name, _, version = written.partition("/")
 
     def declare(kind: K) -> K:
+        other = DECLARED.get(name)
+        if other is not None and other.kind.__module__ != kind.__module__:
+            raise ValueError(f"{name} is the stored name of {other.kind.__qualname__}")
         lowest = int(version) if oldest is None else oldest
-        DECLARED[name] = Stored(kind, int(version), lowest, renamed or {}, removed)
+        DECLARED[name] = Stored(kind, int(version), lowest, changes or {})
         _WRITTEN[kind] = written
         return kind
 
     return declare
+
+
+def _version(written: str) -> int:
+    return int(written.partition("/")[2] or 1)  # a module and class are of version 1
 
 
 def written_name(kind: type[msgspec.Struct]) -> str:
@@ -176,7 +166,7 @@ def struct_of(written: str) -> Stored:
     Raises:
         UnknownStructError: no such name, or a version that is not read.
     """
-    before = BEFORE.get(written.removeprefix("evalengine."))
+    before = _BEFORE.get(written.removeprefix("evalengine."))
     name, _, version = (written if before is None else f"{before}/1").partition("/")
     if name not in _HOMES or not version.isdecimal():
         raise UnknownStructError(written)

@@ -40,7 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     squared: Array
 
 
-@stored_as("classification.units/1", removed=("row",))
+@stored_as("classification.units/1", changes={1: {"row": None}})
 class Units(msgspec.Struct, frozen=True):
     """The units of one partition, in datum order.
 
@@ -139,7 +139,10 @@ class Listed:
         return joined(self.parts)
 
 
-@stored_as("classification.scores/1", renamed={"given": "parts"}, removed=("few", "columns", "row"))
+@stored_as(
+    "classification.scores/1",
+    changes={1: {"given": "parts", "few": None, "columns": None, "row": None}},
+)
 class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels of one partition, one row per prediction, in input order.
 

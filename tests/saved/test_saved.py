@@ -105,14 +105,17 @@ class TestRuns:
             same(found.select(columns), make.numbers(theirs.select(columns)))
 
     @every_task
-    def test_saved_again_it_names_structs_as_today(self, saved: Path, task: str) -> None:
+    def test_saved_again_it_names_structs_as_today(
+        self, saved: Path, task: str, request: pytest.FixtureRequest
+    ) -> None:
         _, options = make.RUNS[task]
         same_tables = ee.score(*sides(task, "first"), task=task, **options)
         same_tables.save("again")
         there = set(names_in(trees(Path("again/tally.zip"))))
         before = set(names_in(trees(Path(f"runs/{task}/tally.zip"))))
         assert not any(":" in name for name in there)
-        assert all(":" in name for name in before)
+        if "c6d5482c" in request.node.name:  # written before structs had names
+            assert all(":" in name for name in before)
         kinds = [{registry.struct_of(name).kind for name in names} for names in (there, before)]
         assert kinds[0] == kinds[1]
 
@@ -249,7 +252,8 @@ class TestNames:
         assert {name: f"evalengine.{m}" for name, m in homes.items()} == {
             name: one.kind.__module__ for name, one in declared.items()
         }
-        assert set(registry.BEFORE.values()) <= set(homes)
+        assert {name: kind for names in registry.MODULES.values() for name, kind in names.items()
+                if kind not in ("", declared[name].kind.__name__)} == {}  # fmt: skip
 
     def test_fields_of_stored_structs_are_stored(
         self, declared: dict[str, registry.Stored]
@@ -282,21 +286,32 @@ class TestNames:
             stored.save(Unnamed(1), tmp_path / "one")
         assert not [*tmp_path.iterdir()]
 
+    def test_a_name_has_one_class(self) -> None:
+        kind = msgspec.defstruct("Other", [], module="elsewhere")
+        with pytest.raises(ValueError, match=r"detection\.confusion"):
+            registry.stored_as("detection.confusion/1")(kind)
+
     def test_older_versions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A version at or after ``oldest`` is read with the fields it has; others are refused."""
         monkeypatch.setattr(registry, "DECLARED", dict(registry.DECLARED))
 
         def as_counts(version: int, **named: Any) -> type[msgspec.Struct]:
             written = f"detection.confusion/{version}"
-            kind = msgspec.defstruct("Counts", [("now", int), ("later", int, 7)])
+            kind = msgspec.defstruct(
+                "Counts", [("now", int), ("later", int, 7)], module="evalengine.tally.counts"
+            )
             return registry.stored_as(written, **named)(kind)
 
         first = as_counts(2)
         stored.save(first(3), tmp_path / "two")
         changed(tmp_path / "two", tmp_path / "old", '"now": 3, "later": 7', '"then": 3, "gone": 1')
-        third = as_counts(3, oldest=2, renamed={"then": "now"}, removed=("gone",))
+        third = as_counts(3, oldest=2, changes={2: {"then": "now", "gone": None}})
         for name in ("two", "old"):
             assert stored.load(tmp_path / name) == third(3)
+        stored.save(third(3), tmp_path / "three")
+        changed(tmp_path / "three", tmp_path / "new", '"now": 3', '"gone": 1, "now": 3')
+        with pytest.raises(ee.InputError):  # a field of an old name in a newer file
+            stored.load(tmp_path / "new")
         as_counts(4)
         with pytest.raises(ee.InputError):
             stored.load(tmp_path / "two")

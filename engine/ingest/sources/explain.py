@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Mapping
 
@@ -11,6 +12,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..file_memory import text_held
 from .csv import separator
 from .formats import NAMES
 from .scanning import scan
@@ -82,6 +84,8 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
     said = reason(error)
     repair = _REPAIR.get(format_, "")
+    if name.endswith(_COMPRESSED) and os.path.isfile(name):
+        text_held(name)  # raises if the file is damaged
     found = _place(name, format_)
     if found:
         return ReadError(f"{name}: cannot be read as {kind}: {found}")

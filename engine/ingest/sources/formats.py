@@ -7,7 +7,7 @@ from pathlib import Path
 from evalengine.schemas.errors import ReadError
 
 from ..extensions import by_extension
-from ..file_memory import Held, text_held
+from ..file_memory import Held, Room, text_held
 from .footers import refuse_miscounted
 from .foreign import foreign
 from .trec_layouts import layout_of, start_of
@@ -41,13 +41,14 @@ _PACKED = {
 }
 
 
-def detect(path: str, held: dict[str, Held] | None = None) -> str:
+def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = None) -> str:
     """The format of a local file, and that it looks whole.
 
     Args:
         path: the file.
         held: takes what its columns take in memory, added to what other files say; the name of
             columns of texts is empty.
+        room: memory that reading may take; None if nothing is known of it.
 
     Raises:
         ReadError: empty, truncated, damaged in its footer, compressed, or of no known format.
@@ -79,7 +80,7 @@ def detect(path: str, held: dict[str, Held] | None = None) -> str:
     if format_ in ("csv", "ndjson", "json") and magic:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
     if format_ in ("csv", "ndjson") and held is not None:
-        _note(held, {"": text_held(path)})
+        _note(held, {"": text_held(path, room)})
     return format_
 
 

@@ -125,7 +125,7 @@ def _open_paths(
             )
     files = [file for path in paths for file in expand(path)]
     held: dict[str, Held] = {}
-    kinds = {file: formats.detect(file, held) for file in files}
+    kinds = {file: formats.detect(file, held, room) for file in files}
     if len(set(kinds.values())) > 1:
         first = files[0]
         odd = next(file for file in files if kinds[file] != kinds[first])

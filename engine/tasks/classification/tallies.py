@@ -32,7 +32,7 @@ from .weightless import notes_of_blocks, weightless_notes
 Array = np.ndarray[Any, Any]
 
 
-@stored_as("classification.run/1", removed=("filed",))
+@stored_as("classification.run/1", changes={1: {"filed": None}})
 class Tallies(msgspec.Struct, frozen=True):
     """What a classification run leaves behind.
 
