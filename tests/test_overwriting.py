@@ -122,7 +122,10 @@ def test_words_that_are_folders(here: Path) -> None:
         assert (
             ee.convert("gb.parquet", "pb.parquet", to="coco", out="coco")["predictions.json"] == 4
         )
-        assert main(["convert", "auto", "gb.parquet", "pb.parquet", "--to", "coco", "--out", "coco"]) == 0
+        assert (
+            main(["convert", "auto", "gb.parquet", "pb.parquet", "--to", "coco", "--out", "coco"])
+            == 0
+        )
     with pytest.raises(ee.OptionError, match="would be replaced"):
         ee.convert(ground_truths="coco", to="tables", out="./coco")
 
