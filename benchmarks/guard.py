@@ -7,9 +7,9 @@
 `exact` counts what one warm call enters under `threads=1`: Python calls, files and code objects of
 the package; and the peak of resident memory above the input, in a fresh process. A table of another
 seed and size is scored first: no cached plan hides work. Calls, files, code objects and compiled
-kernels may exceed their budgets by 5 %, memory by 20 %. A commit that raises a budget needs a
-trailer `Guard-Raise: REASON`. `pins` times the same works in the checkout and in older commits,
-each in a virtual environment below benchmarks/.data, all in turn; the figures are medians.
+kernels may exceed their budgets by 5 %, memory by 20 %. A commit that raises or drops a budget
+needs a trailer `Guard-Raise: REASON`. `pins` times the same works in the checkout and in older
+commits, each in a virtual environment below benchmarks/.data, all in turn; the figures are medians.
 """
 
 from __future__ import annotations
@@ -256,8 +256,14 @@ def unexplained(history: Iterable[tuple[str, str, Works]]) -> list[str]:
     """
     accepted: dict[str, Figures] = {}
     commits: dict[tuple[str, str], str] = {}
+    dropped: dict[str, str] = {}
     newest: Works = {}
     for commit, reason, works in history:
+        dropped = {name: one for name, one in dropped.items() if name not in works}
+        if not reason.strip():
+            dropped |= {name: commit for name in newest if name not in works}
+        else:
+            dropped = {}
         higher = set() if reason.strip() else set(raised(accepted, works))
         for name, figures in works.items():
             for figure, value in figures.items():
@@ -271,6 +277,9 @@ def unexplained(history: Iterable[tuple[str, str, Works]]) -> list[str]:
         f"{name}: {figure} was raised from {accepted[name][figure]:,} to {newest[name][figure]:,}"
         f" in {commits[name, figure][:10]}, which has no trailer {TRAILER}"
         for name, figure in raised(accepted, newest)
+    ] + [
+        f"{name}: was dropped in {commit[:10]}, which has no trailer {TRAILER}"
+        for name, commit in dropped.items()
     ]
 
 
@@ -313,13 +322,16 @@ def python() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-def run_exact(names: Sequence[str], write: bool) -> int:
-    """Measure, print, compare; 1 if a budget is exceeded or was raised without a reason."""
+def run_exact(names: Sequence[str], write: bool, require: bool = False) -> int:
+    """Measure, print, compare; 1 if a budget is exceeded or was raised without a reason.
+
+    With `require` it is also 1 if the interpreter or a shallow history prevents the comparison.
+    """
     kept = json.loads(BUDGETS.read_text("utf-8")) if BUDGETS.exists() else {}
     budgets: Works = kept.get("works", {})
     if not write and kept.get("python") != python():
         print(f"NOT RUN: budgets are those of Python {kept.get('python')}, this is {python()}")
-        return 0
+        return int(require)
     works = [WORKS[name] for name in names or WORKS]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="guard-") as root:
@@ -343,6 +355,7 @@ def run_exact(names: Sequence[str], write: bool) -> int:
     history = budget_history(BUDGETS)
     if history is None:
         print(f"NOT RUN: raised budgets need the whole history, looking for {TRAILER}")
+        problems += ["the history is not whole"] if require else []
     problems += unexplained(history or [])
     print("\n".join(problems) or "within the budgets")
     return 1 if problems else 0
@@ -504,6 +517,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     exact = commands.add_parser("exact", help="compare exact figures with their budgets")
     exact.add_argument("--write", action="store_true", help="lower and set budgets")
+    exact.add_argument("--require", action="store_true", help="fail if it cannot compare")
     pins = commands.add_parser("pins", help="time works in older commits and in the checkout")
     pins.add_argument("--runs", type=int, default=5)
     pins.add_argument("--pins", nargs="*", default=PINS, metavar="COMMIT")
@@ -516,7 +530,7 @@ def main() -> int:
         parser.error(f"no such work: {', '.join(unknown)}. Works: {'; '.join(WORKS)}")
     settle_environment()
     if given.command == "exact":
-        return run_exact(given.works, given.write)
+        return run_exact(given.works, given.write, given.require)
     return run_pins(given.works, given.runs, given.pins, given.write_docs)
 
 

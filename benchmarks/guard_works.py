@@ -133,8 +133,6 @@ _WORKS = (
     _small("tracking", 100, "tracks.parquet", "persons.parquet"),
     Work("segmentation, 4 maps", "small", "50 calls of 4 maps, 256 x 256, in lists", 1.0,
          ("found_maps.parquet", "maps.parquet"), {"task": "segmentation"}, kind="memory", calls=50),
-    Work("panoptic, 100 rows", "panoptic", "6 pairs of PNG, about 100 segments", 0.06,
-         ("pred.json", "gt.json"), COCO, full=0.06),
     _small("classification", 100, "labelled.parquet", "labels.parquet"),
     _small("regression", 100, "numbers.parquet"),
     _small("retrieval", 100, "run.parquet", "qrels.parquet"),

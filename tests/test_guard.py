@@ -80,6 +80,9 @@ STEPS: list[tuple[list[tuple[str, dict[str, Any]]], int]] = [
     ([("", OLD), ("", named(calls=1001)), ("", OLD)], 0),
     ([("", OLD), ("", {}), ("", named(calls=1001))], 1),  # dropped, and brought back higher
     ([("", OLD), ("", {**OLD, "b": {"calls": 9}})], 0),  # a new work
+    ([("", OLD), ("", {"b": {"calls": 9000}})], 1),  # renamed
+    ([("", OLD), ("renamed", {"b": {"calls": 9000}})], 0),
+    ([("", OLD), ("", {}), ("", OLD)], 0),
 ]
 
 
@@ -164,10 +167,20 @@ def test_small_works_run_on_both_sets(guard: ModuleType, tmp_path: Path) -> None
     for one in sets:
         guard.make(tmp_path, *one)
     for work in works:
-        folder = tmp_path / guard.place(*guard.exact_set(work))
-        assert guard.input_mb(work, folder) > 0
-        if work.kind == "memory":
-            assert guard.prepare(work, folder)()["value"].is_not_null().any()
+        for made in (guard.exact_set, guard.warm_up_set):
+            folder = tmp_path / guard.place(*made(work))
+            assert guard.input_mb(work, folder) > 0
+            if work.kind == "memory":
+                assert guard.prepare(work, folder)()["value"].is_not_null().any()
+
+
+def test_required_comparisons_fail_if_they_cannot_run(
+    guard: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "BUDGETS", tmp_path / "guard.json")
+    guard.BUDGETS.write_text('{"python": "2.7", "works": {}}')
+    assert guard.run_exact([], write=False) == 0
+    assert guard.run_exact([], write=False, require=True) == 1
 
 
 def test_works_that_a_pin_lacks_have_a_hyphen(guard: ModuleType) -> None:
