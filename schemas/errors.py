@@ -6,6 +6,7 @@ exits with 2 on those, but with 3 on what may pass (:data:`PASSING`) and on anyt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -89,9 +90,9 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
     capitals do not count, and digits have to agree. Acronyms differ by single letters (MAE, MSE,
-    MAPE), so that only exchanged letters and a letter too many at the end count as misspelt. If no
-    name is misspelt, up to three are named that the word begins, or that begin as it does
-    (prediction, predicted), the shortest first.
+    MAPE), so that only exchanged letters, a letter struck twice and one too many at the end count as
+    misspelt. If no name is misspelt, up to three are named that the word begins, or that begin as
+    it does (prediction, predicted), the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA
@@ -119,7 +120,8 @@ def _misspells(word: str, name: str, edits: float) -> bool:
     if edits > (2 if long >= _LONG else 1) or (all(digits) and digits[0] != digits[1]):
         return False
     if len(name) <= _SHORT and sum(letter.isupper() for letter in name) > 1:
-        return swapped or one in (f"{other}s", f"{other}{other[-1]}")
+        struck = len(_TWICE.findall(one)) > len(_TWICE.findall(other)) and one not in _NO_SLIPS
+        return swapped or struck or one == f"{other}s"
     # A letter more in front is a prefix (mRecall, nRMSE), no slip.
     return swapped or one[:1] == other[:1] or len(one) == len(other)
 
@@ -133,6 +135,9 @@ def _begins(word: str, text: str) -> bool:
     return shared >= _SHARED and 3 * shared >= 2 * max(len(word), len(text))
 
 
+_TWICE = re.compile(r"([a-z])(?=\1)")
+_NO_SLIPS = frozenset(["maape", "rrmse", "ccc"])
+"""Acronyms of metrics of others with a letter twice."""
 _SHARED = 6
 _LONG, _SHORT = 7, 5
 """Letters from which two edits are allowed, and up to which capitals make an acronym."""

@@ -157,6 +157,8 @@ def test_a_metric_of_others_is_no_misspelt_one_of_ours(task: str) -> None:
         ("classification", "Acuracy", "Accuracy"),
         ("classification", "BalancedAcurracy", "BalancedAccuracy"),
         ("detection", "mpa", "mAP"),
+        ("detection", "maap", "mAP"),
+        ("retrieval", "nDCC", "nDCG"),
         ("text", "ROGUE1", "ROUGE1"),
         ("text", "BLUE", "BLEU"),
         ("judged", "Fathfulness", "Faithfulness"),

@@ -11,7 +11,7 @@ from evalengine.schemas.contract import GROUND_TRUTHS
 from evalengine.schemas.wording import option
 
 from .boxes import BOX_NAMES, CORNER_NAMES, LENGTH
-from .problems import Note, count_of, note_of
+from .problems import count_of, note_of
 
 if TYPE_CHECKING:
     from .checks import Check
@@ -75,9 +75,9 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
         empty = pl.all_horizontal(pl.col(*CORNER_NAMES) == 0)
         zeros = check.count(empty) if check.side == GROUND_TRUTHS else 0
         if zeros:
-            said = (
-                f"{count_of(zeros, 'box', 'boxes')} of 0, 0, 0, 0 count as objects that nothing can"
-                " find. If they mark images without objects, leave these rows out and list the"
-                f" images: {option('datums')}."
-            )
-            check.notes.append(Note("boxes_of_zeros", f"{check.side}: {said}", zeros))
+            words = (
+                "box of 0, 0, 0, 0 counts", "boxes of 0, 0, 0, 0 count",
+                "as objects that nothing can find. If they mark images without objects, leave"
+                f" these rows out and list the images: {option('datums')}",
+            )  # fmt: skip
+            check.notes.append(note_of("boxes_of_zeros", zeros, words, before=f"{check.side}: "))

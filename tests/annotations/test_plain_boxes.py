@@ -130,6 +130,19 @@ def test_sides_with_and_without_widths(tmp_path: Path) -> None:
     assert main(["check", str(found), str(truth), "--box-format", "xywh"]) == 0
 
 
+def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
+    some = [(f"i{k}", ["car"] * 10) for k in range(12)]
+    truth = write(tmp_path / "truth", some, TRUTH)
+    found = write(tmp_path / "found", some, FOUND)
+    for side, line in ((truth, "car 40 40 30 50\n"), (found, "car 0.5 40 40 50 30\n")):
+        file = side / "i0.txt"
+        right = file.read_text()
+        file.write_text(right + line)
+        with pytest.raises(ee.InputError, match="1 inverted box "):
+            ee.score(str(found), str(truth), dialect="voc2012")
+        file.write_text(right)
+
+
 def test_flags_and_scores_behind_the_corners(tmp_path: Path) -> None:
     flags = write(tmp_path / "flags", SETS["ids"], "{c} {l} {t} {r} {b} 0")
     (flags / "img_000.txt").write_text("car 1 2 30 40 1\n")

@@ -32,6 +32,7 @@ _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
 _RUN = "q0"  # the second field of a run of TREC
 _SURE = 10  # boxes of which none is inverted: their numbers are corners
+_LEAST, _SHARE = 3, 0.1  # inverted boxes, and their share, that show widths and heights
 _SHOWN = 3
 _DIGIT = re.compile(r"[0-9]")
 PER_CLASS = "voc-results"
@@ -284,14 +285,15 @@ def _cornered(
 ) -> tuple[pl.DataFrame, tuple[Note, ...], tuple[Note, ...]]:
     """Boxes with corners, and a note and a warning of those that have widths and heights.
 
-    As corners such boxes are inverted, at least some of them. Few predictions of which none is
-    have widths and heights if the ground truths have.
+    As corners such boxes are inverted, at least a tenth of them; fewer are errors among corners.
+    Few predictions have widths and heights if the ground truths have.
     """
     wide = (pl.col("xmax") < pl.col("xmin")) | (pl.col("ymax") < pl.col("ymin"))
     many = frame.select(wide.sum()).item()
     theirs = look.other.box_format if look.other else None
     alike = theirs == "xywh" and frame.height < _SURE
-    if look.box_format != "xywh" and (look.box_format or not (many or alike)):
+    sized = many >= max(_LEAST, _SHARE * frame.height) or 2 * many > frame.height
+    if look.box_format != "xywh" and (look.box_format or not (sized or alike)):
         return frame, (), ()
     made = frame.with_columns(
         xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")
