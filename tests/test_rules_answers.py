@@ -192,6 +192,17 @@ class TestRenamedLabels:
         unsure = pl.when(mixed).then(pl.col("predicted").replace(SWAP)).otherwise("predicted")
         assert warned(ee.score(table.with_columns(predicted=unsure))) == []
 
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize(("labels", "right"), [(200, 0.5), (100, 0.65)])
+    def test_siblings_confused_by_chance_are_not_exchanged(
+        self, labels: int, right: float, seed: int
+    ) -> None:
+        """Pairs of similar labels, five rows of each label."""
+        rng = np.random.default_rng(seed)
+        true = np.repeat(np.arange(labels), 5)
+        made = np.where(rng.random(true.size) < right, true, true ^ 1)
+        assert warned(ee.score(pl.DataFrame({"actual": true, "predicted": made}))) == []
+
     @pytest.mark.parametrize(("truth", "made"), [((0, 1), (-1, 1)), ((-1, 1), (0, 1))])
     def test_two_codes_of_a_binary_problem(self, truth: Any, made: Any) -> None:
         rng = np.random.default_rng(1)

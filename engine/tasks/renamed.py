@@ -23,6 +23,7 @@ _SHUFFLES = 200
 _SHUFFLED = 5_000  # pairs at most, which stand for all
 _OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: of its own name, of the other one
 _EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
+_CHANCE = 1e-3  # that siblings confused half the time look exchanged, of any labels
 _LIFT = 0.3  # by how much more often labels of one side overlap those of the other than the rest do
 _SHOWN = 8  # labels
 
@@ -145,6 +146,7 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
         & (pl.col("len") >= (_OTHER if pairs.independent else _AGREED) * pl.col("all"))
         & (pl.col("own").fill_null(0) <= _OWN * pl.col("all"))
     )
+    candidates = _surely_exchanged(candidates, pairs.counts.height)
     while candidates.height:  # a ring is left: whatever leads out of it goes
         ring = candidates.filter(
             pl.col("other").is_in(candidates["mine"].implode())
@@ -155,6 +157,25 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
         candidates = ring
     if candidates.height > 1 and int(candidates["len"].sum()) >= _TOTAL:
         yield pairs.facts(candidates, known=True, shift=0)
+
+
+def _surely_exchanged(candidates: pl.DataFrame, tests: int) -> pl.DataFrame:
+    """Candidates that, with the labels they overlap, are right too rarely for siblings confused.
+
+    Args:
+        candidates: labels ``mine`` that overlap ``other``, in ``len`` pairs, and in ``own`` pairs
+            themselves.
+        tests: how many pairs of labels there are to look exchanged.
+    """
+    counted = candidates.with_columns(pl.col("own").fill_null(0))
+    theirs = counted.select(other="mine", their="len", right="own")
+    both = counted.join(theirs, on="other", maintain_order="left")
+    right = (both["own"] + both["right"]).to_numpy()
+    of = right + (both["len"] + both["their"]).to_numpy()
+    share = np.clip(right / of, 1e-12, 0.5)
+    # Chernoff's bound: of halves, so few or fewer have a chance of exp(-of * (log 2 - entropy)).
+    entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    return both.filter(np.exp(of * (entropy - np.log(2))) * tests <= _CHANCE)
 
 
 def _one_sided(pairs: Pairs) -> Iterator[Facts]:

@@ -40,6 +40,8 @@ TASK = Task(
             "no_common_label_key",
             "no_common_label",
             "labels_apart",
+            "labels_exchanged",
+            "labels_one_sided",
             "maps_turned",
             "maybe_void",
         ),
