@@ -60,8 +60,8 @@ class TestPositions:
             ("where", ["POINT(1 2)", "POINT(3 4)"], ["POINT(1 3)", "POINT(3 5)"]),
             ("coordinates", [[1.0, 2.0], [3.0, 4.0]], [[1.0, 5.0], [3.0, 6.0]]),
             ("shape", [[[1, 2]], [[3, 4]]], [[[1, 5]], [[3, 6]]]),
-            ("x", [1.0, 2.0], [5.0, 6.0]),
-            ("Start", [1, 2], [5, 6]),
+            ("span", [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+            ("points", [[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]),
             ("bboxLeft", [1, 2], [5, 6]),
         ],
     )
@@ -70,6 +70,30 @@ class TestPositions:
         assert refused(*tables)["columns"] == [name]
         with pytest.raises(ChecksFailed):
             ee.check(*tables)
+
+    @pytest.mark.parametrize("names", [("start", "end"), ("x_px", "y_px", "w_px", "h_px")])
+    def test_ends_of_spans_and_boxes_with_sizes(self, names: tuple[str, ...]) -> None:
+        tables = sides(**{name: ([1, 2], [5, 6]) for name in names})
+        assert refused(*tables)["columns"] == [*names]
+
+    @pytest.mark.parametrize("names", [("x",), ("x", "y"), ("Start",), ("height",), ("point",)])
+    def test_names_that_may_mean_something_else_are_a_warning(self, names: tuple[str, ...]) -> None:
+        card = ee.score(*sides(**{name: ([1, 2], [5, 6]) for name in names}))
+        assert [(one.severity, one.facts["columns"]) for one in found(card)] == [
+            ("warning", [*names])
+        ]
+
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            {"width": ([224, 224], [640, 800]), "height": ([224, 224], [480, 600])},
+            {"img_w": ([224, 224], [640, 800]), "img_h": ([224, 224], [480, 600])},
+            {"embedding": ([[0.1, 0.2]] * 2, [[0.3, 0.4]] * 2)},
+            {"tokens_of": ([[[0.1] * 3]] * 2, [[[0.3] * 3]] * 2)},
+        ],
+    )
+    def test_sizes_of_images_and_embeddings_are_no_positions(self, columns: Any) -> None:
+        assert found(ee.score(*sides(**columns))) == []
 
     def test_several_objects_of_a_datum(self) -> None:
         more = [pl.concat([t, t.with_columns(label=pl.lit("c"))]) for t in boxes()]

@@ -49,6 +49,17 @@ _POSITIONS = frozenset(
     )
 )
 """Words in names of columns of boxes, outlines, points and spans."""
+_SHAPES = frozenset(
+    re.findall(
+        r"\w+",
+        " bbox box boxes polygon polygons wkt geometry geom coordinate coordinates coord coords"
+        " corners keypoints mask rle segmentation span spans",
+    )
+)
+"""Those that alone name boxes, outlines or spans."""
+_WIDE, _HIGH = frozenset(["w", "width"]), frozenset(["h", "height"])
+_FIRST, _LAST = frozenset(["start", "begin"]), frozenset(["end"])
+_X, _Y = frozenset(["x", "cx", "xc"]), frozenset(["y", "cy", "yc"])
 _WKT = r"(?i)^\s*(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*\("
 _CORNERS = {
     "xmin": r"(x.?(min|start|begin|left|1|0)|(min|left).?x|left)",
@@ -97,7 +108,8 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
     ours, theirs = ready.sides[PREDICTIONS], ready.sides[GROUND_TRUTHS]
     task, datum = ours.table.task, ours.table.datum
     names = _idle(evidence)
-    positions = _positions(ours, names)
+    positions, shapes, plain = _positions(ours, names)
+    names = [name for name in names if name not in plain]
     if task not in _ONE_PER_DATUM:
         names = positions
     if not names or not all(datum in side.naming.exprs for side in (ours, theirs)):
@@ -109,7 +121,7 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
     }
     found: dict[str, list[str]] = {}
     for name in differing:
-        if name in positions and task in _GUESSED and inferred:
+        if name in shapes and task in _GUESSED and inferred:
             severity = PROBLEM
         elif task not in _ONE_PER_DATUM or (name in positions and not inferred):
             severity = NOTE
@@ -158,26 +170,61 @@ def _words(name: str) -> set[str]:
     return set(re.findall(r"[a-z]+|[0-9]+", spaced)) | set(re.findall(r"[a-z0-9]+", spaced))
 
 
-def _positions(side: Side, names: list[str]) -> list[str]:
-    """Columns that look like boxes, outlines, points or spans, by name or by text."""
-    texts = [name for name in names if side.schema[name] == pl.String]
-    wkt: set[str] = set()
-    if texts:
-        first = side.source.frame.select(texts).head(20).collect()
-        wkt = {name for name in texts if first[name].str.contains(_WKT).any()}
-    return [
-        name
-        for name in names
-        if name in wkt or _numbers(side.schema[name]) or _words(name) & _POSITIONS
-    ]
+def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[str]]:
+    """Sort columns by name, dtype and first rows.
+
+    Returns:
+        Columns that may be positions; those of them that surely are boxes, outlines or spans; and
+        others that differ in sound tables: sizes of images, and embeddings.
+    """
+    words = {name: _words(name) for name in names}
+
+    def having(*groups: frozenset[str]) -> set[str]:
+        """Columns with words of the groups, if every group has one."""
+        found = [{name for name in names if words[name] & group} for group in groups]
+        return set().union(*found) if all(found) else set()
+
+    dtypes = {name: side.schema[name] for name in names}
+    looked = [n for n in names if dtypes[n] == pl.String or _depth(dtypes[n]) > 1]
+    first = side.source.frame.select(looked).head(20).collect() if looked else pl.DataFrame()
+    shapes = {name for name in looked if _outlined(first[name])}
+    shapes |= {name for name in names if words[name] & _SHAPES} | having(_X, _Y, _WIDE, _HIGH)
+    shapes |= having(_FIRST, _LAST) | {
+        n for n in names if dtypes[n].is_nested() and n in having(_NAMED)
+    }
+    shapes |= set(_corners(names))
+    plain = having(_WIDE, _HIGH) | {n for n in names if _depth(dtypes[n]) and _is_float(dtypes[n])}
+    plain -= shapes
+    positions = [n for n in names if n in shapes or (words[n] & _POSITIONS and n not in plain)]
+    return positions, shapes, plain
 
 
-def _numbers(dtype: pl.DataType) -> bool:
-    """Whether cells are lists of numbers, or of lists of these, such as coordinates."""
+_NAMED = _POSITIONS - _WIDE - _HIGH
+
+
+def _depth(dtype: pl.DataType) -> int:
+    """How deep lists of numbers are nested; 0 of anything else."""
     inner: Any = dtype
+    depth = 0
     while isinstance(inner, (pl.List, pl.Array)):
-        inner = inner.inner
-    return inner is not dtype and bool(inner.is_numeric())
+        inner, depth = inner.inner, depth + 1
+    return depth if inner.is_numeric() else 0
+
+
+def _is_float(dtype: Any) -> bool:
+    while isinstance(dtype, (pl.List, pl.Array)):
+        dtype = dtype.inner
+    return bool(dtype.is_float())
+
+
+def _outlined(first: pl.Series) -> bool:
+    """Whether cells are WKT, or lists of points."""
+    if first.dtype == pl.String:
+        return bool(first.str.contains(_WKT).any())
+    while isinstance(first.dtype, (pl.List, pl.Array)) and first.dtype.inner.is_nested():
+        first = first.explode().drop_nulls()
+    lists = first.cast(pl.List(first.dtype.inner)) if first.dtype == pl.Array else first
+    return bool(lists.len() and (lists.list.len() == 2).all())
 
 
 def _corners(names: Iterable[str]) -> dict[str, str]:
