@@ -57,11 +57,16 @@ def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
 
 
 def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
-    rows = {name: values for name, values in MODELS.items() if name != "id"}
+    rows = {name: sorted(of * 5) if name == "model" else of * 5 for name, of in MODELS.items()
+            if name != "id"}  # fmt: skip
     assert "several_models" in {n.code for n in ee.check(rows).findings if n.severity == "warning"}
     assert "several_models" not in kinds(rows, by=["model"])
-    other = {**rows, "y_true": ["a", "b", "b", "b"]}  # each model has rows of its own
+    other = {**rows, "y_true": [*rows["y_true"][:-1], "a"]}  # each model has rows of its own
     assert "several_models" not in kinds(other)
+    for less in ({name: of[5:15] for name, of in rows.items()},
+                 {("method" if name == "model" else name): of for name, of in rows.items()},
+                 {"model": [*"ABC"], "y_true": ["a"] * 3, "y_pred": [*"aba"]}):  # fmt: skip
+        assert "several_models" not in kinds(less)
     box = {"xmin": [0.0] * 4, "ymin": [0.0] * 4, "xmax": [1.0] * 4, "ymax": [1.0] * 4}
     boxes = pl.DataFrame({"datum_id": [1, 2, 1, 2], "label_value": ["a"] * 4, **box})
     found = boxes.with_columns(score=pl.lit(0.5), model=pl.Series(MODELS["model"]))
@@ -154,6 +159,8 @@ def test_forecasts_of_other_models_are_named() -> None:
         ("y_pred", "price_last_week", False),
         ("y_pred", "y_pred_lag1", False),
         ("forecast", "naive_forecast", True),
+        *(("pred", f"pred_{end}", False) for end in ("lower", "upper", "low", "std", "raw")),
+        ("y_pred", "high.y_pred", False),
     ],
 )
 def test_predictions_of_like_names_are_named(own: str, other: str, named: bool) -> None:
@@ -161,3 +168,9 @@ def test_predictions_of_like_names_are_named(own: str, other: str, named: bool) 
     assert other_models(table) == [other] * named
     far = {**table, other: [100.0, -7, 3, 60]}
     assert other_models(far) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_empty_table_has_no_other_models() -> None:
+    empty = pl.DataFrame({"y_true": [1.0], "y_pred": [1.0], "y_pred_lgbm": [1.0]}).clear()
+    assert "models_not_scored" not in kinds(empty, metrics=["MAE"])

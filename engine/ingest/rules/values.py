@@ -62,10 +62,16 @@ _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
 _HEAD = 2_000  # rows of each side whose texts are compared
 _EQUAL = 0.95  # share of datums with equal texts from which these are the input
 _SHARED = 0.5  # share of datums with rows of several models
-_OTHERS = re.compile(r"(lag|roll|expand|diff)|[-_.](lo|hi|lower|upper|q)[-_.]?\d", re.IGNORECASE)
-"""Names of columns that are features or ends of intervals, not other models."""
+_OTHERS = re.compile(
+    r"(lag|roll|expand|diff)|[-_.](lo|hi|lower|upper|q|p)[-_.]?\d|(^|[-_.])(lo|hi|low|high|lower|upper"
+    r"|lb|ub|min|max|std|stddev|sd|se|sigma|var|variance|raw)([-_.]|$)",
+    re.IGNORECASE,
+)
+"""Names of columns that are features, ends of intervals or spreads, not other models."""
 _PREDICTED = frozenset(["pred", "preds", "predicted", "prediction", "forecast", "yhat", "estimate"])
 _FEW = 10  # of so many labels one may be a missing value
+_UNSURE = frozenset(["method", "system"])  # names that say as much of the rows themselves
+_EACH = 10  # rows of each model whose rows are datums
 _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
@@ -169,7 +175,11 @@ def _models(evidence: Values) -> Iterator[Facts]:
         truths = evidence.ready.sides.get(GROUND_TRUTHS)
         if truths is not None and own in truths.schema:
             continue
-        names = _rows(evidence, role, model=pl.col(own)).unique().collect()["model"].drop_nulls()
+        rows = _rows(evidence, role, model=pl.col(own))
+        ends = pl.concat([rows.head(_HEAD), rows.tail(_HEAD)])
+        if ends.unique().collect()["model"].drop_nulls().len() <= 1:  # one model, or none
+            continue
+        names = rows.unique().collect()["model"].drop_nulls()
         if len(names) <= 1:
             continue
         names_of_key = table.key or ((table.datum, "doc_id") if "doc_id" in exprs else ())
@@ -184,15 +194,17 @@ def _models(evidence: Values) -> Iterator[Facts]:
             severity = PROBLEM if key else WARNING
             if not n or (not key and n < _SHARED * of):
                 continue
-        elif own in evidence.ready.plan.pieces or not table.values:
+        elif (
+            own in evidence.ready.plan.pieces or not table.values or own.casefold() in _UNSURE
+        ):  # fmt: skip
             continue
         else:  # each row is a datum: models of the same rows have the same true values
             truth = exprs.get(table.values[0][1])
             if truth is None:
                 continue
             rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(own))
-            sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth"))
-            if sets.select(pl.col("truth").n_unique()).collect().item() > 1:
+            sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth")).collect()
+            if sets["truth"].n_unique() > 1 or sets["truth"].list.len().min() < _EACH:
                 continue
             n, of, severity = len(names), len(names), WARNING
         yield Facts(
@@ -313,6 +325,8 @@ def _forecasts(evidence: Values) -> Iterator[Facts]:
         aim = exprs.get("target", exprs["prediction"]).cast(pl.Float64)
         rows = _rows(evidence, role, aim=aim, **{f"c {name}": pl.col(name) for name in names})
         head = rows.head(_HEAD).collect()
+        if not head.height:
+            continue
         aims = head["aim"].to_numpy()
         with np.errstate(invalid="ignore", over="ignore"):
             spread = np.abs(aims - aims.mean()).sum()
