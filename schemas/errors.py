@@ -90,9 +90,9 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
     capitals do not count, and digits have to agree. Acronyms differ by single letters (MAE, MSE,
-    MAPE), so that only exchanged letters, a letter struck twice and one too many at the end count as
-    misspelt. If no name is misspelt, up to three are named that the word begins, or that begin as
-    it does (prediction, predicted), the shortest first.
+    MAPE), so that only exchanged letters, a letter struck twice and a plural count as misspelt. If
+    no name is misspelt, up to three are named that the word begins, or that begin as it does
+    (prediction, predicted), the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
     from rapidfuzz.distance import OSA

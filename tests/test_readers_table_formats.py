@@ -271,3 +271,40 @@ def test_an_iceberg_table_reads_its_folder_only(tmp_path: Path) -> None:
     table.append(rows)
     with pytest.raises(ee.ReadError, match="outside its folder"):
         ee.score(table.location().removeprefix("file://"), TRUTHS)
+
+
+@pytest.mark.parametrize("named", ["location", "manifest-list", "manifest"])
+def test_no_file_that_an_iceberg_table_names_elsewhere_is_opened(
+    named: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyiceberg")
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    pytest.importorskip("sqlalchemy")
+    catalog = sql.SqlCatalog("c", uri="sqlite://", warehouse=f"file://{tmp_path / 'a'}")
+    catalog.create_namespace("runs")
+    rows = GUESSES.to_arrow()
+    away = (
+        {"write.metadata.path": f"file://{tmp_path / 'elsewhere'}"} if named == "manifest" else {}
+    )
+    (tmp_path / "elsewhere").mkdir()
+    table = catalog.create_table("runs.guesses", schema=rows.schema, properties=away)
+    table.append(rows)
+    folder = Path(table.location().removeprefix("file://")) / "metadata"
+    if named == "manifest":  # the list is here, and names manifests that are gone
+        folder.mkdir(exist_ok=True)
+        for file in (tmp_path / "elsewhere").iterdir():
+            file.rename(folder / file.name)
+    newest = sorted(folder.glob("*.metadata.json"))[-1]
+    about = json.loads(newest.read_text())
+    gone = f"file://{tmp_path / 'elsewhere' / 'gone'}"
+    (snapshot,) = about["snapshots"]
+    if named == "location":
+        about["location"] = gone
+    elif named == "manifest-list":
+        snapshot["manifest-list"] = gone
+    else:
+        name = Path(snapshot["manifest-list"]).name
+        snapshot["manifest-list"] = f"file://{folder / name}"
+    newest.write_text(json.dumps(about))
+    with pytest.raises(ee.ReadError, match="outside its folder"):
+        ee.score(folder.parent, TRUTHS)

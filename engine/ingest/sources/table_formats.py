@@ -185,6 +185,10 @@ def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(str(files[-1].resolve()))
+    snapshot = table.current_snapshot()
+    _inside(path, [table.location(), *([snapshot.manifest_list] if snapshot else [])], path)
+    if snapshot is not None:
+        _inside(path, [one.manifest_path for one in snapshot.manifests(table.io)], path)
     for task in table.scan().plan_files():
         named = [task.file.file_path, *(one.file_path for one in task.delete_files)]
         _inside(path, named, path)
