@@ -221,10 +221,11 @@ def _outlined(first: pl.Series) -> bool:
     """Whether cells are WKT, or lists of points."""
     if first.dtype == pl.String:
         return bool(first.str.contains(_WKT).any())
-    while isinstance(first.dtype, (pl.List, pl.Array)) and first.dtype.inner.is_nested():
-        first = first.explode().drop_nulls()
-    lists = first.cast(pl.List(first.dtype.inner)) if first.dtype == pl.Array else first
-    return bool(lists.len() and (lists.list.len() == 2).all())
+    inner: Any = first.dtype
+    while inner.inner.is_nested():
+        first, inner = first.explode().drop_nulls(), inner.inner
+    lengths = first.cast(pl.List(inner.inner)).list.len()
+    return bool(lengths.len() and (lengths == 2).all())
 
 
 def _corners(names: Iterable[str]) -> dict[str, str]:

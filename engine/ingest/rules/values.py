@@ -204,7 +204,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
                 continue
             rows = _rows(evidence, role, truth=truth.hash(0), model=pl.col(own))
             sets = rows.group_by("model", maintain_order=True).agg(pl.col("truth")).collect()
-            if sets["truth"].n_unique() > 1 or sets["truth"].list.len().min() < _EACH:
+            if sets["truth"].n_unique() > 1 or (sets["truth"].list.len() < _EACH).any():
                 continue
             n, of, severity = len(names), len(names), WARNING
         yield Facts(
