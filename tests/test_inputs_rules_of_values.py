@@ -48,7 +48,7 @@ def test_models_of_one_table_are_refused_by_name(options: dict[str, Any]) -> Non
 def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
     table = {("learner" if name == "model" else name): one for name, one in MODELS.items()}
     for given in (table, {**table, "note": ["x", "y", "z", "w"]}):
-        with pytest.raises(ee.InputError, match=r"'learner' tells.*learner = 'A'"):
+        with pytest.raises(ee.InputError, match=r"'learner' differs.*learner = 'A'"):
             ee.score(given)
     same = {**table, "learner": ["A"] * 4}
     with pytest.raises(ee.InputError, match="was a file read twice") as told:

@@ -11,7 +11,9 @@ import pytest
 from partitions.cases import FEW, in_buckets
 
 import evalengine as ee
-from evalengine.ingest.problems import ChecksFailed
+from evalengine.ingest import rules
+from evalengine.ingest.problems import ChecksFailed, Note, notes_of_parts
+from evalengine.ingest.rules import Rule
 from evalengine.schemas.results import Finding
 
 LABELS = list("abcde")
@@ -353,3 +355,17 @@ class TestMappings:
         for run in (self.RUN, whole):
             for qrels in (self.QRELS, graded):
                 assert warned(ee.score(run, qrels, metrics=["nDCG@10"])) == []
+
+
+def test_notes_of_parts_with_facts_and_without_a_rule_add_up() -> None:
+    parts = [
+        [Note("of_no_rule", f"{n} rows are odd.", n, facts={"count": n, "of": 9})] for n in (2, 3)
+    ]
+    (whole,) = notes_of_parts(parts, rules.reworded)
+    assert (whole.count, whole.facts, whole.message[:1]) == (5, {"count": 5, "of": 18}, "5")
+
+
+def test_two_rules_have_two_codes() -> None:
+    first = Rule(code="only_here", needs=frozenset(), look=lambda _: [], say=str)
+    with pytest.raises(AssertionError, match="only_here"):
+        Rule(code=first.code, needs=frozenset(), look=first.look, say=repr)

@@ -156,7 +156,7 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
             first = side.source.frame.select(own).head(1).collect().item()
             literal = repr(first) if dtype.is_integer() else sql_text(str(first))
             said = (
-                f"{problem.message} Column {own!r} tells these rows apart: score one of its"
+                f"{problem.message} Column {own!r} differs between these rows: score one of its"
                 f" {values} values at a time, {option('where', f'{sql_name(own)} = {literal}')}."
             )
             return msgspec.structs.replace(problem, message=said)

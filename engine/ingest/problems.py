@@ -66,8 +66,8 @@ def note_of(
     return Note(kind, said, n, words, some, before)
 
 
-Say = Callable[[str, dict[str, Any]], str]
-"""The message of a code and facts."""
+Say = Callable[[str, dict[str, Any]], str | None]
+"""The message of a code and facts; None of a code that no rule has."""
 
 
 def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> list[Note]:
@@ -133,8 +133,8 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
     if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
         whole = note_of(first.kind, n, first.words, lowest, first.before)
-    elif first.facts and say is not None:
-        whole = Note(first.kind, say(first.kind, facts), n)
+    elif say is not None and first.facts and (said := say(first.kind, facts)) is not None:
+        whole = Note(first.kind, said, n)
     elif len(notes) == 1:
         whole = first
     else:

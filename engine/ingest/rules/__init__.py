@@ -62,7 +62,7 @@ class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
     tasks: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        _SAYS[self.code] = self.say
+        assert _SAYS.setdefault(self.code, self.say) is self.say, f"two rules {self.code!r}"
 
 
 _SAYS: dict[str, Callable[[Facts], str]] = {}
@@ -108,14 +108,17 @@ def codes() -> frozenset[str]:
     return frozenset(_SAYS)
 
 
-def reworded(code: str, plain: dict[str, Any]) -> str:
-    """Return the message of a rule from the facts of its note, as :func:`as_plain` has them."""
+def reworded(code: str, plain: dict[str, Any]) -> str | None:
+    """Return the message of a rule from its note's facts (:func:`as_plain`); None without a rule."""
+    say = _SAYS.get(code)
+    if say is None:
+        return None
     own = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
     rest = {name: one for name, one in plain.items() if name not in own}
     named: dict[str, Any] = {
         name: tuple(one) if isinstance(one, list) else one for name, one in own.items()
     }
-    return _SAYS[code](Facts(severity=NOTE, values=rest, **named))
+    return say(Facts(severity=NOTE, values=rest, **named))
 
 
 def as_plain(facts: Facts) -> dict[str, Any]:
