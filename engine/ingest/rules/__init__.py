@@ -109,7 +109,7 @@ def codes() -> frozenset[str]:
 
 
 def reworded(code: str, plain: dict[str, Any]) -> str | None:
-    """Return the message of a rule from its note's facts (:func:`as_plain`); None without a rule."""
+    """Return a rule's message from its note's facts (:func:`as_plain`); None without a rule."""
     say = _SAYS.get(code)
     if say is None:
         return None
