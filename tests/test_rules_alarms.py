@@ -83,3 +83,38 @@ def test_scores_of_classifiers(name: str) -> None:
     truth = pl.DataFrame({"datum_id": np.arange(n), "label_value": classes})
     assert fired(ee.score(long, truth)) == []
     assert fired(ee.score(y_true=classes, y_pred=scores.argmax(axis=1))) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_rows_of_many_classes(seed: int) -> None:
+    """Half of the rows right, the others confused with a sibling or with any class."""
+    rng = np.random.default_rng(seed)
+    true = np.repeat(np.arange(60), 5)
+    sort, any_ = rng.random(true.size), rng.integers(0, 60, true.size)
+    made = np.where(sort < 0.5, true, np.where(sort < 0.8, true ^ 1, any_))
+    assert fired(ee.score(y_true=true, y_pred=made)) == []
+
+
+def test_texts() -> None:
+    words = [f"w{i}" for i in range(15)]
+    rng = np.random.default_rng(0)
+    truth = [rng.choice(words, 8).tolist() for _ in range(60)]
+    made = [[w if rng.random() < 0.8 else str(rng.choice(words)) for w in one] for one in truth]
+    sides = [
+        pl.DataFrame({"datum_id": range(60), "text": [" ".join(one) for one in some]})
+        for some in (made, truth)
+    ]
+    assert fired(ee.score(*sides, task="text")) == []
+
+
+def test_tracks() -> None:
+    rng = np.random.default_rng(0)
+    frame, track = (grid.ravel() for grid in np.meshgrid(np.arange(1, 41), np.arange(1, 7)))
+    left, top = 60.0 * track + frame, 30.0 * track + 2 * frame
+    truth = pl.DataFrame(
+        {"sequence": "a", "frame": frame, "track_id": track, "xmin": left, "ymin": top,
+         "xmax": left + 40, "ymax": top + 50}
+    )  # fmt: skip
+    kept = truth.filter(pl.Series(rng.random(truth.height) < 0.9))
+    made = kept.with_columns(pl.col("xmin", "xmax") + 3, score=pl.lit(0.9))
+    assert fired(ee.score(made, truth, task="tracking")) == []
