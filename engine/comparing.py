@@ -13,7 +13,7 @@ import polars as pl
 
 from . import scoring
 from .held_runs import card_of, class_names, is_scored, tallied_of, with_or_without
-from .ingest.problems import count_of, listing
+from .ingest.problems import MANY, count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
@@ -209,8 +209,6 @@ def _gaps(rows: pl.DataFrame, missing: str) -> tuple[list[str], list[str]]:
     return notes, warnings
 
 
-_MANY = 0.1
-"""Share of datums without predictions in which runs may differ unwarned."""
 _MOST = 0.5
 """Share that any run may have."""
 
@@ -228,14 +226,14 @@ def _lacking(
             f"compared are the {count_of(found.n, 'datum')} that all runs have predictions of,"
             f" since means are over these (lacking: {shown}){rule.way}. A run that leaves out what"
             " is hard is not the better for it."
-        ], max(found.unanswered.values()) >= _MANY * found.n
+        ], max(found.unanswered.values()) >= MANY * found.n
     if rule is not None and rule.leaves(plan.settings):
         return [], False
     inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
     lacking = {name: told.get("lacking", 0) for name, told in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
     apart = max(lacking.values()) - min(lacking.values())
-    if not n or (apart < _MANY * n and max(lacking.values()) < _MOST * n):
+    if not n or (apart < MANY * n and max(lacking.values()) < _MOST * n):
         return [], False
     shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
     return [
@@ -247,7 +245,7 @@ def _lacking(
 def margins(
     earlier: Scorecard, card: Scorecard, *, metrics: Collection[str], by: Collection[str]
 ) -> Margins:
-    """How sure the differences of a run to an earlier one are, for gates.
+    """Make intervals of the differences between a run and an earlier one, for gates.
 
     Args:
         earlier: the baseline, held or saved.

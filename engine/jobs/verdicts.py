@@ -20,7 +20,7 @@ from ..schemas.intervals import wanted
 from ..scorecard.card import Scorecard
 from ..scorecard.lookup import KEYS, SHORT, ambiguous, chosen_rows
 from ..statistics.estimates import NOT_MOVED
-from ..statistics.intervals import clopper_pearson
+from ..statistics.intervals import EXACT, clopper_pearson
 from ..statistics.margins import Margins
 from ..statistics.missing import too_few
 from .gates import COVERAGE, Gate
@@ -223,7 +223,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """What all gates are held to.
+    """Numbers that all gates of a run are compared with.
 
     Attributes:
         baseline: the earlier run's numbers.
@@ -286,12 +286,12 @@ def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
 
 
 def _by_support(row: dict[str, Any], numbers: Numbers) -> bool:
-    """Whether the support of a row counts datums, of which some do not enter means."""
+    """Tell if the support of a row counts datums, of which some do not enter means."""
     return row["scored"] is None and tasks.get(numbers.task).unanswered is not None
 
 
 def _n(row: dict[str, Any], numbers: Numbers) -> int | None:
-    """How many datums a number rests on: those scored, those that enter its mean, or all."""
+    """Count the datums that a number rests on: those scored, those that enter its mean, or all."""
     if row["scored"] is not None:
         return int(row["scored"])
     if _by_support(row, numbers):
@@ -315,6 +315,7 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
     if lower is None or upper is None or lower == upper:  # as runs of earlier versions may have
         return _with(blank, reason=row["reason"] or f"no interval: {NOT_MOVED}")
     status = _status(gate, gate.end(lower, upper), blank.bound)
+    blank = _with(blank, reason=EXACT if row.get("trials") is not None else "")
     return _with(blank, status=status, lower=lower, upper=upper, interval_of="number", level=level)
 
 
@@ -363,7 +364,7 @@ def _of_difference(
             return _with(about, reason="undefined over the datums that both runs answer")
         return _with(about, status=_status(gate, about.value, about.bound))
     if lower is None or upper is None:
-        still = ": no draw moves it" * (found["difference"] == 0)
+        still = ": no draw moves it" * (found["difference"] is not None)
         told = f"the difference has no interval{still}"
         why = "; ".join(filter(None, (told, about.reason)))
         return _with(about, reason=why)

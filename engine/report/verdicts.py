@@ -76,7 +76,7 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
 
 
 def differs(comparison: Comparison, row: dict[str, Any]) -> bool:
-    """Whether runs surely differ in a number of which neither direction is better."""
+    """Tell if runs surely differ in a number of which neither direction is better."""
     p, neither = row["p_adjusted"], comparison.directions.get(row["metric"]) == "neither"
     known = neither and p is not None and not too_few(row.get("coverage"))
     return known and p <= 1 - comparison.level
@@ -131,7 +131,7 @@ def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
 
 
 def _equal(row: dict[str, Any]) -> bool:
-    """Whether a number is the same in both runs, in every draw."""
+    """Tell if a number is the same in both runs, in every draw."""
     return abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE
 
 
@@ -171,7 +171,7 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
 
 
 def gaps_of(row: dict[str, Any]) -> str:
-    """How many datums either run has no value of, though the other has; empty without any."""
+    """Say how many datums either run has no value of, though the other has; empty without any."""
     many = {row[f"run_{side}"]: row.get(f"missing_{side}") or 0 for side in ("a", "b")}
     some = [f"{run} has no value for {count_of(n, 'datum')}" for run, n in many.items() if n]
     return " and ".join(some)

@@ -1,4 +1,4 @@
-"""Which datums of runs are compared: the same of all of them."""
+"""The datums of runs that are compared: the same of all of them."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class ComparedDatums(msgspec.Struct, frozen=True):
 def datums_of(
     runs: Mapping[str, Tallied], common: bool, *, answered: bool = True
 ) -> ComparedDatums:
-    """Which datums are compared: those of all runs, and where means leave out datums without a
-    prediction, those that all runs answer.
+    """Choose the datums that are compared: those of all runs, and where means leave out datums
+    without a prediction, those that all runs answer.
 
     Args:
         runs: name to run.
@@ -149,7 +149,7 @@ def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
 
 
 def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
-    """Which datums are compared.
+    """Choose the datums that are compared.
 
     A datum that a run lacks and that has no ground truth in the others is one of which that run
     predicts nothing: it is compared.
@@ -203,11 +203,21 @@ def _without_truth(run: Tallied) -> Array:
     return np.asarray(truth(run.tallies) == 0)
 
 
-def identical(first: Any, second: Any) -> bool:
-    """Whether two tallies, or parts of them, are the same: what only one of them keeps, and how
-    long they took, is of no account."""
+def identical(first: Any, second: Any, codes: tuple[Array, Array] | None = None) -> bool:
+    """Tell if two tallies, or parts of them, are the same, whatever the order of their rows: what
+    only one of them keeps, and how long they took, is of no account.
+
+    Args:
+        first: a tally or a part of one.
+        second: another.
+        codes: int32 [n_datums] each, place of each datum among those compared, -1 for others, which
+            are of no account if the tallies can be put in order.
+    """
     if first is None or second is None:
         return True
+    if hasattr(first, "ordered"):
+        one, other = codes or (None, None)
+        return type(first) is type(second) and identical(first.ordered(one), second.ordered(other))
     if isinstance(first, np.ndarray):
         alike = isinstance(second, np.ndarray) and first.dtype == second.dtype
         return alike and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
@@ -227,8 +237,14 @@ def identical(first: Any, second: Any) -> bool:
             and all(map(identical, first, second))
         )
     if isinstance(first, dict):
-        return all(identical(value, second.get(name)) for name, value in first.items())
+        shared = first.keys() & second.keys()
+        return bool(shared or not (first or second)) and all(
+            identical(first[name], second[name]) for name in shared
+        )
     return bool(first == second)
 
 
-_OF_NO_ACCOUNT = ("seconds", "slices", "dataset", "keys")
+_OF_NO_ACCOUNT = (
+    *("seconds", "slices", "dataset", "keys"),
+    *("row", "gt_row", "examples", "outcomes", "errors", "label_errors"),  # follow from the others
+)

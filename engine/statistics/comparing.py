@@ -18,7 +18,7 @@ from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
 from ..tally.common_values import Fill
 from .compared_datums import ComparedDatums, datums_of, identical, shared_codes
-from .intervals import means, quantiles, standard_errors
+from .intervals import WIDTHLESS, means, quantiles, standard_errors
 from .missing import COLUMNS, SKIP, Side, Slices, coverage_columns, fill_of, over_common_values
 from .multiple import adjusted, nothing_found, randomisation_p
 from .paired import Numbers, by_datum, number_of, numbers, randomised, rests_on
@@ -30,11 +30,10 @@ Array = np.ndarray[Any, Any]
 IDENTITY = ("metric", *KEYS)
 """Columns that tell the rows of a metrics frame apart."""
 POWER = 0.8
-_TIE = 1e-12
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """What comes out of a comparison.
+    """Result of a comparison.
 
     Attributes:
         differences: a row for every pair of runs and number of the metrics frame.
@@ -47,8 +46,8 @@ class Compared(msgspec.Struct, frozen=True):
         failed: why some numbers have no test, with how many.
         uncounted: numbers whose values of single datums are too many to hold.
         single: numbers without an interval, since they rest on one datum or cluster.
-        unmoved: numbers without an interval, since no draw moves their difference of 0, though the
-            runs are not identical.
+        unmoved: numbers without an interval, since no draw moves their difference, though the runs
+            are not identical.
         clusters: how many datums, or clusters of them, are drawn from.
         most: how many p-values are adjusted together at most.
     """
@@ -120,20 +119,29 @@ def compare_runs(
             mixed = randomised((runs[a], runs[b]), inside, asked.draws, asked.seed)
         part, alone, why, still = pair(found[a], found[b], mixed, asked)
         single += still
+        slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
+        both = (given[a], given[b]), (datums.codes[a], datums.codes[b])
         part, flat = with_unmoved(
             part,
             asked,
-            given[a],
-            given[b],
+            *both,
+            slices,
             lambda: (singles[a], singles[b]),  # noqa: B023
         )
         unmoved += flat
         if mixed is None:
-            slices = Slices(runs[a], datums.codes[a], n, IDENTITY)
             p, left = _by_test(part, singles[a], singles[b], test, slices)
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
             why += left
         lone += alone
+        keys = [set(given[name].tallies.labels.key_names) for name in (a, b)]
+        for name, own, other in ((a, *keys), (b, *keys[::-1])):  # left out with all their rows
+            lone += [
+                said
+                for identity in (singles[name] if own - other else ())
+                if (one := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in own - other
+                and (said := _named(*(one[column] for column in _TOLD))) not in alone
+            ]
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
         counts = _votes(part, singles[a], singles[b], directions)
@@ -209,6 +217,8 @@ def pair(
     """Differences of two runs, a row for every number that both have; numbers that one alone has;
     why some have no test; how many have no interval, since they rest on one datum or cluster.
 
+    A column ``size`` is what rounding is a share of; :func:`with_unmoved` takes it away.
+
     Args:
         first: the one that is taken away.
         second: the other.
@@ -230,7 +240,7 @@ def pair(
         _named(**row)
         for mine, other in ((a, b), (b, a))
         for row in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)
-        .select("metric", "average", "label_key", "label_value")
+        .select(_TOLD)
         .iter_rows(named=True)
     ]
     at_a, at_b = rows["at_a"].to_numpy(), rows["at_b"].to_numpy()
@@ -244,11 +254,11 @@ def pair(
     lower, upper = quantiles(gone, tails) + ((difference - means(gone)) if recentred else 0.0)
     se = standard_errors(gone)
     undefined = np.isnan(difference)
-    # A difference that no draw changes rests on one datum or cluster, too, as of a rare label.
-    still = first.alone[at_a] | second.alone[at_b] | ((se <= _TIE) & (np.abs(difference) > _TIE))
+    still = first.alone[at_a] | second.alone[at_b]
     single = int((still & ~undefined).sum())
     still |= undefined
     size = np.fmax(np.abs(_floats(rows["a"])), np.abs(_floats(rows["b"])))
+    size = np.fmax(size, first.floor[at_a])
     p = randomisation_p(difference, swaps, size)
     reach = normal_quantile((1 + asked.level) / 2) + normal_quantile(POWER)
     why = [
@@ -263,6 +273,7 @@ def pair(
         "se": np.where(still, np.nan, se),
         "p": p,
         "detectable": np.where(still, np.nan, reach * se),
+        "size": size,
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
@@ -277,7 +288,7 @@ def _coverage(
     *,
     gapped: bool,
 ) -> list[pl.Series]:
-    """How many datums either of two runs lacks, and the share of those that are compared."""
+    """Count datums that either of two runs lacks, and take the share of those that are compared."""
     own = whole = [datums.codes[name] for name in names]
     if datums.unanswered:  # those included that one of the two does not answer
         pair = datums_of(dict(zip(names, runs, strict=True)), common=True)
@@ -320,11 +331,12 @@ def coverage_of(
 def with_unmoved(
     rows: pl.DataFrame,
     asked: Wanted,
-    first: Tallied,
-    second: Tallied,
+    runs: tuple[Tallied, Tallied],
+    codes: tuple[Array, Array],
+    slices: Slices | None,
     singles: Callable[[], tuple[Single, Single]],
 ) -> tuple[pl.DataFrame, int]:
-    """Differences of 0 that no draw moves: without an interval, unless the runs are identical.
+    """Differences that no draw moves: without an interval, unless the runs are identical.
 
     Shares of the same independent datums have Tango's interval, z^2 / (n + z^2) on either side if
     the runs agree on every datum. Source: T. Tango, "Equivalence test and confidence interval for
@@ -333,26 +345,33 @@ def with_unmoved(
     Args:
         rows: as :func:`pair` makes them.
         asked: level, cluster.
-        first: the run that is taken away.
-        second: the other.
+        runs: the run that is taken away, and the other.
+        codes: int32 [n_datums] each, place of each datum among those compared, -1 for others.
+        slices: the datums of slices; None if the runs are not over the same datums.
         singles: numbers of single datums of both.
 
     Returns:
         the rows; how many have no interval for this reason.
     """
-    flat = (_floats(rows["se"]) <= _TIE) & (np.abs(_floats(rows["difference"])) <= _TIE)
-    if not flat.any() or identical(first.tallies, second.tallies):
+    tie, rows = WIDTHLESS * _floats(rows["size"]), rows.drop("size")
+    flat = _floats(rows["se"]) <= tie
+    first, second = runs
+    alike = flat.any() and slices is not None and identical(first.tallies, second.tallies, codes)
+    if not flat.any() or alike:
         return rows, 0
     lower, upper = _floats(rows["lower"]).copy(), _floats(rows["upper"]).copy()
     lower[flat] = upper[flat] = np.nan
-    if asked.cluster is None and not first.tallies.weighted:
+    if slices is not None and asked.cluster is None and not first.tallies.weighted:
         a, b = singles()
         z2 = normal_quantile((1 + asked.level) / 2) ** 2
         shares = [metric.name for metric in first.plan.metrics if metric.trials is not None]
         proportions = rows["metric"].is_in(shares) & rows["average"].is_null()
-        for i in np.flatnonzero(flat & proportions.to_numpy()):
+        equal = np.abs(_floats(rows["difference"])) <= tie
+        for i in np.flatnonzero(flat & equal & proportions.to_numpy()):
             identity = rows.select(IDENTITY).row(int(i))
-            if n := shared_trials(a.get(identity), b.get(identity), rows["a"][int(i)]):
+            whole, inside = slices.whole(identity), slices.inside(identity)
+            of_a, of_b = (None if whole not in of else of[whole][inside] for of in (a, b))
+            if n := shared_trials(of_a, of_b, rows["a"][int(i)]):
                 upper[i] = z2 / (n + z2)
                 lower[i] = -upper[i]
     gone = np.isnan(lower) & flat
@@ -364,6 +383,9 @@ def with_unmoved(
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in made.items()]
     return rows.with_columns(columns), int(gone.sum())
+
+
+_TOLD = ("metric", "average", "label_key", "label_value")
 
 
 def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
@@ -449,8 +471,8 @@ def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any,
 def _votes(
     rows: pl.DataFrame, first: Single, second: Single, directions: Mapping[str, str]
 ) -> list[pl.Series]:
-    """How many datums the second run does better, alike, and worse, of every number; of those that
-    have it in both runs, and null where none has or neither direction is better."""
+    """Count datums that the second run does better, alike, and worse, of every number; of those
+    that have it in both runs, and null where none has or neither direction is better."""
     wins: list[int | None] = []
     ties: list[int | None] = []
     losses: list[int | None] = []
@@ -475,10 +497,11 @@ def _votes(
 
 
 def _moved(a: Array, b: Array, direction: str) -> tuple[Array, Array]:
-    """Which datums became better, and which worse; undefined ones neither."""
+    """Find the datums that became better, and those that became worse."""
     gone = b - a if direction != "lower" else a - b
+    tie = WIDTHLESS * np.nan_to_num(np.fmax(np.abs(a), np.abs(b)), posinf=0.0).max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        return gone > _TIE, gone < -_TIE
+        return gone > tie, gone < -tie
 
 
 def _flips(

@@ -78,7 +78,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What came out, in a sentence a pair."""
+        """Outcome, in a sentence a pair."""
         from ..report.verdicts import verdict
 
         return verdict(self)

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def notes_on(tallies: Any, *, cut: bool) -> list[str]:
-    """What there is to say of all that is read off curves.
+    """List what to note of all that is read off curves.
 
     Args:
         tallies: the task's.

@@ -59,7 +59,7 @@ class Drawing:
         return found
 
     def alone(self, view: Any) -> Array:
-        """Which groups of a view have one cluster (or datum), bool [n_groups]."""
+        """Find the groups of a view with one cluster (or datum), bool [n_groups]."""
         if view.group is None:
             return np.full(view.n_groups, self.clusters is not None and self.clusters.size < 2)
         low = np.full(view.n_groups, np.iinfo(np.uint64).max, np.uint64)
@@ -71,7 +71,7 @@ class Drawing:
         return np.asarray(low == high)
 
     def _at_once(self, computed: Sequence[Computed]) -> int:
-        """How many draws are computed together: fewer where datums or numbers are many."""
+        """Choose how many draws are computed together: fewer where datums or numbers are many."""
         sizes = tuning()
         n = len(self.keys) if self.keys is not None else 1
         cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
@@ -186,7 +186,7 @@ def does_not_vary(cluster: str | None) -> str:
 
 
 def places(cells: Cells) -> Array:
-    """Which cells make rows, int64 [rows], places in the flat array."""
+    """Find the cells that make rows, int64 [rows], places in the flat array."""
     if cells.keep is None:
         return np.arange(math.prod(cells.shape))
     keep = cells.keep.reshape(*[1] * (len(cells.shape) - cells.keep.ndim), *cells.keep.shape)
@@ -240,7 +240,7 @@ def _room(draws: int, numbers: int, scratch: str | None) -> Array:
 
 
 def of_rows(groups: Array, cells: Cells) -> Array:
-    """Of each number what is said of its group, [rows]."""
+    """Spread what is known of groups over their numbers, [rows]."""
     each = math.prod(cells.shape) // max(groups.size, 1)
     of: Array = groups[places(cells) // max(each, 1)]
     return of

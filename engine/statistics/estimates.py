@@ -17,12 +17,10 @@ from ..plan.summary import Computed
 from ..schemas.intervals import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..tally.cells import Cells
 from .drawn import Drawing, column_of, does_not_vary, of_rows, places, spread
-from .intervals import METHODS, Interval, Method, Sample, means, wilson
+from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
 
 Array = np.ndarray[Any, Any]
 
-WIDTHLESS = 1e-12
-"""Width up to which an interval has none, as a share of the number, or of 1 if that is larger."""
 NOT_MOVED = "no draw moves the number"
 """Reason why a number has no interval."""
 
@@ -40,14 +38,16 @@ class Estimates:
     def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
         self._drawing = Drawing(plan, tallies, threads)
         self._asked = asked
+        self._only_wilson: bool | None = None  # which is right for few datums, too
         self._lacking: list[float] = []  # of numbers, share of draws without a value
         self._without: list[str] = []  # why numbers have no interval
 
     def notes(self) -> list[Note]:
-        """What there is to tell of the intervals, once they are made."""
+        """List notes on the intervals, once they are made."""
         notes = []
         n = None if self._drawing.clusters is None else self._drawing.clusters.size
-        if n is not None and n < FEW_CLUSTERS and self._asked.method not in BY_THEORY:
+        fits = self._asked.method in BY_THEORY or self._only_wilson
+        if n is not None and n < FEW_CLUSTERS and not fits:
             of = "" if self._asked.cluster is None else f" of {self._asked.cluster!r}"
             what = count_of(n, "cluster" if of else "datum") + of
             notes.append(
@@ -147,7 +147,8 @@ class Estimates:
         nothing = np.full(sample.point.size, np.nan)
         found = method.make(sample) if not why else Interval(nothing, nothing, nothing)
         share = sample.trials > 0
-        flat = found.upper - found.lower <= WIDTHLESS * np.maximum(1.0, np.abs(sample.point))
+        size = np.maximum(floor_of(sample.range), np.abs(sample.point))
+        flat = found.upper - found.lower <= WIDTHLESS * size
         by_count = share & (flat | (self._asked.method in (None, "wilson")))
         if by_count.any():
             pairs = zip(wilson(sample), found, strict=True)
@@ -174,6 +175,8 @@ class Estimates:
         if drawn.shape[0] and not why:
             some = ~bad & ~by_count & (many < drawn.shape[0])
             self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
+        if not bad.all():
+            self._only_wilson = self._only_wilson is not False and bool(by_count[~bad].all())
         self._without += [reason for reason in reasons.tolist() if reason]
         columns = {
             "lower": np.where(bad, np.nan, found.lower),

@@ -1,4 +1,4 @@
-"""From the values that numbers have in draws to intervals around them."""
+"""Intervals around numbers, from the values that these have in draws."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from .quantiles import beta_quantile, normal_cdf, normal_inverse, normal_quantil
 
 Array = np.ndarray[Any, Any]
 
+WIDTHLESS = 1e-12
+"""Share of a number, or of 1 if its range is finite and it is less, up to which all is rounding."""
+
 
 class Sample(msgspec.Struct, frozen=True):
-    """What an interval is made of.
+    """Numbers that intervals are made of.
 
     Attributes:
         point: float64 [m], the numbers.
@@ -50,6 +53,15 @@ class Interval(NamedTuple):
     lower: Array
     upper: Array
     se: Array
+
+
+def floor_of(limits: tuple[float, float]) -> float:
+    """Least size that rounding is a share of: 1 in a finite range, 0 of numbers that have a unit.
+
+    Args:
+        limits: smallest and largest value of a metric.
+    """
+    return float(np.isfinite(limits).all())
 
 
 def standard_errors(drawn: Array) -> Array:
@@ -199,6 +211,10 @@ def wilson(sample: Sample) -> Interval:
         np.clip(middle + reach, 0.0, 1.0),
         np.sqrt(p * (1 - p) / n),
     )
+
+
+EXACT = "exact interval, of Clopper and Pearson; tables show Wilson's"
+"""Reason beside gates with ``surely`` on a proportion."""
 
 
 def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, float]:

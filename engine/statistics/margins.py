@@ -1,5 +1,5 @@
-"""How sure the difference between a run and an earlier one is, whether or not their data are the
-same: what gates rest on."""
+"""Intervals of differences between a run and an earlier one, over the same data or others, for
+gates."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..plan.summary import Tallied
 from ..schemas.intervals import FEW_CLUSTERS, Wanted
 from ..tally.common_values import skip
 from .compared_datums import answered_by_one, shared_codes
-from .comparing import Single, coverage_of, pair, singles_of, with_unmoved
-from .missing import over_common_values
+from .comparing import IDENTITY, Single, coverage_of, pair, singles_of, with_unmoved
+from .missing import Slices, over_common_values
 from .paired import numbers
 
 Array = np.ndarray[Any, Any]
@@ -66,8 +66,12 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
     ]
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, *_ = pair(drawn[0], drawn[1], None, asked, recentred=not same)
-    if same:
-        rows, _ = with_unmoved(rows, asked, first, second, lambda: _of_datums(runs, compared))
+    n = 1 + max(int(code.max(initial=-1)) for code in compared)
+    slices = Slices(runs[0], compared[0], n, IDENTITY) if same else None
+    codes = compared[0], compared[1]
+    rows, _ = with_unmoved(
+        rows, asked, (first, second), codes, slices, lambda: _of_datums(runs, compared, n)
+    )
     gapped = made is not None or bool(lone[0].any() or lone[1].any())
     both = (first, second)
     columns = coverage_of(rows, both, whole, compared, skip, gapped=gapped)
@@ -79,21 +83,20 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
 
 
 def apart(first: Tallied, second: Tallied) -> bool:
-    """Whether the means of two runs are over different ones of the datums that both have."""
+    """Tell if the means of two runs are over different ones of the datums that both have."""
     lone = answered_by_one(first, second)
     if any(one.any() for one in lone):
         return True
     return over_common_values((first, second), shared_codes(first, second)[:2], skip) is not None
 
 
-def _of_datums(runs: Sequence[Tallied], codes: Sequence[Array]) -> tuple[Single, Single]:
-    n = 1 + max(int(code.max(initial=-1)) for code in codes)
+def _of_datums(runs: Sequence[Tallied], codes: Sequence[Array], n: int) -> tuple[Single, Single]:
     first, second = (singles_of(run, code, n)[0] for run, code in zip(runs, codes, strict=True))
     return first, second
 
 
 def _told(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
-    """How far the data of two runs differ, and whether they are too few."""
+    """Describe how far the data of two runs differ, and if they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
     alike = ids.dtype.is_integer() == others.dtype.is_integer()
     both = int(ids.is_in(others.implode()).sum()) if alike else 0

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..ingest.problems import MANY
 from ..plan.summary import Tallied
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
@@ -18,21 +19,18 @@ from ..tally.common_values import Fill, skip
 Array = np.ndarray[Any, Any]
 
 SKIP, ZERO, WORST = "skip", "zero", "worst"
-LEAST_COVERAGE = 0.9
-"""Share of the datums with a value in either run that have one in both, below which there is no
-verdict."""
 COLUMNS = ("missing_a", "missing_b", "coverage")
 """Columns of differences: datums of which either run has no value though the other has one, and the
 share of datums with a value in either run that are compared."""
 
 
 def too_few(coverage: float | None) -> bool:
-    """Whether so many values are missing in one run that a difference means nothing."""
-    return coverage is not None and coverage < LEAST_COVERAGE - 1e-9
+    """Tell if so many values are missing in one run that there is no verdict."""
+    return coverage is not None and 1 - coverage > MANY + 1e-9
 
 
 def fill_of(missing: str, run: Tallied) -> Fill:
-    """What counts as a missing value of each metric.
+    """Choose what counts as a missing value of each metric.
 
     Args:
         missing: ``skip``, ``zero`` or ``worst``.
@@ -52,17 +50,25 @@ def fill_of(missing: str, run: Tallied) -> Fill:
             f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
             " missing: leave it out."
         )
-    if missing == ZERO:
-        return lambda need: 0.0
     ends: dict[str, float] = {}
-    endless = []
+    endless, best = [], []
     for metric in plan.metrics:
         way = plan.dialect.better.get(metric.name, metric.better)
+        if way == "lower":
+            best.append(metric.name)
         end = {"higher": metric.range[0], "lower": metric.range[1]}.get(way, math.inf)
         if math.isinf(end):
             endless.append(metric.name)
         for need in metric.needs:
             ends.setdefault(need, end)
+    if missing == ZERO:
+        if best:
+            raise OptionError(
+                f"{given}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
+                f" that are missing. Write {option('missing', WORST)}, or name metrics of which"
+                f" higher is better with {option('metrics')}."
+            )
+        return lambda need: 0.0
     if endless:
         raise OptionError(
             f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
@@ -97,7 +103,7 @@ Rests = Mapping[tuple[Any, ...], Array]
 
 
 class Side(msgspec.Struct, frozen=True):
-    """What the numbers of a run rest on, before and after its values were made common."""
+    """Values that the numbers of a run rest on, before and after its values were made common."""
 
     before: Rests
     after: Rests

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .intervals import WIDTHLESS
+
 Array = np.ndarray[Any, Any]
 
 
@@ -76,7 +78,7 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
     """
     known = ~np.isnan(drawn)
     # What is equal but for rounding is as extreme: sums of draws are added in another order.
-    slack = 1e-12 * np.maximum(1.0, np.fmax(np.abs(observed), size))
+    slack = WIDTHLESS * np.fmax(np.abs(observed), size)
     extreme = (np.abs(np.where(known, drawn, 0.0)) >= np.abs(observed) - slack) & known
     n = known.sum(axis=0)
     p = (1 + extreme.sum(axis=0)) / (1 + n)
@@ -84,5 +86,5 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
 
 
 def nothing_found(clusters: int, level: float) -> bool:
-    """Whether so few clusters can be swapped in too few ways for any p to be small."""
+    """Tell if so few clusters can be swapped in too few ways for any p to be small."""
     return bool(0.5 ** (clusters - 1) > 1 - level)

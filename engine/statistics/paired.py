@@ -17,6 +17,7 @@ from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws
 from .drawn import Drawing, column_of, of_rows, places, spread
+from .intervals import floor_of
 
 Array = np.ndarray[Any, Any]
 
@@ -36,12 +37,14 @@ class Numbers(msgspec.Struct, frozen=True):
         drawn: float64 [draws, rows], NaN where undefined.
         failed: row -> why its draws could not be made.
         alone: bool [rows], numbers of one datum, or of one cluster.
+        floor: float64 [rows], least size that rounding is a share of.
     """
 
     rows: pl.DataFrame
     drawn: Array
     failed: dict[int, str]
     alone: Array
+    floor: Array
 
 
 class _Collector:
@@ -116,9 +119,10 @@ def numbers(
     at = rows[AT].to_numpy() if rows.height else np.zeros(0, np.int64)
     failed = {row: why[place] for row, place in enumerate(at.tolist()) if place in why}
     alone = np.concatenate([np.zeros(0, bool), *collector.alone])[at]
-    return Numbers(
-        rows.drop("lower", "upper", "se", "bias", "trials", AT), every[:, at], failed, alone
-    )
+    floors = {metric.name: floor_of(metric.range) for metric in run.plan.metrics}
+    floor = np.array([floors.get(name, 1.0) for name in rows["metric"].to_list()])
+    rows = rows.drop("lower", "upper", "se", "bias", "trials", AT)
+    return Numbers(rows, every[:, at], failed, alone, floor)
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
@@ -245,7 +249,7 @@ def number_of(cells: Cells) -> Array:
 
 
 def rests_on(cells: Cells) -> Array:
-    """How much every number of cells rests on, flat: 0 where it is undefined."""
+    """Count what every number of cells rests on, flat: 0 where it is undefined."""
     many = column_of(cells, "scored" if cells.columns.get("scored") is not None else "support")
     return np.where(np.isnan(number_of(cells)), 0.0, np.nan_to_num(many, nan=1.0))
 

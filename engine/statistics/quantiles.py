@@ -14,7 +14,7 @@ _NORMAL = NormalDist()
 
 
 def normal_quantile(p: float) -> float:
-    """Where the standard normal distribution reaches ``p``, in (0, 1)."""
+    """Quantile of the standard normal distribution at ``p``, in (0, 1)."""
     return _NORMAL.inv_cdf(p)
 
 
@@ -57,7 +57,7 @@ def t_cdf(t: float, df: int) -> float:
 
 
 def t_quantile(p: float, df: int) -> float:
-    """Where Student's t distribution reaches ``p``, in (0.5, 1).
+    """Quantile of Student's t distribution at ``p``, in (0.5, 1).
 
     Args:
         p: probability.
@@ -105,7 +105,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """Where the beta distribution reaches ``p``, in (0, 1)."""
+    """Quantile of the beta distribution at ``p``, in (0, 1)."""
     low, high = 0.0, 1.0
     for _ in range(200):
         middle = (low + high) / 2

@@ -49,7 +49,7 @@ def mcnemar(single: Single) -> float:
 
 
 def shared_trials(of_a: Array | None, of_b: Array | None, value: float) -> int:
-    """How many datums two equal shares of right datums rest on, if both agree on each; else 0."""
+    """Count the datums that two equal shares rest on, if both agree on each; else 0."""
     if of_a is None or of_b is None:
         return 0
     known_a, known_b = _known((value, value, of_a, of_b))

@@ -17,7 +17,7 @@ from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
 Fill = Callable[[str], float]
-"""From the need of a metric to what counts in place of a missing value; NaN to skip the datum."""
+"""Map the need of a metric to what counts in place of a missing value; NaN to skip the datum."""
 
 
 def skip(need: str) -> float:

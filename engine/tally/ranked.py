@@ -155,6 +155,24 @@ class Ranked(msgspec.Struct, frozen=True):
             ignored=np.where(beyond, every, self.ignored),
         )
 
+    def ordered(self, code: Array | None = None) -> tuple[Any, ...]:
+        """Rows and ground truths in an order that does not depend on that of their tables.
+
+        Args:
+            code: unused.
+        """
+        sides = (
+            (self.start, self.datum, [self.score, *self.hit, *self.ignored, *self.values]),
+            (self.gt_start, self.gt_datum, [*self.gt_counted]),
+        )
+        made: list[Any] = [self.variants, self.cap, self.single, self.most]
+        for start, datum, columns in sides:
+            label = np.repeat(np.arange(start.size - 1), np.diff(start))
+            every = [*columns[::-1], datum, label]
+            order = np.lexsort(every)
+            made += [column[order] for column in every]
+        return tuple(made)
+
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
         return comparable(threshold, single=self.single)

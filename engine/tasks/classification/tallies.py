@@ -63,6 +63,42 @@ class Tallies(msgspec.Struct, frozen=True):
     confusion_examples: bool = False
     parts: Parts | None = None
 
+    def ordered(self, code: Array | None = None) -> tuple[Any, ...]:
+        """Units and scores in an order that does not depend on that of the rows of tables.
+
+        Args:
+            code: int32 [n_datums], place of each datum among those that count, -1 for others; None
+                if all count.
+        """
+        units, scored = self.units, self.scored
+        datum = units.datum_of() if code is None else code[units.datum_of()]
+        key = np.zeros(len(units), np.int32) if units.key is None else units.key
+        order = np.lexsort((key, datum))
+        order = order[datum[order] >= 0]
+        place = np.full(len(units), -1)
+        place[order] = np.arange(order.size)
+        made: list[Any] = [self.labels, self.declared, self.parts, datum[order], key[order]]
+        facts = units.facts
+        scores = (
+            (None, None, None)
+            if facts is None
+            else (facts.true_score, facts.rank, np.round(facts.squared, 9))  # sums, in any order
+        )
+        every = (units.hard, units.hard_score, units.weight, *scores)
+        made += [None if column is None else column[order] for column in every]
+        tables = [(*units.truth_rows(), ())]
+        if scored is not None:
+            unit, label = scored.unit_codes, scored.label_codes
+            unit = np.arange(len(scored)) if unit is None else unit
+            label = np.full(len(scored), scored.only) if label is None else label
+            tables.append((unit, label, (scored.score, scored.outcome)))
+        for unit, label, columns in tables:
+            rows = (*columns[::-1], label, place[unit])
+            order = np.lexsort(rows)
+            order = order[place[unit][order] >= 0]
+            made.append(tuple(column[order] for column in rows))
+        return tuple(made if scored is not None else [*made, None])
+
     @property
     def weighted(self) -> bool:
         """Whether counts are sums of weights."""
