@@ -27,7 +27,7 @@ LEFT_OUT = {
     "text": ["ROUGE2", "ROUGELsum", "chrF"],
 }  # fmt: skip
 """Metrics that others of the task stand for, which are made in the same way in every draw."""
-_NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES]
+_NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES, "trials"]
 
 
 def of_each_kind(name: str, case: Case) -> Case:

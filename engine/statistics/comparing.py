@@ -134,12 +134,13 @@ def compare_runs(
             part = part.with_columns(pl.Series("p", p, nan_to_null=True))
             why += left
         lone += alone
-        keys = [set(given[name].tallies.labels.key_names) for name in (a, b)]
-        for name, own, other in ((a, *keys), (b, *keys[::-1])):  # left out with all their rows
+        for name, other in ((a, b), (b, a)):  # left out with all their rows
+            own, others = (given[one].tallies.labels.key_names for one in (name, other))
+            gone = set(own) - set(others)
             lone += [
                 said
-                for identity in (singles[name] if own - other else ())
-                if (one := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in own - other
+                for identity in (singles[name] if gone else ())
+                if (one := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in gone
                 and (said := _named(*(one[column] for column in _TOLD))) not in alone
             ]
         for reason in why:

@@ -86,7 +86,7 @@ class Tallies(msgspec.Struct, frozen=True):
         )
         every = (units.hard, units.hard_score, units.weight, *scores)
         made += [None if column is None else column[order] for column in every]
-        tables = [(*units.truth_rows(), ())]
+        tables: list[tuple[Array, Array, tuple[Array, ...]]] = [(*units.truth_rows(), ())]
         if scored is not None:
             unit, label = scored.unit_codes, scored.label_codes
             unit = np.arange(len(scored)) if unit is None else unit
