@@ -14,8 +14,8 @@ import msgspec
 from evalengine.schemas.errors import OptionError, ReadError
 from evalengine.schemas.wording import option
 
-_HELD = {"json": 5, "trec": 5, "duckdb": 8}
-"""Bytes held of a byte of a file while it is read, at most: measured of COCO files and runs; of
+_FACTORS = {"json": 5, "trec": 5, "duckdb": 8}
+"""Bytes in memory per byte of a file that is read, at most: measured for COCO files and runs; for
 DuckDB's, whose columns are compressed, an estimate."""
 _BLOCK = 1 << 20
 _STEP = 64 << 20  # to which limits in messages are rounded up
@@ -38,7 +38,7 @@ class Room(msgspec.Struct, frozen=True):
         """Refuse what takes more memory than there is.
 
         Args:
-            taken: bytes beyond those of the process.
+            taken: bytes in addition to those of the process.
             description: what takes them.
             why: reason, as the end of a sentence.
             otherwise: what to do apart from a larger limit, as a clause.
@@ -49,12 +49,14 @@ class Room(msgspec.Struct, frozen=True):
         needed = self.base + taken
         if not taken or needed <= (limit := self.limit()):
             return
-        said = f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
+        subject = (
+            f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
+        )
         if not self.given:
-            raise OptionError(f"{said} {limit / 1e9:.1f} GB are free. You may {otherwise}.")
+            raise OptionError(f"{subject} {limit / 1e9:.1f} GB are free. You may {otherwise}.")
         enough = -(-needed // _STEP) * _STEP >> 20
         raise OptionError(
-            f"{option('memory_limit')}: {said} the limit is {limit / 1e9:.1f} GB. Give at"
+            f"{option('memory_limit')}: {subject} the limit is {limit / 1e9:.1f} GB. Give at"
             f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}."
         )
 
@@ -198,7 +200,7 @@ def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: s
         OptionError: reading them would pass the limit.
         ReadError: a compressed file is cut off or damaged.
     """
-    each = _HELD.get(format_)
+    each = _FACTORS.get(format_)
     if each is None:
         return
     if not room.given:

@@ -87,18 +87,18 @@ def _held(file: IO[bytes], footer: bytes) -> dict[str, Held]:
 
 
 def _long_texts(file: IO[bytes], chunk: Fields) -> Held:
-    """The longest text of a column, which is no longer than the largest page of few texts."""
+    """Bound the longest text of a column by the largest page of few texts."""
     place = min(start for start in (chunk[9], chunk.get(11, 0)) if start > 0)
-    end, found = place + chunk[7], Held()
+    end, longest = place + chunk[7], Held()
     while place < end and (header := _page(file, place)) is not None:
-        told, length = header
-        size, values = told.get(2, 0), 1
+        fields, length = header
+        size, values = fields.get(2, 0), 1
         for kind in (_DATA_PAGE, _DICTIONARY, _DATA_PAGE_2):
-            values = max(values, told.get(kind, {}).get(1, 0))
+            values = max(values, fields.get(kind, {}).get(1, 0))
         if size > LONG and size > values << 11:
-            found |= Held(cell=size, least=size // values)
-        place += length + max(told.get(3, 0), 0)
-    return found
+            longest |= Held(cell=size, least=size // values)
+        place += length + max(fields.get(3, 0), 0)
+    return longest
 
 
 def _wrong(file: IO[bytes], footer: bytes) -> str:
