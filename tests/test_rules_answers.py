@@ -369,3 +369,11 @@ def test_two_rules_have_two_codes() -> None:
     first = Rule(code="only_here", needs=frozenset(), look=lambda _: [], say=str)
     with pytest.raises(AssertionError, match="only_here"):
         Rule(code=first.code, needs=frozenset(), look=first.look, say=repr)
+
+
+@pytest.mark.parametrize("seed", [*range(40)])
+def test_random_label_maps_have_no_exchanged_labels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sides = (rng.choice(rng.choice(5, rng.integers(1, 4)), (8, 16)).tolist() for _ in range(2))
+    card = ee.score(*(pl.DataFrame({"datum_id": [0], "raster": [one]}) for one in sides))
+    assert not {"labels_exchanged", "labels_one_sided"} & {*warned(card)}

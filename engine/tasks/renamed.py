@@ -23,6 +23,7 @@ _SHUFFLES = 200
 _SHUFFLED = 5_000  # pairs at most, which stand for all
 _OWN, _OTHER = 0.2, 0.6  # shares of an exchanged label's pairs: of its own name, of the other one
 _EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
+_PIXELS = 250  # of all exchanged or one-sided labels
 _CHANCE = 1e-3  # that siblings confused half the time look exchanged, of any labels
 _LIFT = 0.3  # by how much more often labels of one side overlap those of the other than the rest do
 _SHOWN = 8  # labels
@@ -50,6 +51,11 @@ class Pairs(msgspec.Struct, frozen=True):
     def whole(self) -> int:
         """All pairs."""
         return int(self.counts["len"].sum())
+
+    @property
+    def total(self) -> int:
+        """Pairs that labels must differ in: more of pixels, of which a region has many."""
+        return _TOTAL if self.independent else _PIXELS
 
     @property
     def same(self) -> float:
@@ -155,7 +161,7 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
         if ring.height == candidates.height:
             break
         candidates = ring
-    if candidates.height > 1 and int(candidates["len"].sum()) >= _TOTAL:
+    if candidates.height > 1 and int(candidates["len"].sum()) >= pairs.total:
         yield pairs.facts(candidates, known=True, shift=0)
 
 
@@ -197,7 +203,7 @@ def _one_sided(pairs: Pairs) -> Iterator[Facts]:
     elsewhere = int(rest.filter("theirs")["len"].sum()) / int(rest["len"].sum())
     right = int(rest.filter(pl.col("mine") == pl.col("other"))["len"].sum())
     signs = {*pairs.values.gather(mine).to_list()}, {*pairs.values.gather(other).to_list()}
-    few = n < _TOTAL or n / of < max(_OTHER, elsewhere + _LIFT)
+    few = n < pairs.total or n / of < max(_OTHER, elsewhere + _LIFT)
     if signs not in _SIGNS and (few or 2 * right < int(rest["len"].sum())):
         return
     best = both.unique("mine", keep="first", maintain_order=True)
