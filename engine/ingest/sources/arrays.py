@@ -35,7 +35,8 @@ def as_array(thing: Any) -> np.ndarray[Any, Any]:
         thing = thing.detach().cpu()
         if str(thing.dtype).endswith("bfloat16"):
             thing = thing.float()
-    if isinstance(thing, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(thing))):
+    masked = int(np.sum(thing.mask)) if isinstance(thing, np.ma.MaskedArray) else 0
+    if masked:
         raise InputError(
             f"an array with {masked:,} masked values: fill these, or remove their datums from both"
             " sides."

@@ -206,14 +206,18 @@ def _open_remote(
     source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
     try:
         source.frame = scan(paths, format_, storage_options, remote=True)
-        source.frame.collect_schema()
-    except ValueError as error:  # Polars' own of options; its values may be secret
-        found = re.search(r"value for '(\w+)'", str(error))
-        named = f"{found[1]!r} has a value" if found else "they have values"
-        raise OptionError(f"storage_options: {named} that cannot be used.") from None
+    except ValueError as error:
+        raise _refused_options(error) from None
     except READ_FAILURES as error:
         raise explain(source, error) from error
     return source
+
+
+def _refused_options(error: ValueError) -> OptionError:
+    """Return the error for storage options that Polars refuses, without their secret values."""
+    found = re.search(r"value for '(\w+)'", str(error))
+    named = f"{found[1]!r} has a value" if found else "they have values"
+    return OptionError(f"storage_options: {named} that cannot be used.")
 
 
 def _texts(storage_options: Any) -> dict[str, str] | None:
@@ -250,6 +254,10 @@ def schema_of(source: Source) -> dict[str, pl.DataType]:
         return dict(source.frame.collect_schema())
     except READ_FAILURES as error:
         raise explain(source, error) from error
+    except ValueError as error:
+        if source.storage_options is None:
+            raise
+        raise _refused_options(error) from None
 
 
 def head_of(source: Source, names: list[str], rows: int) -> pl.DataFrame:
