@@ -18,14 +18,97 @@ from evalengine.dialects import registry
 from evalengine.schemas.errors import OptionError, ResultError
 from evalengine.scorecard.lookup import whole
 
-from .valor_judged import judged_entries
+from .. import metrics
 from .valor_pixels import pixel_entries
-from .valor_texts import of_texts
 
 if TYPE_CHECKING:
     from evalengine.scorecard.card import Scorecard
 
+# Valor's shape of texts: an entry for every datum, ROUGE's types together in one.
+
 Entry = dict[str, Any]
+
+_TYPES = {
+    "ROUGE1": "rouge1",
+    "ROUGE2": "rouge2",
+    "ROUGE3": "rouge3",
+    "ROUGEL": "rougeL",
+    "ROUGELsum": "rougeLsum",
+}
+_WEIGHTS = (0.25,) * 4
+
+
+def of_texts(card: Scorecard) -> list[Entry]:
+    """ROUGE (F, by type) and BLEU of every datum that is scored, in the order of the frame.
+
+    Args:
+        card: a scorecard of texts.
+
+    Returns:
+        dicts of ``type``, ``value`` and ``parameters``: ``datum_uid`` and the options of the
+        metric.
+    """
+    options = card.options
+    rows = card.frame("per_datum").filter(
+        pl.col("status") == "scored", pl.col("statistic").is_null(), pl.col("value").is_not_null()
+    )
+    rouge: dict[Any, dict[str, float]] = {}
+    bleu: dict[Any, float] = {}
+    for datum, metric, value in rows.select("datum_id", "metric", "value").iter_rows():
+        if metric in _TYPES:
+            rouge.setdefault(datum, {})[_TYPES[metric]] = value
+        elif metric == "BLEU":
+            bleu[datum] = value
+    entries: list[Entry] = []
+    for datum, found in rouge.items():
+        value = {name: found[name] for name in _TYPES.values() if name in found}
+        parameters = {"rouge_types": [*value], "use_stemmer": bool(options.use_stemmer)}
+        entries.append(
+            {"type": "ROUGE", "value": value, "parameters": {"datum_uid": datum, **parameters}}
+        )
+    weights = list(options.bleu_weights or _WEIGHTS)
+    entries += [
+        {"type": "BLEU", "value": value, "parameters": {"datum_uid": datum, "weights": weights}}
+        for datum, value in bleu.items()
+    ]
+    return entries
+
+
+# Valor's entries of judged metrics: one for every datum, an Error where there is no value.
+
+_RATINGS = (1.0, 5.0)
+"""Range of metrics whose value Valor holds as a whole number."""
+
+
+def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
+    """``{"type", "value", "parameters"}`` of every datum and metric that was judged.
+
+    A datum without a value has type ``Error`` and the metric and its standing as value, as
+    valor-lite writes replies that it could not use.
+
+    Args:
+        card: a scorecard of judged metrics, fresh or loaded.
+    """
+    rows = card.frame("per_datum").filter(pl.col("status") != "not_judged")
+    rated = {
+        metric
+        for metric in rows["metric"].unique()
+        if metrics.get("judged", metric).range == _RATINGS
+    }
+    entries: list[dict[str, Any]] = []
+    for datum, metric, value, status in rows.select(
+        "datum_id", "metric", "value", "status"
+    ).iter_rows():
+        at = {"datum_uid": datum}
+        if value is None:
+            told = {"type": metric, "message": status}
+            entries.append({"type": "Error", "value": told, "parameters": at})
+        else:
+            shown = int(value) if metric in rated else value
+            entries.append({"type": metric, "value": shown, "parameters": at})
+    return entries
+
+
 Row = dict[str, Any]
 
 _UNDEFINED = -1.0

@@ -8,17 +8,335 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from evalengine.exports.trec_run import trec_lines
+from evalengine.ingest.checks import check_side
+from evalengine.ingest.codes import encode
+from evalengine.ingest.dtypes import kind_of
+from evalengine.ingest.list_ranks import check_ranks
+from evalengine.ingest.meeting import same_kind
+from evalengine.ingest.names import recognise
+from evalengine.ingest.problems import Problem, refuse
+from evalengine.ingest.shapes import SHAPES
+from evalengine.ingest.sources.source import Source
+from evalengine.ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from evalengine.ingest.sources.writing import write_files
+from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.retrieval_tables import (
+    DOC_ID,
+    QUERY_ID,
+    RANK,
+    RETRIEVAL_PREDICTIONS,
+    RETRIEVAL_SCORE,
+)
 
 from .methods import METHODS, Method, Settings
-from .normalisations import NORMALISATIONS, Normalisation, checked
 from .pool import Pool
-from .runs import Runs, open_runs
+
+# Runs of every kind opened, recognised and checked, and their ids as codes.
+
+_IDS = ("query_id", "doc_id")
+_RUN = msgspec.structs.replace(
+    RETRIEVAL_PREDICTIONS,
+    required=(QUERY_ID, DOC_ID),
+    optional=(RETRIEVAL_SCORE, RANK),
+    key=_IDS,
+    any_of=("score", "rank"),
+    shape="",
+    either=(),
+)
+"""What ``score`` takes as a run, where ids and an order must be there."""
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """Runs whose ids are codes.
+
+    Attributes:
+        pool: the rows.
+        queries: query ids, ascending; a query's code is its place.
+        documents: document ids, likewise.
+        unscored: positions, from 0, of the runs without scores.
+        names: what each run was read from.
+    """
+
+    pool: Pool
+    queries: pl.Series
+    documents: pl.Series
+    unscored: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def open_runs(
+    runs: Sequence[Any],
+    *,
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> Runs:
+    """Open, check and encode runs.
+
+    Args:
+        runs: what ``score`` takes as predictions, at least one.
+        columns: own name to canonical name: query_id, doc_id, score or rank.
+        storage_options: for remote paths, as Polars takes them.
+
+    Raises:
+        ReadError: a file that is missing or cannot be read.
+        InputError: missing columns, nulls, NaN or infinite scores, a document twice in a list, ids
+            of different kinds.
+    """
+    sources = [open_source(run, storage_options=storage_options) for run in runs]
+    frames = [_checked(source, i, columns) for i, source in enumerate(sources, 1)]
+    names = tuple(source.description for source in sources)
+    frames = _same_kinds(frames, sources, names)
+    queries, query = encode([frame["query_id"] for frame in frames])
+    documents, document = encode([frame["doc_id"] for frame in frames])
+    for i, frame in enumerate(frames):
+        if "rank" in frame.columns:
+            ranks = frame["rank"].to_numpy().astype(np.float64)
+            check_ranks(query[i], ranks, queries, f"run {i + 1} ({names[i]})")
+    sizes = [frame.height for frame in frames]
+    pool = Pool(
+        np.repeat(np.arange(len(frames), dtype=np.int32), sizes),
+        np.concatenate(query),
+        np.concatenate(document),
+        np.concatenate([_numbers(frame, "score", np.float64) for frame in frames]),
+        np.concatenate([_ranks(frame) for frame in frames]),
+        len(frames),
+    )
+    unscored = tuple(i for i, frame in enumerate(frames) if "score" not in frame.columns)
+    return Runs(pool, queries, documents, unscored, names)
+
+
+def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> pl.DataFrame:
+    """One run's canonical columns; scores where it has them, else ranks."""
+    table = msgspec.structs.replace(_RUN, side=f"run_{number}")
+    naming = recognise(schema_of(source), table, columns)
+    told = {table.side: source.description}
+    refuse(naming.problems, told)
+    try:
+        frame = source.frame.select(naming.exprs.values()).collect()
+    except READ_FAILURES as error:
+        from evalengine.ingest.sources.explain import explain
+
+        raise explain(source, error) from error
+    if "score" in frame.columns:
+        frame = frame.drop("rank", strict=False)
+    problems, _ = check_side(frame, table, SHAPES[table.shape], naming.recognised)
+    if not problems and "rank" in frame.columns:
+        problems = _fractional(frame, table)
+    refuse(problems, told)
+    return frame
+
+
+def _fractional(frame: pl.DataFrame, table: Table) -> list[Problem]:
+    rank = frame["rank"]
+    bad = frame.filter((rank != rank.floor()) | (rank < 0)) if rank.dtype.is_float() else None
+    if bad is None or not bad.height:
+        return []
+    return [
+        Problem(
+            table.side,
+            "rank",
+            f"column 'rank' holds {bad.height:,} numbers that are not whole, first {bad.row(0)}."
+            ' Ranks count from 1; name a column of scores with columns={"mine": "score"}.',
+            bad.height,
+        )
+    ]
+
+
+def _numbers(frame: pl.DataFrame, name: str, dtype: Any) -> Any:
+    if name not in frame.columns:
+        return np.zeros(frame.height, dtype)
+    return frame[name].to_numpy().astype(dtype)
+
+
+def _ranks(frame: pl.DataFrame) -> Any:
+    """Ranks from 1, also of runs that count from 0; 0 in every row of a run that has scores."""
+    ranks = _numbers(frame, "rank", np.int64)
+    return ranks + 1 if "rank" in frame.columns and ranks.size and ranks.min() == 0 else ranks
+
+
+def _same_kinds(
+    frames: list[pl.DataFrame], sources: Sequence[Source], names: Sequence[str]
+) -> list[pl.DataFrame]:
+    """Bring ids to one dtype, as ``score`` does; ids of different kinds are refused."""
+    roles = [f"run {i} ({name})" for i, name in enumerate(names, 1)]
+    sides = dict(zip(roles, frames, strict=True))
+    text = {role: source.text for role, source in zip(roles, sources, strict=True)}
+    for name in _IDS:
+        same_kind(sides, (name,), text)
+        kinds = {role: kind_of(side.schema[name]) for role, side in sides.items() if side.height}
+        other = next((role for role in kinds if kinds[role] != kinds[next(iter(kinds))]), None)
+        if other is not None:
+            first = next(iter(kinds))
+            raise InputError(
+                f"column {name!r}: {first} has {kinds[first]} such as {sides[first][name][0]!r},"
+                f" {other} has {kinds[other]} such as {sides[other][name][0]!r}. Cast one of"
+                f" them, e.g. frame.with_columns(pl.col({name!r}).cast(pl.String))."
+            )
+    return list(sides.values())
+
+
+# Normalisations: the scores of a list made comparable with those of another run's.
+
+Array = np.ndarray[Any, Any]
+
+
+class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
+    """One normalisation.
+
+    Attributes:
+        name: what users write.
+        definition: one sentence with the formula, of a list's scores s.
+        source: whose definition it is.
+        scores: whether it needs scores; the others need ranks alone.
+        compute: from rows to their values, float64 [n].
+        completes: whether documents that a list lacks have a value too.
+        aliases: other names that users know it by.
+    """
+
+    name: str
+    definition: str
+    source: str
+    compute: Callable[[Pool], Array]
+    scores: bool = True
+    completes: bool = False
+    aliases: tuple[str, ...] = ()
+
+
+def checked(name: str, values: Array, pool: Pool) -> Array:
+    """Values of rows, all of them finite.
+
+    Raises:
+        InputError: naming the first run with scores that are too far apart for a float64.
+    """
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return values
+    run = int(pool.run[bad[0]])
+    own = pool.score[pool.run == run]
+    raise InputError(
+        f"normalisation {name!r}: {bad.size:,} documents get no finite value, the first one of run"
+        f" {run + 1}, whose scores go from {own.min():g} to {own.max():g}. Divide the scores of"
+        " that run, or fuse by ranks."
+    )
+
+
+def _spread(pool: Pool, values: Array) -> Array:
+    """Values of lists, in each of their rows."""
+    return values[pool.list_of]
+
+
+def _over(numerator: Array, denominator: Array, otherwise: float | Array) -> Array:
+    """Quotients, something else where the denominator is 0, NaN where that has no end."""
+    out = np.broadcast_to(np.asarray(otherwise, np.float64), numerator.shape).copy()
+    np.divide(numerator, denominator, out=out, where=denominator != 0)
+    out[~np.isfinite(denominator)] = np.nan
+    return out
+
+
+def _min_max(pool: Pool) -> Array:
+    score = pool.score
+    low = _spread(pool, pool.of_lists(np.minimum, score))
+    high = _spread(pool, pool.of_lists(np.maximum, score))
+    return _over(score - low, high - low, 1.0)
+
+
+def _max(pool: Pool) -> Array:
+    score = pool.score
+    high = pool.of_lists(np.maximum, score)
+    bad = np.flatnonzero(high <= 0)
+    if bad.size:
+        run = int(pool.run[pool.list_start[bad[0]]]) + 1
+        raise InputError(
+            f"normalisation 'max' divides by each list's highest score, which is {high[bad[0]]:g},"
+            f" not above 0, in {bad.size:,} lists, the first one in run {run}. Use 'min-max'."
+        )
+    return score / _spread(pool, high)
+
+
+def _sum(pool: Pool) -> Array:
+    score = pool.score
+    above = score - _spread(pool, pool.of_lists(np.minimum, score))
+    total = _spread(pool, pool.of_lists(np.add, above))
+    return _over(above, total, 1.0 / _spread(pool, pool.list_size.astype(np.float64)))
+
+
+def _zmuv(pool: Pool) -> Array:
+    score = pool.score
+    size = pool.list_size.astype(np.float64)
+    # Equal scores have no variance; the rounding of their mean must not make one.
+    level = pool.of_lists(np.minimum, score) == pool.of_lists(np.maximum, score)
+    away = score - _spread(pool, pool.of_lists(np.add, score) / size)
+    deviation = np.sqrt(pool.of_lists(np.add, away * away) / size)
+    return _over(away, _spread(pool, np.where(level, 0.0, deviation)), 0.0)
+
+
+def _rank(pool: Pool) -> Array:
+    return 1.0 - (pool.rank - 1.0) / _spread(pool, pool.list_size.astype(np.float64))
+
+
+def _borda(pool: Pool) -> Array:
+    return 1.0 - (pool.rank - 1.0) / pool.candidates[pool.query]
+
+
+_LEE = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
+_MONTAGUE = "Montague and Aslam, Relevance score normalization for metasearch, CIKM 2001"
+
+NORMALISATIONS: dict[str, Normalisation] = {
+    one.name: one
+    for one in (
+        Normalisation(
+            name="min-max",
+            definition="(s - min) / (max - min); 1 where all scores of a list are equal.",
+            source=_LEE,
+            compute=_min_max,
+            aliases=("min_max", "minmax"),
+        ),
+        Normalisation(
+            name="max",
+            definition="s / max; the highest score of a list must be above 0.",
+            source="Lee, Combining multiple evidence from different properties, SIGIR 1995",
+            compute=_max,
+        ),
+        Normalisation(
+            name="sum",
+            definition="(s - min) / sum(s - min); 1 / n where all n scores of a list are equal.",
+            source=_MONTAGUE,
+            compute=_sum,
+        ),
+        Normalisation(
+            name="zmuv",
+            definition="(s - mean) / standard deviation, over n; 0 where all scores are equal.",
+            source=_MONTAGUE,
+            compute=_zmuv,
+            aliases=("z", "z-score", "zscore"),
+        ),
+        Normalisation(
+            name="rank",
+            definition="1 - (rank - 1) / n of the n documents of a list.",
+            source=_LEE,
+            compute=_rank,
+            scores=False,
+        ),
+        Normalisation(
+            name="borda",
+            definition="1 - (rank - 1) / c of the c documents that all runs have for the query; a"
+            " document that a list of n lacks has (c - n + 1) / (2 c) in it.",
+            source="Renda and Straccia, Web metasearch: rank vs. score based rank aggregation"
+            " methods, SAC 2003",
+            compute=_borda,
+            scores=False,
+            completes=True,
+        ),
+    )
+}
+"""Name -> normalisation."""
+
 
 _Kind = TypeVar("_Kind", Method, Normalisation)
 

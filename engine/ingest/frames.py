@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import polars as pl
@@ -31,9 +31,36 @@ from .repeats import rows_repeat
 from .rules.columns import columns_read
 from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
-from .turns import Each, both, in_turn
 from .where import SIDES, Condition, filtered, keep_datums, no_rows
 from .where import Table as Named
+
+# Steps that do not need each other: one after the other, or however the caller has them run.
+
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Each(Protocol):
+    """Makes calls, perhaps side by side."""
+
+    def __call__(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """The results in order; of several errors the first one in order is raised."""
+        ...
+
+
+def in_turn(calls: Sequence[Callable[[], R]]) -> list[R]:
+    """Make calls one after the other; the results in order."""
+    return [call() for call in calls]
+
+
+def both(each: Each, first: Callable[[], R], second: Callable[[], S]) -> tuple[R, S]:
+    """What two steps return that do not need each other."""
+    one: Any
+    other: Any
+    calls: list[Callable[[], Any]] = [first, second]
+    one, other = each(calls)
+    return one, other
+
 
 _NUMBER = "number of the row"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,14 +14,248 @@ from evalengine.schemas.contract import PREDICTIONS, TRAINING, Column, Table
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts
+from evalengine.schemas.training import HeldTable
 from evalengine.schemas.wording import option
 
 from . import dtypes
+from .dtypes import TEXTS
 from .finding import Finder
-from .names import Naming
-from .problems import Problem, listing, refuse
+from .names import Naming, recognise
+from .problems import Note, Problem, count_of, listing, note_of, refuse
 from .sources.source import Source
-from .training_steps import Steps, key_of, read_steps, scored_in_training
+from .sources.tables import open_source, schema_of
+
+# The rows of a training table: in order of time, and how far their series step.
+
+Array = np.ndarray[Any, Any]
+
+_BY = ("series", "label_key")
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"
+_ISO = rf"^\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:{_ZONE[:-1]})?)?)?$"
+_FORMAT = "%Y-%m-%d %H:%M:%S%.f"
+_TIME = pl.Datetime("us")
+
+
+class Steps(msgspec.Struct, frozen=True):
+    """Steps of the series of a training table.
+
+    Attributes:
+        rows: series, label_key and time, as far as they are there, and target.
+        by: which of the first two tell series apart.
+        keys: of each series, as :func:`key_of` makes them.
+        names: of each series, for messages.
+        code: int64 [n], place of the series of each step.
+        step: float64 [n].
+        many: int64 [series], steps of each.
+    """
+
+    rows: pl.DataFrame
+    by: tuple[str, ...]
+    keys: pl.Series
+    names: list[str]
+    code: Array
+    step: Array
+    many: Array
+
+    def mean(self, power: int) -> tuple[pl.Series, list[str]]:
+        """Mean of a power of the steps of each series, exact, and the series that doubles hold
+        none of.
+
+        0 where a series has no steps, null where the mean is beyond what doubles hold.
+        """
+        from evalengine.kernels.sums import ExactSums
+
+        size = np.zeros(self.many.size)
+        np.maximum.at(size, self.code, np.abs(self.step))
+        _, up = np.frexp(np.where(np.isfinite(size), size, 0))
+        with np.errstate(under="ignore", over="ignore"):
+            # The largest step of a series is about 1, so that its powers are, too.
+            near = np.ldexp(np.abs(self.step), -up[self.code])
+            near[~np.isfinite(near)] = 0
+            total = ExactSums(self.many.size).add(near**power, self.code).rounded()
+            mean = np.divide(total, self.many, out=np.zeros(total.size), where=self.many > 0)
+            mean = np.ldexp(mean, power * up)
+        beyond = ~np.isfinite(size) | ~np.isfinite(mean)
+        beyond |= (size > 0) & (mean < np.finfo(np.float64).tiny)
+        mean[beyond] = np.nan
+        return pl.Series(mean, nan_to_null=True), [self.names[i] for i in np.flatnonzero(beyond)]
+
+
+def key_of(columns: Sequence[pl.Expr]) -> pl.Expr:
+    """One value of the columns that tell series apart; no two of theirs make the same."""
+    if len(columns) == 1:
+        return columns[0]
+    first, second = (column.cast(pl.String) for column in columns)
+    return pl.concat_str(first.str.len_bytes().cast(pl.String), first, second, separator="/")
+
+
+def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
+    """The steps of a training table, a season apart.
+
+    Args:
+        contract: of the table.
+        options: ``training``, ``seasonality`` and ``columns``.
+        told: whose notes become the table's.
+
+    Raises:
+        InputError: a table that cannot be brought into order.
+    """
+    given = options.training
+    thing = given.table if isinstance(given, HeldTable) else given
+    source = open_source(list(thing) if isinstance(thing, tuple) else thing)
+    schema = schema_of(source)
+    columns = {m: to for m, to in (options.columns or {}).items() if to in contract.names}
+    naming = recognise(schema, contract, columns)
+    refuse(naming.problems, {TRAINING: source.description})
+    rows = source.frame.select(list(naming.exprs.values())).collect()
+    by = tuple(name for name in _BY if name in rows.columns)
+    order = [*by, *(["time"] if "time" in rows.columns else [])]
+    wrong = rows.select(
+        pl.col("target").is_null() | ~pl.col("target").is_finite(),
+        *(pl.col(name).is_null() for name in order),
+    )
+    _refuse_rows(wrong, source.description)
+    if "time" not in order:
+        said = "training: without a column of time, values of a series follow each other as rows do"
+        told.notes.append(Note("training_in_row_order", f"{said}."))
+    else:
+        rows = _timed(rows, by, source.description)
+    rows = rows.sort(order, maintain_order=True)
+    if isinstance(given, HeldTable):
+        given.digest = _digest(rows)
+    season = options.seasonality or 1
+    value = rows["target"].to_numpy()
+    key = rows.select((key_of([pl.col(name) for name in by]) if by else pl.lit("")).alias("key"))
+    keys = key["key"].unique(maintain_order=True)
+    code = key["key"].rle_id().to_numpy().astype(np.int64) if by else np.zeros(value.size, np.int64)
+    first = rows.select(by).unique(maintain_order=True) if by else pl.DataFrame()
+    names = ["/".join(map(str, one)) for one in first.iter_rows()] if by else ["all rows"]
+    ahead, back = slice(season, None), slice(None, max(rows.height - season, 0))
+    same = code[ahead] == code[back]
+    with np.errstate(over="ignore"):
+        step = (value[ahead] - value[back])[same]
+    many = np.bincount(code[ahead][same], minlength=len(keys))
+    if short := [names[i] for i in np.flatnonzero(many == 0)]:
+        what = f"of no more than {count_of(season, 'value')} in training, whose scale is 0"
+        told.notes.append(note_of("short_training", len(short), ("series", "series", what), short))
+    return Steps(rows, by, keys, names, code[ahead][same], step, many)
+
+
+def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFrame:
+    """Rows whose times can be brought into order, one at each time of a series.
+
+    Raises:
+        InputError: text that is no ISO time, or several rows at one time.
+    """
+    several = rows.height > (rows.select(by).n_unique() if by else 1)
+    if isinstance(rows.schema["time"], TEXTS) and several:
+        text = rows["time"].cast(pl.String)
+        moments = _moments(text)
+        bad = text.filter(moments.is_null())
+        if len(bad):
+            raise InputError(
+                f"training ({description}): column 'time' is text, and {count_of(len(bad), 'row')}"
+                f" of it no ISO time (2024-01-31, 2024-01-31 12:00:00), first"
+                f" {listing(bad.head(3).to_list())}. Text has another order than time: cast it to a"
+                " date or a number."
+            )
+        rows = rows.with_columns(moments.alias("time"))
+    own = [*by, "time"]
+    if (n := int(rows.select(pl.struct(own).is_duplicated().sum()).item())) > 0:
+        twice = rows.filter(pl.struct(own).is_duplicated()).select(own).row(0)
+        keyed = "" if "label_key" in by else " If it has several targets, name them in label_key."
+        raise InputError(
+            f"training ({description}): {count_of(n, 'row')} of one series at one time,"
+            f" first {listing(map(str, twice))}. Each time may appear once in a series; was a file"
+            f" read twice?{keyed}"
+        )
+    return rows
+
+
+def _moments(times: pl.Series) -> pl.Series:
+    """Times as they can be held against others: text as ISO has it, null where it is none."""
+    if isinstance(times.dtype, TEXTS):
+        text = times.cast(pl.String)
+        text = text.set(~text.str.contains(_ISO), None).str.replace("T", " ")
+        zoned = text.str.contains(rf":\d\d(?:\.\d+)?{_ZONE}")
+        text = text + text.str.len_bytes().replace_strict(
+            {7: "-01 00:00:00", 10: " 00:00:00", 16: ":00"}, default="", return_dtype=pl.String
+        )
+        if not zoned.any():
+            return text.str.to_datetime(_FORMAT, strict=False, time_unit="us")
+        text = text.str.replace("Z$", "+00:00").str.replace(r"( \d\d:\d\d)([+-])", "$1:00$2")
+        aware = text.str.to_datetime(f"{_FORMAT}%z", strict=False, time_unit="us")
+        return aware.dt.convert_time_zone("UTC")
+    if times.dtype == pl.Date:
+        return times.cast(_TIME)
+    if isinstance(times.dtype, pl.Datetime):
+        zone = None if times.dtype.time_zone is None else "UTC"
+        return times.cast(pl.Datetime("us", zone))
+    return times.cast(pl.Int64) if times.dtype.is_integer() else times
+
+
+def _digest(rows: pl.DataFrame) -> str:
+    """Of what is in a training table, whatever the order of its rows and its source."""
+    digest = hashlib.sha256()
+    for column in rows.select(sorted(rows.columns)).iter_columns():
+        values = _moments(column) if column.name == "time" else column
+        values = column if values.has_nulls() else values
+        digest.update(f"{column.name} {values.dtype} {len(values)}\n".encode())
+        if values.dtype == pl.Float64:
+            digest.update(values.to_numpy().tobytes())
+        else:
+            text = values.cast(pl.String).fill_null("")
+            digest.update(text.str.len_bytes().to_numpy().tobytes())
+            digest.update("".join(text).encode())
+    return digest.hexdigest()
+
+
+def scored_in_training(
+    steps: Steps, own: Mapping[str, pl.Expr], frame: pl.LazyFrame, before: str
+) -> list[Note]:
+    """A note of rows whose series and time are among those of training.
+
+    Args:
+        steps: of training.
+        own: of the table, all columns that tell series apart, and time.
+        frame: the table.
+        before: what the note starts with.
+    """
+    names = [*steps.by, "time"]
+    theirs = steps.rows.select(*steps.by, _moments(steps.rows["time"]))
+    ours = frame.select(own[name].alias(name) for name in names)
+    dtype = theirs.schema["time"]
+
+    def moments(times: pl.Series) -> pl.Series:
+        made = _moments(times)
+        if made.dtype == dtype:
+            return made
+        return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # none is met
+
+    ours = ours.with_columns(
+        pl.col("time").map_batches(moments, return_dtype=dtype, is_elementwise=True)
+    )
+    if ours.collect_schema() != theirs.schema:
+        return []
+    met = ours.join(theirs.lazy(), on=names, how="semi").select(pl.len())
+    n = int(met.collect(engine="streaming").item())
+    if not n:
+        return []
+    what = "of a series and time that training has: errors there are not those of forecasts"
+    return [note_of("scored_in_training", n, ("row", "rows", what), (), before)]
+
+
+def _refuse_rows(wrong: pl.DataFrame, description: str) -> None:
+    n = int(wrong.select(pl.any_horizontal(pl.all()).sum()).item())
+    if n or not wrong.height:
+        first = wrong.with_row_index("row").filter(pl.any_horizontal(pl.exclude("row")))["row"]
+        what = f"{count_of(n, 'row')} with a null or a value that is not finite, first (rows count"
+        raise InputError(
+            f"training ({description}): "
+            + (f"{what} from 0): {listing(first.head(3).to_list())}." if n else "no rows.")
+            + " Repair or remove them."
+        )
+
 
 _LACKING = "series that the training table does not have"
 _LACKING_TARGETS = "series and targets that the training table does not have"

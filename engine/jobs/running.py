@@ -2,49 +2,219 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from glob import escape
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 import polars as pl
 
 from .. import scoring
 from .._version import __version__
-from ..atomic import fresh_name, mend, swap
+from ..atomic import fresh_name, is_abandoned, mend, name_within, swap
 from ..overwriting import refuse
+from ..plan import planner
 from ..progress import reminded
 from ..reporting import make_report
-from ..schemas.errors import ChangedError, EvalengineError, InputError, WriteError
+from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionError, WriteError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
 from .baselines import Baseline, baseline_of
-from .history import append, history_rows
-from .increments import clear_older, parts_of, told_gone
+from .history import append, check_history, history_rows
 from .lineage import ABORT, FAIL, Lineage
-from .loading import LoadedJob, load_job
+from .loading import RUN_ID, LoadedJob, load_job
 from .lock import LockedError, locked
 from .logs import ERROR, INFO, WARNING, Tell, nothing
-from .parts import score_parts
-from .planning import JobPlan, plan_job, planned, planned_again
+from .parts import Part, score_parts
 from .records import (
     Success,
     finished_as,
+    last_partitions,
     read_success,
     recorded,
     replace_success,
     write_records,
 )
 from .reports import gate_lines
-from .sources import OPTIONS, File
+from .sources import OPTIONS, File, Found, find_inputs, in_window, listed
 from .stopping import Stopped, aside, held
 from .surely import answer_apart, compare_with, keeping, needing_margins
+from .variables import filled
 from .verdicts import Verdict, failed, judge_gates, numbers_of
+
+# The partitions of a job as parts, whose tallies are kept between nights.
+
+FOLDER = ".tallies"
+_DAY = 86400.0  # seconds
+_LONGEST = 190  # bytes of a partition's name that stand in its tally's and its draft's
+
+
+def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
+    """The parts of a job, in the order of its partitions.
+
+    A tally is kept under a key of what it depends on: the partition's files and those that all
+    share, options but threads, and the version. Anything else makes another key, and another file.
+
+    Args:
+        loaded: the job.
+        found: its inputs, with partitions.
+        again: make every tally anew.
+    """
+    outputs = loaded.job.outputs
+    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{_own_folder(loaded.job.name)}"))
+    options = repr(loaded.deciding)
+    parts = []
+    for value in found.partitions:
+        depends = [__version__, options, found.key_of(value)]
+        key = hashlib.sha256(msgspec.json.encode(depends)).hexdigest()[:16]
+        part = Part(
+            name=value,
+            predictions=found.of_partition("predictions", value),
+            ground_truths=found.of_partition("ground_truths", value),
+            datums=found.of_partition("datums", value),
+            key=key,
+            tally=folder / f"{name_within(value, _LONGEST)}.{key}.tally",
+        )
+        if again:
+            with suppress(OSError):
+                part.tally.unlink()
+        parts.append(part)
+    return parts
+
+
+def _own_folder(job: str) -> str:
+    return name_within(quote(job, safe=""), _LONGEST)
+
+
+def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
+    """A sentence on partitions that the run before had and that are not there any more.
+
+    Args:
+        loaded: the job; partitions outside its window are not missed.
+        found: its inputs.
+        run_id: of this run.
+
+    Returns:
+        None where there are none.
+    """
+    inputs = loaded.job.inputs
+    known, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
+    gone = [value for value in known if value not in found.partitions and in_window(inputs, value)]
+    if not gone:
+        return None
+    many = "partition" if len(gone) == 1 else "partitions"
+    return (
+        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had, gone"
+        f" since and left out: {listed(gone)}. inputs.required names those that must be there."
+    )
+
+
+def clear_older(parts: Sequence[Part]) -> None:
+    """Remove tallies of the same partitions under other keys: nothing asks for them any more.
+
+    Drafts of runs that were killed go with them, those of other machines once they are a day old:
+    younger ones may be of a run at work.
+    """
+    begun = time.time() - _DAY
+    for folder in {part.tally.parent for part in parts}:
+        for path in folder.glob(".*.tally.*"):
+            with suppress(OSError):
+                if is_abandoned(path) or path.stat().st_mtime <= begun:
+                    path.unlink()
+    for part in parts:
+        # Not by a glob alone: partition "v1" is not to take "v1.2" for its own.
+        label = part.tally.name.removesuffix(f".{part.key}.tally")
+        own = re.compile(re.escape(label) + r"\.[0-9a-f]{16}\.tally")
+        for path in part.tally.parent.glob(f"{escape(label)}.*.tally"):
+            with suppress(OSError):
+                if own.fullmatch(path.name) and path != part.tally:
+                    path.unlink()
+
+
+# What a run of a job would do: its inputs, its id and where its result goes.
+
+
+class JobPlan(msgspec.Struct, frozen=True):
+    """What a run would do.
+
+    Attributes:
+        loaded: the job.
+        found: its inputs.
+        run_id: hash of inputs, options and version: 16 hexadecimal digits.
+        folder: where its result goes, as seen from the working folder.
+        shown: the same as the job file writes it.
+    """
+
+    loaded: LoadedJob
+    found: Found
+    run_id: str
+    folder: Path
+    shown: str
+
+
+def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
+    """Read a job file, find its inputs and name its run; nothing is written.
+
+    Args:
+        path: a TOML file.
+        variables: values for its ``[variables]``.
+
+    Raises:
+        EvalengineError: the file or its inputs are not what they should be.
+    """
+    return planned(load_job(path, variables))
+
+
+def planned(loaded: LoadedJob) -> JobPlan:
+    """The plan of a job file that is read; see :func:`plan_job`."""
+    outputs = loaded.job.outputs
+    if "://" in outputs.folder:
+        raise OptionError(
+            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, where nothing can be"
+            " renamed; write to a local folder, and copy it from there."
+        )
+    if outputs.history is not None:
+        check_history(outputs.history, outputs.history_format)
+    if loaded.options.task is not None:
+        # Wrong names of metrics and dialects are told before any table is read.
+        planner.make_plan(loaded.options, loaded.options.task)
+    found = find_inputs(loaded)
+    run_id = _run_id(loaded, found)
+    shown = filled(outputs.folder, {RUN_ID: run_id})
+    return JobPlan(loaded, found, run_id, Path(loaded.beside(shown)), shown)
+
+
+def planned_again(plan: JobPlan) -> JobPlan:
+    """The same plan, by what stands there now.
+
+    Raises:
+        InputError: other inputs, whose result has another folder, which is not the one locked.
+    """
+    if not plan.found.changed():
+        return plan
+    now = planned(plan.loaded)
+    if now.folder != plan.folder:
+        raise InputError("input files changed while this run waited for another: run it again.")
+    return now
+
+
+def _run_id(loaded: LoadedJob, found: Found) -> str:
+    """Same for the same inputs, options and version of one job; threads change no number."""
+    files = [[role, file.name, *file.digests] for role, own in found.files.items() for file in own]
+    key = [__version__, loaded.job.name, repr(loaded.deciding), found.partitions, files]
+    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
+
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
 STRICT = "strict"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +18,31 @@ from ..executors.named import pool_of
 from ..executors.pools import Pool
 from ..ingest.collecting import Prepared, Side, named_problems
 from ..ingest.frames import Frames
+from ..ingest.meeting import LONE
+from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
-from ..ingest.problems import ChecksFailed, Note, refuse
+from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts, refuse
+from ..ingest.relabel import hold_labels
+from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
+from ..ingest.rules.values import of_labels
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
+from ..ingest.speech import Speech
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
-from ..schemas.contract import DATUMS, GROUND_TRUTHS, TABLE
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import ResultError
 from ..schemas.options import Options
+from ..schemas.results import frame_schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..scorecard.held import Paged
+from ..scorecard.held import FrameFile, Paged
 from ..tally import stored
 from ..tally.parts import Place
-from .frame_files import frames_beyond, frames_of
 from .free_memory import free_memory
 from .label_groups import merged_by_labels
 from .limit_parts import heads_of as heads_in
@@ -55,7 +62,193 @@ from .scratch import gigabytes, scratch_folder
 from .shuffle import Whole, heads_of, heights_of, rows_at, split
 from .shuffle_stage import range_folder
 from .stages import Job, collected, kept_file, part_file, tally_bucket, write_job
-from .told import check_met, notes_of, rows_of
+
+# Frames of a bounded run: held where they are small, written row by row where they are not.
+
+SINGLE = "per_datum"
+Maker = Callable[[], pl.DataFrame]
+
+
+def frames_of(
+    makers: Mapping[str, Maker], tallies: Any, plan: planner.Plan, scratch: str | None, limit: int
+) -> dict[str, Maker]:
+    """What gives the frames of a run whose tally is about to go.
+
+    Args:
+        makers: what makes each frame.
+        tallies: of the run.
+        plan: of the run.
+        scratch: folder for files; the system's unless given.
+        limit: bytes of memory that the run may take.
+
+    Raises:
+        ScratchError: there is no room for a frame that goes into a file.
+    """
+    frames: dict[str, Maker] = {}
+    for name, make in makers.items():
+        if name == SINGLE and plan.does.in_parts is not None and plan.does.in_parts.of_few:
+            frames[name] = _of_single_datums(tallies, plan, scratch, limit)
+        else:
+            frames[name] = make().clone
+    return frames
+
+
+def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
+    """Whether the frames that are held take more than there may be.
+
+    Args:
+        frames: what gives each frame of a run, which has been made.
+        limit: bytes of memory that the run may take.
+    """
+    sizes = {
+        name: int(make().estimated_size())
+        for name, make in frames.items()
+        if not isinstance(make, FrameFile)
+    }
+    if BASE + sum(sizes.values()) <= limit:
+        return []
+    largest = max(sizes, key=lambda name: sizes[name])
+    return [
+        Note(
+            "frames_beyond_limit",
+            f"the frames take {gigabytes(sum(sizes.values()))} of memory beside the"
+            f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}; the"
+            f" largest is {largest!r}: ask for fewer metrics or slices that fill it.",
+        )
+    ]
+
+
+def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, limit: int) -> Maker:
+    """The values of single datums: of each metric file by file, in the order of one frame."""
+    in_parts = plan.does.in_parts
+    assert in_parts is not None
+    assert in_parts.shown is not None
+    rows = in_parts.shown(tallies, plan.cuts_of_needs)
+    parts = _single_datums(tallies, plan)
+    if 2 * rows * tuning().datum_bytes <= limit - BASE:
+        return pl.concat(parts).clone
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder(scratch, rows * tuning().datum_file_bytes))
+        path = folder / f"{SINGLE}.parquet"
+        writer = None
+        for part in parts:
+            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
+        assert writer is not None
+        writer.close()
+        return FrameFile(path, rows, stack.pop_all().close)
+
+
+def _single_datums(tallies: Any, plan: planner.Plan) -> Iterator[pl.DataFrame]:
+    """The frame in parts, of no datums one without rows."""
+    assert plan.does.in_parts is not None
+    assert plan.does.in_parts.of_few is not None
+    columns = [one for made in tallies.stats.columns.values() for one in made]
+    several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
+    schema = frame_schema(SINGLE, datum=tallies.datums.id_dtype)
+    if not len(tallies.datums):
+        yield pl.DataFrame(schema={**schema, "parameters": pl.String()} if several else schema)
+    for few, cuts in plan.does.in_parts.of_few(tallies, plan.cuts_of_needs):
+        part = plan.does.own_frames(SINGLE, few, plan.settings, _no_views, cuts=cuts)
+        if several or "parameters" in part.columns:
+            schema = {**schema, "parameters": pl.String()}
+        yield part.with_columns(
+            pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in schema.items()
+            if name not in part.columns
+        ).select(*schema)
+
+
+def _no_views(function: Callable[..., pl.DataFrame]) -> list[pl.DataFrame]:
+    """Values of single datums are of no view."""
+    return []
+
+
+# What the parts of a run in bounded memory tell of their tables, together.
+
+
+def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
+    """Refuse two sides without a common datum; a warning where few are common."""
+    met = [head["met"] for head in heads if head["met"] is not None]
+    if not met:
+        return []
+    found = CommonIds.of_parts(met)
+    if not all(found.sizes):
+        return []  # a condition may leave nothing of a side, which is no strange one
+    unlisted = sum(
+        note["count"]
+        for head in heads
+        for note in head["notes"]
+        if note["kind"] == "datums_not_listed"
+    )
+    side = next(side for role, side in ready.sides.items() if role in (PREDICTIONS, TABLE))
+    speech = Speech(side.table.datum, *side.table.unit)
+    if unlisted == sum(found.sizes):
+        raise none_listed(found.some[1], None, speech)
+    return hardly_met(found, listed=DATUMS in ready.sides and not unlisted, speech=speech)
+
+
+def notes_of(
+    heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
+) -> list[Note]:
+    """What the rows tell, of the whole."""
+    found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
+    found = _of_all(found, heads)
+    frames = dict(whole.blanks)
+    if whole.labels is not None:
+        frames[LABELS] = whole.labels
+    if not whole.pairs:
+        return _where(heads, ready, whole) + notes_of_parts(found, reworded)
+    _, told = hold_labels(frames, options.label_map, whole.pairs)
+    if any(note.kind in LONE for note in told):
+        told += of_labels(ready, options, told)
+    return _where(heads, ready, whole) + notes_of_parts(found, reworded) + told
+
+
+def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
+    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
+    both = [
+        any(note.kind == DOCUMENTS_APART for note in notes)
+        for notes, head in zip(found, heads, strict=True)
+        if head["heights"].get(TABLE)
+        or all(head["heights"].get(role) for role in (PREDICTIONS, GROUND_TRUTHS))
+    ]
+    kept = [[note for note in notes if note.kind != DOCUMENTS_APART] for notes in found]
+    told = [note for notes in found for note in notes if note.kind == DOCUMENTS_APART]
+    return [*kept, told[:1]] if told and all(both) else kept
+
+
+def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
+    """How many rows conditions removed."""
+    texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
+    notes = []
+    rows = rows_of(heads, whole)
+    for role in (PREDICTIONS, GROUND_TRUTHS, TABLE, DATUMS):
+        before = whole.before.get(role, whole.heights.get(role))
+        if before is None or not ready.where or role not in rows:
+            continue
+        gone = before - rows[role]
+        if role in ready.where or gone:
+            notes.append(
+                Note("where", f"where {' and '.join(texts)} removed {gone:,} of"
+                     f" {count_of(before, 'row')} of the {role.replace('_', ' ')}.", gone)
+            )  # fmt: skip
+    return notes
+
+
+def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for head in heads:
+        for role, height in head["heights"].items():
+            rows[role] = rows.get(role, 0) + height
+    if whole.labels is not None:
+        rows[LABELS] = whole.labels.height
+    return rows
+
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]

@@ -2,30 +2,258 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from operator import itemgetter
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ..atomic import whole_file
 from ..executors.pools import Pool
 from ..plan import planner
 from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
 from ..tally.merging import merge_counts, merge_datums, merged_seconds
-from ..tally.ranked_groups import RankedGroups
-from .answering import OnWorkers
-from .label_merging import cut, merge_rows
+from ..tally.parts import ROWS
+from ..tally.ranked import Ranked
+from ..tally.ranked_groups import (
+    Asked,
+    Group,
+    RankedGroups,
+    answer,
+    merge_groups,
+    of_labels,
+    of_rows,
+    with_datums,
+)
 from .memory_plan import Sizes
-from .numbering import code_datums, codes_file
-from .score_ranges import ScoreRange
+from .numbering import code_datums, codes_file, codes_of
+from .sealed import leave, taken
 from .stages import collected, group_file, is_named, part_file
 
+# Labels with more rows than memory holds, cut into ranges of scores that all buckets share.
+#
+# A bucket's rows of a label are in order already: by descending score, then descending tie, then
+# datum. A sample of the rows of all buckets tells where ranges of about equal size begin; which
+# rows of a bucket fall into a range is found by binary search.
+
 Array = np.ndarray[Any, Any]
+
+
+class Key(msgspec.Struct, frozen=True, order=True):
+    """What orders the rows of a label; ascending.
+
+    Attributes:
+        ordered: the score, negative.
+        ordered_tie: likewise what orders equal scores; 0 where nothing does.
+        datum: code of the datum in the whole.
+    """
+
+    ordered: float
+    ordered_tie: float
+    datum: int
+
+
+class ScoreRange(msgspec.Struct, frozen=True):
+    """The rows of one label in a range of keys.
+
+    Attributes:
+        number: which, of ``of``.
+        of: how many there are.
+        first: key at which it begins; None for the first.
+        after: that at which the next one does; None for the last.
+    """
+
+    number: int
+    of: int
+    first: Key | None
+    after: Key | None
+
+
+def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
+    """The keys of some rows of one label, evenly spaced.
+
+    Args:
+        ranked: the rows of one bucket.
+        codes: int32 [datums], their codes in the whole.
+        every: rows from one key to the next.
+    """
+    some = slice(every // 2, None, every)
+    tie = ranked.tie[some] if ranked.tie.size else np.zeros(ranked.score[some].size)
+    rows = zip(ranked.score[some], tie, codes[ranked.datum[some]], strict=True)
+    return [Key(-float(score), -float(own), int(datum)) for score, own, datum in rows]
+
+
+def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreRange]:
+    """Ranges of about so many rows of a label; at least one.
+
+    Args:
+        buckets: the rows of the label in each, and the codes of its datums in the whole.
+        most: rows of a range, about.
+    """
+    rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
+    every = max(1, most // (4 * len(buckets)))
+    keys = sorted(key for ranked, codes in buckets for key in keys_of(ranked, codes, every))
+    n = max(1, -(-rows // most))
+    chosen = [keys[at * len(keys) // n] for at in range(1, n) if keys]
+    cuts = [None, *dict.fromkeys(chosen), None]
+    return [ScoreRange(i, len(cuts) - 1, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
+
+
+def place(ranked: Ranked, codes: Array, key: Key) -> int:
+    """How many rows of one label come before a key.
+
+    Args:
+        ranked: the rows of one bucket.
+        codes: int32 [datums], ascending, the codes of its datums in the whole.
+        key: where to look.
+    """
+    begin, end = 0, ranked.score.size
+    for values, value in ((ranked.score, -key.ordered), (ranked.tie, -key.ordered_tie)):
+        if values.size:  # descending; of ties there may be none
+            rising = values[begin:end][::-1]
+            begin, end = (
+                end - int(np.searchsorted(rising, value, "right")),
+                end - int(np.searchsorted(rising, value, "left")),
+            )
+    datum = np.searchsorted(codes, key.datum)
+    return begin + int(np.searchsorted(ranked.datum[begin:end], datum, "left"))
+
+
+def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
+    """The rows of one bucket that fall into a range, datums under their codes in the whole.
+
+    Ground truths have no score: each range takes an equal share of them.
+
+    Args:
+        ranked: rows of one label.
+        codes: int32 [datums], ascending, the codes of their datums in the whole.
+        span: which.
+    """
+    n, m = ranked.score.size, ranked.gt_datum.size
+    rows = (
+        0 if span.first is None else place(ranked, codes, span.first),
+        n if span.after is None else place(ranked, codes, span.after),
+    )
+    truths = span.number * m // span.of, (span.number + 1) * m // span.of
+    return with_datums(of_rows(ranked, rows, truths), codes)
+
+
+# What views ask of groups of labels, computed by workers: a file for each group's answer.
+
+
+def answer_group(home: str, number: int, group: Group, digest: str) -> None:
+    """Compute what is asked of one group of labels.
+
+    Args:
+        home: a folder of one question, with the file that asks it.
+        number: of the group.
+        group: which labels, and where their rows stand.
+        digest: of what is asked.
+    """
+    target = _answer_file(home, number)
+    if target.exists():
+        return
+    asked: Asked = taken(Path(home) / _ASKED, digest)
+    with whole_file(target) as file:
+        np.savez(file, *answer(asked, group))
+
+
+_ASKED = "asked.pickle"
+
+
+def _answer_file(home: str | Path, number: int) -> Path:
+    return Path(home) / f"{number}.npz"
+
+
+class OnWorkers:
+    """Has workers answer, the largest groups first.
+
+    Args:
+        folder: the scratch folder.
+        pool: where stages run.
+    """
+
+    def __init__(self, folder: str, pool: Pool) -> None:
+        self._home = Path(folder) / "answers"
+        self._pool = pool
+        self._numbers = count()
+        self._lock = Lock()  # views of several slices may ask at a time
+
+    def __call__(self, asked: Asked, groups: Sequence[Group]) -> list[tuple[Array, ...]]:
+        """Arrays of every group, in their order."""
+        with self._lock:
+            home = self._home / str(next(self._numbers))
+            home.mkdir(parents=True)
+            digest = leave(home / _ASKED, asked)
+            sizes = [-sum(os.path.getsize(file) for file in group.files) for group in groups]
+            order = np.argsort(sizes, kind="stable").tolist()
+            collected(
+                self._pool.run(
+                    answer_group, [(str(home), one, groups[one], digest) for one in order]
+                )
+            )
+            found = [_answer(_answer_file(home, number)) for number in range(len(groups))]
+            shutil.rmtree(home)
+        return found
+
+
+def _answer(file: Path) -> tuple[Array, ...]:
+    """Arrays as they were written, in their order."""
+    with np.load(file, allow_pickle=False) as arrays:
+        return tuple(arrays[name] for name in arrays.files)
+
+
+# The stage that merges the rows of labels from all buckets: whole labels or ranges of scores.
+
+
+def merge_rows(
+    folder: str, group: int, labels: tuple[int, int], span: ScoreRange | None, parts: Sequence[int]
+) -> None:
+    """Merge the rows of some labels from all buckets: all of them, or one range of scores.
+
+    Args:
+        folder: the scratch folder.
+        group: number of the group of labels.
+        labels: the first of them, and one past the last.
+        span: the range, of a group of one label that is cut; None of others.
+        parts: the buckets.
+    """
+    target = group_file(folder, group, 0 if span is None else span.number)
+    if target.exists():
+        return
+    rows, before = [], 0
+    for bucket in parts:
+        few = of_labels(stored.mapped(part_file(folder, bucket), ROWS), *labels)
+        codes = codes_of(folder, bucket)
+        if span is not None and span.first is not None:
+            before += place(few, codes, span.first)
+        rows.append(with_datums(few, codes) if span is None else within(few, codes, span))
+    stored.save(merge_groups(rows, before), target, lasting=False)
+
+
+def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:
+    """The ranges of scores of a label that has more rows than a group may have.
+
+    Args:
+        folder: the scratch folder.
+        labels: the label, and the next one.
+        most: rows of a range, about.
+        parts: the buckets.
+    """
+    buckets = [
+        (of_labels(stored.mapped(part_file(folder, b), ROWS), *labels), codes_of(folder, b))
+        for b in parts
+    ]
+    return ranges_of(buckets, most)
 
 
 def merged_by_labels(

@@ -2,7 +2,7 @@
 
 Every array of a view has a label axis, and no label needs the rows of another: what a view computes
 of each group of labels is joined along that axis. Labels with more rows than memory holds are in
-several files, see :mod:`evalengine.tally.ranked_parts`.
+several files, see :mod:`evalengine.tally.ranked_groups`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,215 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.average_precision import Carried, nothing_carried
 from ..schemas.tuning import tuning
 from . import stored
 from .datums import Labels
 from .draws import Draws, OneByOne
-from .pooled_ranges import PooledRanges
 from .ranked import Ranked, Variants
 from .ranked_draws import RankedDraws
-from .ranked_parts import ViewOfParts
-from .ranked_points import CountedRows, sought
-from .ranked_view import RankedView
+from .ranked_points import CountedRows, counted_rows, pooled_rows, sought
+from .ranked_view import LeaveOut, RankedView
+
+# A ranked tally in several files, because a label has more rows than memory holds.
+#
+# The rows of one file come before those of the next: by label, descending score, tie and datum.
+# What is counted of the files adds up. Precision at recall levels needs two walks over the rows
+# of a label (:mod:`evalengine.kernels.average_precision`): the first goes through the files in
+# their order and keeps what was counted before each; the second goes through them from the last
+# to the first.
 
 Array = np.ndarray[Any, Any]
+
+
+class ViewOfParts(RankedView):
+    """The view of a ranked tally of which one file is in memory at a time.
+
+    Args:
+        files: as :func:`evalengine.tally.stored.save` writes them, in the order of their rows.
+        head: the tally without its rows.
+        labels: those of the files.
+        **rest: see :class:`RankedView`.
+    """
+
+    def __init__(self, files: Sequence[str], head: Ranked, labels: Labels, **rest: Any) -> None:
+        super().__init__(head, labels, **rest)
+        self._files = files
+        self._rest = rest
+
+    def _view(self, file: str) -> RankedView:
+        """The view of one file, which nothing else holds."""
+        return RankedView(stored.load(file), self.labels, **self._rest)
+
+    def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
+        yield from map(self._view, reversed(self._files) if backwards else self._files)
+
+    def counted_rows(self, iou: float) -> Iterator[CountedRows]:
+        for view in self.parts():
+            yield counted_rows(view.tally, iou)
+
+    @cached_property
+    def _totals(self) -> tuple[Array, Array, Array]:
+        def counted(view: RankedView) -> tuple[Array, Array, Array]:
+            return view.n_predictions, view.n_ground_truths, view.positives
+
+        found = [counted(self._view(file)) for file in self._files]
+        first, second, third = (sum(parts[1:], parts[0]) for parts in zip(*found, strict=True))
+        return first, second, third
+
+    @cached_property
+    def n_predictions(self) -> Array:
+        return self._totals[0]
+
+    @cached_property
+    def n_ground_truths(self) -> Array:
+        return self._totals[1]
+
+    @cached_property
+    def positives(self) -> Array:
+        return self._totals[2]
+
+    def _run(self, *, leave_out: LeaveOut, caps: Array, precision: bool, scores: bool) -> Any:
+        out = self.outputs(caps.size, precision=precision, scores=scores)
+        positives = self._sought(scores=scores)
+        counted = self.outputs(caps.size, precision=False, scores=False)
+        levels = self._levels(scores=scores)
+        carried = [
+            nothing_carried(
+                self._shape[0] * self._shape[1], (word.n_thresholds, word.n_areas), levels.size
+            )
+            for word in self.tally.variants.words
+        ]
+        before: list[list[Carried]] = []
+        for file in self._files:
+            before.append([_copied(one) for one in carried])
+            for _, _, true in counted:
+                true[:] = 0
+            self._view(file).walked(leave_out, caps, positives, levels, counted, carried)
+            for one, (_, _, true), (_, _, every) in zip(carried, counted, out, strict=True):
+                one.right[:] += true[:, -1]
+                every[:] += true
+        if precision:
+            # True positives of each file alone are written again on the way, to an array for it.
+            into = [(p, s, true) for (p, s, _), (_, _, true) in zip(out, counted, strict=True)]
+            worse = [(one.envelope, one.level, one.needed) for one in carried]
+            for file, better in zip(reversed(self._files), reversed(before), strict=True):
+                for _, _, true in counted:
+                    true[:] = 0
+                here = [
+                    Carried(one.wrong, one.plain, one.right, *held)
+                    for one, held in zip(better, worse, strict=True)
+                ]
+                self._view(file).walked(leave_out, caps, positives, levels, into, here)
+        return self._together(out)
+
+    def _count(self, score_thresholds: Array) -> tuple[Array, Array]:
+        tp, fp = zip(
+            *(self._view(file)._count(score_thresholds) for file in self._files), strict=True
+        )
+        return sum(tp[1:], tp[0]), sum(fp[1:], fp[0])
+
+
+def _copied(carried: Carried) -> Carried:
+    return Carried(*(array.copy() for array in carried))
+
+
+# Ranked rows of all labels of a key as those of one, range of scores by range of scores.
+#
+# Files hold rows by label. Where all rows together are too many to hold, scores at which to cut
+# are told from a sample, and what lies between two of them is read from every file and put in
+# order. Rows at a cut are equal and need no order, so that they are shown file by file, however
+# many they are.
+
+
+Files = Callable[[], Iterable[tuple[Ranked, Array]]]
+"""Gives the files, and int32 [labels] the key of each label of one."""
+
+_SAMPLED = 1 << 20
+"""Scores that are looked at to find the cuts, about."""
+
+
+class PooledRanges(msgspec.Struct, frozen=True):
+    """Rows by key, those of one block before those of the next; can be gone through again.
+
+    Attributes:
+        files: the rows.
+        iou: one of their thresholds.
+        n_keys: how many keys there are.
+        n_rows: predictions in all files.
+        most: those of a block, about; those with one score may be more, of one file.
+    """
+
+    files: Files
+    iou: float
+    n_keys: int
+    n_rows: int
+    most: int
+
+    def __iter__(self) -> Iterator[CountedRows]:
+        """Predictions, range by range, without ground truths."""
+        cuts = self._cuts()
+        before = [ranked.start[:-1] for ranked, _ in self.files()]
+        for cut in [*cuts, None]:
+            between, at = [], []
+            for place, (ranked, key) in enumerate(self.files()):
+                first, last = _around(ranked, cut)
+                between.append(self._some(ranked, key, before[place], first))
+                at.append(first)
+                before[place] = last
+            yield pooled_rows(between, np.arange(self.n_keys), self.n_keys)
+            if cut is None:
+                return
+            for first, last, (ranked, key) in zip(at, before, self.files(), strict=True):
+                yield self._some(ranked, key, first, last)
+
+    def truths(self) -> Iterator[CountedRows]:
+        """Ground truths, file by file, without predictions."""
+        for ranked, key in self.files():
+            none = ranked.start[:-1]
+            rows = counted_rows(_without(ranked, none, none, truths=True), self.iou)
+            yield pooled_rows([rows], key, self.n_keys)
+
+    def _cuts(self) -> list[float]:
+        """Scores, descending, between two of which about so many rows lie."""
+        every = max(1, min(self.n_rows // _SAMPLED, self.most // 4))
+        sample = np.sort(np.concatenate([one.score[::every] for one, _ in self.files()]))[::-1]
+        step = max(1, self.most // every)
+        return list(dict.fromkeys(sample[step::step].tolist()))
+
+    def _some(self, ranked: Ranked, key: Array, first: Array, last: Array) -> CountedRows:
+        """Rows of every label from one place to another, by key."""
+        rows = counted_rows(_without(ranked, first, last, truths=False), self.iou)
+        return pooled_rows([rows], key, self.n_keys)
+
+
+def _around(ranked: Ranked, cut: float | None) -> tuple[Array, Array]:
+    """The first row of every label at a score, and the first below, int64 [labels] each; the end
+    without a score.
+    """
+    begin, end = ranked.start[:-1], ranked.start[1:]
+    if cut is None:
+        return end, end
+    rising = [ranked.score[a:b][::-1] for a, b in zip(begin, end, strict=True)]
+    at, below = (
+        end - np.array([np.searchsorted(one, cut, side) for one in rising], np.int64)
+        for side in ("right", "left")
+    )
+    return at, below
+
+
+def _without(ranked: Ranked, first: Array, last: Array, *, truths: bool) -> Ranked:
+    """Some rows of every label, with all ground truths or none."""
+    n = last - first
+    start = np.r_[0, np.cumsum(n)]
+    at = np.repeat(first - start[:-1], n) + np.arange(start[-1])
+    few = {name: getattr(ranked, name)[..., at] for name in ("score", "datum", "hit", "ignored")}
+    if not truths:
+        none = slice(0)
+        few["gt_start"] = np.zeros_like(ranked.gt_start)
+        for name in ("gt_datum", "gt_row", "gt_counted"):
+            few[name] = getattr(ranked, name)[..., none]
+    return msgspec.structs.replace(ranked, start=start, place=ranked.place[:0], **few)
 
 
 _POOLED_BYTES = 40  # of a prediction while the rows of all labels are brought into one order

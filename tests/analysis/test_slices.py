@@ -17,7 +17,7 @@ from scipy.stats import norm
 import evalengine as ee
 from evalengine.analysis import slice_search
 from evalengine.analysis.slice_columns import conditions_of
-from evalengine.analysis.slice_search import search
+from evalengine.analysis.worst_slices import search
 from evalengine.cli import main
 from evalengine.executors import Threads
 from evalengine.statistics import slice_tests

@@ -18,7 +18,7 @@ from evalengine.tally.datums import Datums
 from evalengine.tally.grid import Grid, GridCounts, best_labels, outcomes_of, pieces
 from evalengine.tally.ranked_view import in_turn
 from evalengine.tally.scored_view import ScoredView
-from evalengine.tasks.classification.tiled import labels_per_datum
+from evalengine.tasks.classification.encode import labels_per_datum
 
 Array = np.ndarray[Any, Any]
 

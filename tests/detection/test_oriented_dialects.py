@@ -19,7 +19,7 @@ from oracles.voc import TENTHS, VocRules, average_precision
 import evalengine as ee
 from evalengine.geometry.quads import corners_of, smallest_boxes
 from evalengine.tasks.detection.layers import QuadLayer
-from evalengine.tasks.detection.oriented import LAYERS
+from evalengine.tasks.detection.shapes import LAYERS
 
 CLOCKWISE: dict[str, Any] = {
     "angle_format": "radians-clockwise",

@@ -13,7 +13,7 @@ import pytest
 from jobs.conftest import DAYS, write_day
 
 from evalengine.jobs import planning
-from evalengine.jobs.planning import plan_job
+from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import InputError, OptionError, ReadError
 from evalengine.schemas.label_thresholds import LabelThreshold
 

@@ -13,8 +13,7 @@ from judge.conftest import ROWS
 from judge.server import Answer, reply, serving
 
 import evalengine as ee
-from evalengine.judge.parsing import BadReply, parse
-from evalengine.judge.placing import places
+from evalengine.judge.parsing import BadReply, parse, places
 from evalengine.judge.prompts import load_prompts
 
 PROMPT = load_prompts()["answer_correctness"]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.tasks.tracking.encode import Side
-from evalengine.tasks.tracking.layout import lay_out
+from evalengine.tasks.tracking.matching import lay_out
 
 
 class InTurn:

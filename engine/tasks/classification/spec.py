@@ -1,20 +1,364 @@
 """Classification: labels are encoded, matched and tallied here."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.frames import Frames
+from ...ingest.problems import Note, listing
+from ...metrics.registry import Metric
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ...tally.merging import merge_datums, merge_labels, merged_seconds, one_precision
+from ...tally.merging_units import merge_places, merge_scored, merge_units
+from ...tally.parts import SHOWN, Place, parts_of, things_of_part
+from ...tally.scored_parts import ScoredRows
+from ...tally.units import Scored, Units
 from ..contents import Contents
-from ..task import InParts, LateNotes, Ranking, Task
+from ..page_frames import HUNDREDTHS
+from ..task import InParts, LateNotes, PageFrame, Ranking, Task
 from .contents import contents
-from .explaining import explain
-from .filing import bytes_on_disk, judged, of_parts, part_things
-from .fitting import fit
 from .frames import own_frames
 from .losses import losses
-from .merging import merge
 from .metrics.thresholds import curve_of, drawn_curves
-from .page import PAGE
 from .samples import samples, warm_large
-from .settings import default_metrics, resolve
-from .tallies import by_rank, by_value, examine, tally, truth, weight_notes
+from .settings import Settings, default_metrics, resolve
+from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_notes
 from .views import cells_per_group, drawn, one_draw, view
+
+# Merging classification tallies of disjoint sets of datums.
+
+Array = np.ndarray[Any, Any]
+
+
+def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
+    """The tally of all parts.
+
+    Args:
+        parts: tallies of disjoint sets of datums, in the order of their rows.
+        settings: the run's settings.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    datums, of_datum = merge_datums([part.datums for part in parts])
+    labels, of_label = merge_labels([part.labels for part in parts])
+    scored = [part.scored for part in parts]
+    units, of_unit = merge_units(
+        [part.units for part in parts],
+        of_datum,
+        of_label,
+        labels,
+        [part.labels.key_names for part in parts],
+        scored,
+    )
+    first = parts[0]
+    return Tallies(
+        datums,
+        labels,
+        merge_places(
+            [(part.declared, part.labels) for part in parts], of_label, labels, keyed=first.keyed
+        ),
+        units,
+        merge_scored(scored, of_unit, of_label, len(labels)),
+        merged_seconds(parts),
+        max((part.beside for part in parts), key=len),
+        keyed=first.keyed,
+        details=first.details,
+        confusion_examples=first.confusion_examples,
+    )
+
+
+def without_scores(scored: Scored) -> Scored:
+    """What scored labels are like, without any."""
+    none = np.zeros(0, np.int32)
+    return msgspec.structs.replace(
+        scored,
+        parts=(),
+        outcome=np.zeros(0, np.uint8),
+        label=none if scored.several else None,
+        unit=None if scored.unit_codes is None else none,
+        grid=None,
+    )
+
+
+def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored | None:
+    """Scored labels of all parts, without their rows.
+
+    Args:
+        parts: those of each part, without their rows.
+        rows: how many rows each had.
+
+    Raises:
+        InputError: parts that were scored differently.
+    """
+    found = [(part, n) for part, n in zip(parts, rows, strict=True) if part is not None]
+    if not found:
+        return None
+    filled = [part for part, n in found if n] or [found[0][0]]
+    if len({(part.several, part.only, part.ranked) for part in filled}) > 1:
+        raise InputError(
+            "score columns were read differently in the partitions: as that of one label and as"
+            " those of several, or of different labels. Name all labels with labels=, and"
+            " positive_label= where there is one."
+        )
+    single = one_precision([(part.single, n) for part, n in found])
+    shown = np.any([part.labels for part in filled], axis=0)
+    return msgspec.structs.replace(filled[0], single=single, labels=shown)
+
+
+# A tally of classification in parts: what of a part goes to its file, and what stays in memory.
+
+
+class Bytes(NamedTuple):
+    """Bytes on disk of a unit and of a scored label."""
+
+    unit: int
+    score: int
+
+
+def bytes_on_disk(
+    metrics: Sequence[Metric],
+    settings: Settings,
+    needs: frozenset[str],
+    heads: Mapping[str, pl.DataFrame],
+    n_slices: int,
+) -> Bytes:
+    """Bytes that a unit and a score take in files, at most, beside those of their columns.
+
+    Args:
+        metrics: those of the run.
+        settings: the run's settings.
+        needs: what is tallied.
+        heads: the first rows of every table.
+        n_slices: number of slice columns.
+    """
+    weight = _WEIGHT * any("weight" in head.columns for head in heads.values())
+    runs = (1 + n_slices) * (1 + (settings.average == "micro"))
+    score = _SCORE + runs * 2 * (_RUN + weight)
+    unit = _UNIT + _COLUMN * n_slices + weight
+    unit += _FACTS * bool(needs & {"probabilities", "ranks"})
+    shown = _shows_datums(metrics, settings)
+    return Bytes(unit + _SHOWN_UNIT * shown, score + _SHOWN_SCORE * shown)
+
+
+_UNIT, _SCORE, _COLUMN, _WEIGHT, _FACTS = 28, 26, 4, 8, 20
+_RUN = 8  # of a part's run, and of that of all parts
+_SHOWN_UNIT, _SHOWN_SCORE = 60, 30  # where frames show single datums, beside ids as they are
+
+
+def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
+    """Whether frames show single datums: outcomes, sequences, and examples of cells."""
+    examples = settings.examples_given and any("confusion" in metric.needs for metric in metrics)
+    return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
+
+
+_OF_DATUMS = ("examples", "label_errors", "outcomes", "per_datum")
+
+
+def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """What is written of the tally of one part, by name.
+
+    Args:
+        tallies: of the part.
+        settings: the run's settings.
+        metrics: those of the run.
+    """
+    units, scored = tallies.units, tallies.scored
+    bare = msgspec.structs.replace(
+        tallies,
+        units=_without_rows(units),
+        scored=None if scored is None else without_scores(scored),
+    )
+    scores = 0 if scored is None else len(scored)
+    things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
+    if _shows_datums(metrics, settings) or tallies.beside:
+        scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
+        # Of sequences, each of which is scored by itself, and of datums that are judged.
+        whole = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
+        things[SHOWN] = tallies if whole else _shown(tallies, scores=scores)
+    return things
+
+
+def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
+    """What frames that show single datums need of the tally of one part, with scores or without."""
+    return msgspec.structs.replace(
+        tallies,
+        units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
+        scored=tallies.scored if scores else None,
+    )
+
+
+def judged(tallies: Tallies, settings: Settings) -> Tallies:
+    """The tally that single datums are judged from, in memory: without scores that do not tell.
+
+    Args:
+        tallies: of a run, in memory or in files.
+        settings: the run's settings.
+    """
+    if tallies.parts is None:
+        return tallies
+    bare = tallies.scored
+    told = bare is None or not bare.several or settings.multilabel
+    if told or tallies.units.truth_start is not None:
+        return merge([*tallies.parts.shown()], settings)
+    few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.shown())
+    return msgspec.structs.replace(merge([*few], settings), scored=bare)
+
+
+def _without_rows(units: Units) -> Units:
+    """What units are like, without any."""
+
+    def none(column: Array | None) -> Array | None:
+        return None if column is None else column[:0]
+
+    return msgspec.structs.replace(
+        units,
+        datum=none(units.datum),
+        key=none(units.key),
+        truth=units.truth[:0],
+        truth_start=None if units.truth_start is None else np.zeros(1, np.int64),
+        hard=none(units.hard),
+        hard_score=none(units.hard_score),
+        weight=none(units.weight),
+        facts=None
+        if units.facts is None
+        else type(units.facts)(*(column[:0] for column in msgspec.structs.astuple(units.facts))),
+    )
+
+
+def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
+    """The tally whose parts stand in files.
+
+    Args:
+        files: of all parts.
+        place: where long runs go.
+        settings: the run's settings; unused.
+
+    Raises:
+        InputError: parts that do not go together.
+    """
+    heads, parts, datums = parts_of(files, place)
+    bare: list[Tallies] = [head.bare for head in heads]
+    labels, codes = merge_labels([one.labels for one in bare])
+    if any(code.size != len(labels) for code in codes):
+        raise InputError("partitions know different labels: declare all of them with labels=.")
+    places = [(one.declared, one.labels) for one in bare]
+    return msgspec.structs.replace(
+        bare[0],
+        datums=datums,
+        labels=labels,
+        declared=merge_places(places, codes, labels, keyed=bare[0].keyed),
+        scored=merge_heads([one.scored for one in bare], [head.scores for head in heads]),
+        seconds=merged_seconds(bare),
+        beside=max((one.beside for one in bare), key=len),
+        parts=parts,
+    )
+
+
+# What the report draws from: counts by score threshold, bins of confidence, confusions.
+
+_SAMPLE = 200_000
+_EVEN = np.linspace(0.0, 1.0, 49)
+_TAIL = 1.0 - np.logspace(-0.5, -5.0, 46)
+
+
+def _thresholds(tallies: Tallies) -> dict[str, Any]:
+    """Hundredths, for people; and quantiles of the scores, the highest ones closest together, so
+    that curves are smooth wherever scores lie.
+
+    Scores are a sample: they only choose where to count.
+    """
+    scores = _some_scores(tallies)
+    chosen = (
+        np.unique(np.quantile(scores, np.r_[_EVEN, _TAIL], method="lower"))
+        if scores.size
+        else scores
+    )
+    return {"score_thresholds": tuple(np.unique(np.r_[HUNDREDTHS, chosen]).tolist())}
+
+
+def _some_scores(tallies: Tallies) -> np.ndarray[Any, Any]:
+    scored = tallies.scored
+    if tallies.parts is not None:  # of datums by hash: any part is a sample
+        scored = next(iter(tallies.parts)).rows.scored
+    if scored is None or not scored.parts:
+        return np.zeros(0)
+    scores = scored.score
+    some = np.asarray(scores[:: max(1, scores.size // _SAMPLE)], np.float64)
+    return some[np.isfinite(some)]
+
+
+PAGE = (
+    PageFrame(name="thresholds", metrics=("PrecisionRecallCurve",), options=_thresholds),
+    PageFrame(name="confusion", metrics=("ConfusionMatrix",)),
+    PageFrame(name="reliability", metrics=("Reliability",), tallied=False),
+)
+
+
+# The metrics that the tables at hand can carry: those that need scores need a column of them.
+
+
+def fit(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """The metrics that can be computed, and what to tell about the others.
+
+    Args:
+        metrics: as planned.
+        frames: checked tables.
+        settings: the run's settings.
+        asked_for: whether the user named them; then none is left out silently.
+
+    Raises:
+        InputError: metrics that were named need scores, and there are none.
+    """
+    side = frames.predictions if frames.table is None else frames.table
+    if frames.score_labels is not None or "score" in side.columns:
+        return metrics, []
+    needy = [metric.name for metric in metrics if "scores" in metric.needs]
+    if not needy:
+        return metrics, []
+    names = listing(needy)
+    if asked_for:
+        raise InputError(
+            f"{names}: no column 'score', which {'it needs' if len(needy) == 1 else 'they need'}."
+            f" A column with another name is given by {option('columns', {'mine': 'score'})}, one"
+            f" column a label by {option('score_columns')}; or leave these metrics out."
+        )
+    note = Note("no_scores", f"no column 'score': {names} are left out.", len(needy))
+    return tuple(metric for metric in metrics if metric.name not in needy), [note]
+
+
+# The plan of a classification run in words.
+
+_STEPS = {
+    "hard": "hard predictions (argmax, or the predicted column) against truths",
+    "scores": "scored labels against truths, sorted once per label",
+    "probabilities": "log loss, Brier and calibration sums per datum",
+    "ranks": "rank of the true label per datum",
+}
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: what must be tallied.
+    """
+    lines = [f"match     {said}" for need, said in _STEPS.items() if need in needs]
+    lines.append(
+        f"tally     {len(settings.score_thresholds)} score thresholds,"
+        f" {'several labels' if settings.multilabel else 'one label'} a datum and key"
+    )
+    return lines
+
 
 TASK = Task(
     name="classification",

@@ -12,20 +12,162 @@ from ...geometry.places import Origin
 from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.geometry_columns import SHAPED_NAMES
-from ...ingest.problems import Note, note_of
+from ...ingest.problems import Note, count_of, note_of
 from ...schemas.contract import ROW
+from ...schemas.errors import InputError
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
+from ..image_sizes import declared_sizes
 from ..workers import Workers
-from .alignment import refuse_apart
-from .geometry import BOX, OBB, POINTS, POLYGON, SOLID, choose, read_as
+from .geometry import BOX, MASK, OBB, POINTS, POLYGON, SOLID, WORDS, choose, read_as
 from .keypoints import as_keypoints
 from .layers import BoxLayer, Shapes
 from .settings import PROBIOU, Settings
-from .shapes import CORNERS, Objects, as_masks, as_polygons, as_quads, boxes_of, own_masks
-from .sizes import image_sizes
+from .shapes import CORNERS, Drawn, Objects, as_masks, as_polygons, as_quads, boxes_of, own_masks
 from .solids import as_solids
 
+# Heights and widths of images: as declared, else those of their masks, which must all agree.
+
 Array = np.ndarray[Any, Any]
+_SHOWN = 3
+
+
+def image_sizes(
+    frames: Frames, datums: Datums, drawn: tuple[Drawn, Drawn], codes: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Height and width of every datum, int64 [n_datums] each; 0 where nothing tells them.
+
+    Args:
+        frames: the tables; ``datums`` may declare height and width.
+        datums: the datums.
+        drawn: both sides' masks.
+        codes: both sides' datum codes, int32 [n].
+
+    Raises:
+        InputError: masks of one datum differ in size, or from the declared size, or a datum of
+            which something is to be rasterised has no size.
+    """
+    height, width = declared_sizes(frames, datums).T.copy()
+    told = height > 0
+    for side, of_rows in zip(drawn, codes, strict=True):
+        masks, datum = side.masks, of_rows[side.rows]
+        if not datum.size:
+            continue
+        fresh = ~told[datum]
+        height[datum[fresh]], width[datum[fresh]] = masks.height[fresh], masks.width[fresh]
+        told[datum] = True
+        wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
+        if wrong.size:
+            raise InputError(_different(side, wrong, datum, height, width))
+    for side, of_rows in zip(drawn, codes, strict=True):
+        rows = side.to_draw()
+        unknown = rows[~told[of_rows[rows]]]
+        if unknown.size:
+            raise InputError(_unknown(side, unknown))
+    return height, width
+
+
+def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> str:
+    masks = side.masks
+    shown = [
+        f"{side.objects.origin.told(int(side.rows[i]))} is {masks.height[i]} x"
+        f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
+        for i in wrong[:_SHOWN]
+    ]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
+        f" x width) is not that of the image, or of other masks on it, first (rows count from 0):"
+        f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
+        f" {option('convert_to', 'polygon')}."
+    )
+
+
+def _unknown(side: Drawn, rows: Array) -> str:
+    kinds = side.objects.kind[rows]
+    what = [
+        count_of(n, *WORDS[kind])
+        for kind in (POLYGON, OBB, BOX)
+        if (n := int((kinds == kind).sum()))
+    ]
+    shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
+        f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"
+        f" height and width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
+        f" {option('iou_type', 'bbox')}."
+    )
+
+
+# Whether the rasters of one datum lie on one grid: only then do their pixels meet.
+
+
+def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
+    """Refuse rasters of a datum whose pixels lie elsewhere than those of its first one.
+
+    Within a side and across sides; ground truths come first. Pictures without a place on Earth
+    lie anywhere: only their size counts, which masks are held to where they are compared.
+
+    Args:
+        sides: predictions and ground truths.
+        codes: datum codes of their rows, int32 [n] each.
+
+    Raises:
+        InputError: rasters of one datum with another projection, place or resolution, with both
+            grids and rows; or a file that cannot be read.
+    """
+    found: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
+    known: dict[tuple[Any, Any], str] = {}
+    for objects, of_row in reversed(list(zip(sides, codes, strict=True))):
+        rows = _filed(objects)
+        if not rows.size:
+            continue
+        wrong: list[str] = []
+        n = 0
+        for row, grid in zip(rows.tolist(), _grids(objects, rows), strict=True):
+            if not grid.placed:
+                continue
+            datum = int(of_row[row])
+            first, other, first_row = found.setdefault(datum, (grid, objects, row))
+            if first is grid:
+                continue
+            if (first, grid) not in known:
+                known[first, grid] = first.differs(grid)
+            if known[first, grid]:
+                n += 1
+                if n <= _SHOWN:
+                    wrong.append(
+                        f"{objects.origin.told(row)} is {grid.told()}, row"
+                        f" {other.origin.number(first_row)} of the"
+                        f" {other.side.replace('_', ' ')} {first.told()}"
+                    )
+        if n:
+            raise InputError(
+                f"{objects.side.replace('_', ' ')}: column 'raster': {count_of(n, 'raster')}"
+                " whose pixels do not line up with those of another one of the same datum, first"
+                f" (rows count from 0): {'; '.join(wrong)}. Write all rasters of a datum on one"
+                " grid."
+            )
+
+
+def _grids(objects: Objects, rows: Array) -> list[Any]:
+    from ...geometry.rasters import grids  # rasterio only where it is used
+
+    paths = objects.paths(rows)
+    return grids(
+        paths, side=objects.side, rows=rows, origin=objects.origin, remote=objects.files.remote
+    )
+
+
+def _filed(objects: Objects) -> Array:
+    """Rows that are read from raster files, int64 [k]."""
+    if "raster" not in objects.frame.columns:
+        return np.empty(0, np.int64)
+    filed = objects.frame["raster"].is_not_null().to_numpy() & (objects.kind == MASK)
+    if "mask" in objects.frame.columns:
+        filed &= objects.frame["mask"].is_null().to_numpy()
+    return np.flatnonzero(filed)
+
+
 _SIDES = ("predictions", "ground_truths")
 _EXTENT = ("box_width", "box_height")
 _BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"

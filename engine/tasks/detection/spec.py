@@ -1,18 +1,349 @@
 """Detection: boxes are encoded, matched and tallied here."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...ingest.annotated_sides import SIZES_OF_SOME, SIZES_UNKNOWN
+from ...ingest.collecting import Prepared
+from ...ingest.frames import Frames
+from ...ingest.geometry_columns import GEOMETRY_NAMES
+from ...ingest.problems import Note
+from ...metrics.registry import Metric
+from ...schemas.contract import PREDICTIONS
+from ...schemas.errors import InputError
+from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS
+from ...schemas.options import Options
+from ...schemas.wording import option
+from ...tally import stored
+from ...tally.ranked import Ranked
+from ...tally.ranked_groups import OF_ROWS, RankedGroups
 from ..contents import Contents
-from ..task import Ranking, Task
+from ..image_sizes import SIZE_NAMES
+from ..limits import AT_LEAST, EXACT, Bound, Facts, Given, Limit, any_of
+from ..page_frames import hundredths, one_spot
+from ..task import PageFrame, Ranking, Task
 from .contents import contents
-from .explaining import explain
-from .fitting import fit, needs_all_rows
-from .limits import LIMITS
+from .difficulties import angles_unknown
+from .found_errors import ANGLES, OF_FOUND, READS
+from .geometry import POINTS, SOLID
 from .losses import losses
 from .metrics.thresholds import curve_of
-from .page import PAGE
+from .places import PLACES
+from .point_marks import NEEDS, PCKH
+from .rules import DetectionRules
 from .samples import samples, warm_large
-from .settings import default_metrics, resolve
-from .tallies import by_rank, by_value, examine, merge, tally, truth
+from .settings import DISTANCE, Settings, default_metrics, resolve
+from .tallies import Tallies, by_rank, by_value, examine, merge, tally, truth, variants
 from .views import cells_per_group, drawn, one_draw, own_frames, view
+
+# How far numbers move by the order of equal scores, and by the cap on detections.
+
+Array = np.ndarray[Any, Any]
+
+_PRECISIONS = {"AP", "mAP", "APAveragedOverIOUs", "mAPAveragedOverIOUs"}
+_COUNTED = {
+    "Counts", "Precision", "Recall", "F1", "Accuracy", "AR", "mAR", "ARAveragedOverScores",
+    "mARAveragedOverScores",
+}  # fmt: skip
+"""Metrics of how much is right from a score on, whatever the order of equal ones."""
+
+
+def _facts(frames: Frames, settings: Settings) -> Facts | None:
+    """Whether what a row hits, or what a cap leaves, may hang on the order of equal scores."""
+    run, rules = frames.sides.get(PREDICTIONS), settings.rules
+    if run is None or "score" not in run.columns:
+        return None
+    near = ["datum_id", *(() if rules.cap_of_datum else ("label_key", "label_value"))]
+    near = [name for name in near if name in run.columns]
+    within = bool(rules.most_of_label) or run.select(*near, "score").is_duplicated().any()
+    return {"within": within}
+
+
+def _ends(given: Given) -> Iterator[Tallies]:
+    """True positives last and first among equal scores of a label.
+
+    Moving a true positive up never lowers a precision at any recall, so that these are the ends of
+    average precision. That holds for all IoU thresholds at once where what hits at one is among
+    what hits at another. Where two of the equal scores are of one datum, what hits what hangs on
+    their order, and so may what the cap leaves: then the rows turned round are tried as well, and
+    other orders may lead beyond.
+    """
+    cases = [given.tallies]
+    if given.facts["within"]:
+        run = given.frames.sides[PREDICTIONS]
+        sides = {**given.frames.sides, PREDICTIONS: run.reverse()}
+        turned = msgspec.structs.replace(given.frames, sides=sides)
+        cases.append(given.run(turned, given.settings))
+    for tallies in cases:
+        for sign in (-1.0, 1.0):
+            ranked = _ordered(tallies.ranked, sign)
+            yield msgspec.structs.replace(tallies, ranked=ranked)
+
+
+def _ordered(ranked: Ranked, sign: float) -> Ranked:
+    """The rows of a label by descending score, of equal ones those that hit more last, or first."""
+    label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))
+    new = np.ones(label.size, np.bool_)
+    new[1:] = (label[1:] != label[:-1]) | (ranked.score[1:] != ranked.score[:-1])
+    group = np.cumsum(new)
+    hits = np.bitwise_count(ranked.hit).sum(axis=0, dtype=np.int64)
+    # Those of one datum stay side by side as they were matched: in another order they hit others.
+    pairs = np.stack([group, ranked.datum])
+    _, block = np.unique(pairs, axis=1, return_inverse=True)
+    block = block.reshape(-1)
+    tie = sign * (np.bincount(block, hits) / np.maximum(np.bincount(block), 1))[block]
+    order = np.lexsort((np.arange(label.size), ranked.datum, -tie, group))
+    moved = {name: column[..., order] for name in OF_ROWS if (column := getattr(ranked, name)).size}
+    return msgspec.structs.replace(ranked, **{**moved, "tie": tie[order]})
+
+
+def _pieces(ranked: Ranked | RankedGroups) -> Iterator[tuple[bool, Ranked]]:
+    """All rows, and whether those of a piece go on with the label of the piece before."""
+    if isinstance(ranked, Ranked):
+        yield False, ranked
+        return
+    for files in ranked.files:
+        for n, file in enumerate(files):
+            yield n > 0, stored.load(file)
+
+
+def _looked_at(ranked: Ranked | RankedGroups) -> tuple[bool, bool]:
+    """Whether some scores of a label are equal, and whether of those what hits at one IoU threshold
+    is always among what hits at another; of rows those that hit most first."""
+    tied, nested, last = False, True, (np.zeros(0), np.zeros((0, 0), np.uint64))
+    for on, piece in _pieces(ranked):
+        label = np.repeat(np.arange(piece.n_labels), np.diff(piece.start))
+        score, bits = piece.score, piece.hit
+        if on and last[0].size and score.size:
+            score, bits = np.append(last[0], score), np.append(last[1], bits, axis=1)
+            label = np.append(label[:1], label)
+        if not score.size:
+            continue
+        same = (label[1:] == label[:-1]) & (score[1:] == score[:-1])
+        tied |= bool(same.any())
+        nested &= bool((((bits[:, :-1] & bits[:, 1:]) == bits[:, 1:]) | ~same).all())
+        last = score[-1:], bits[:, -1:]
+    return tied, nested
+
+
+def _bound(settings: Settings, facts: Facts, ends: Sequence[Tallies]) -> Bound | None:
+    within = facts["within"]
+    looked = [_looked_at(one.ranked) for one in ends[1::2]]
+    if not within and not any(tied for tied, _ in looked):
+        return None
+    nested = all(one for _, one in looked)
+
+    def bound(metric: str) -> str:
+        known = not within and (metric in _COUNTED or (nested and metric in _PRECISIONS))
+        return EXACT if known else AT_LEAST
+
+    return bound
+
+
+def _free(settings: Settings, facts: Facts) -> tuple[Settings, ...]:
+    return (msgspec.structs.replace(settings, max_detections=()),)
+
+
+LIMITS = (
+    Limit(
+        name="ties",
+        why="true positives last, or first, among equal scores of a label",
+        facts=_facts,
+        whole=any_of,
+        settings=lambda settings, facts: (settings,) * (4 if facts["within"] else 2),
+        ends=_ends,
+        bound=_bound,
+    ),
+    Limit(
+        name="cap",
+        why="without a cap on detections",
+        facts=lambda frames, settings: None if settings.cap is None else {},
+        whole=any_of,
+        settings=_free,
+        ends=lambda given: iter([given.run(given.frames, *_free(given.settings, given.facts))]),
+        bound=lambda settings, facts, ends: lambda metric: EXACT,
+    ),
+)
+
+
+# The metrics that the tables at hand can carry: boxes with scores carry all of detection's.
+
+
+def fit(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """All of them but those that the tables cannot carry: see :func:`_lacking`.
+
+    Raises:
+        InputError: no other was asked for; area ranges of images of which some have no size.
+    """
+    _hold_areas(frames, settings)
+    kept, said, notes = metrics, [], []
+    for kind, needs, why in _lacking(frames, settings):
+        left = [one for one in kept if needs & {*one.needs}]
+        if left:
+            kept = tuple(one for one in kept if one not in left)
+            names = ", ".join(one.name for one in left)
+            said.append(f"{names}: {why}.")
+            notes.append(Note(kind, f"{names} left out: {why}."))
+    if asked_for and said and not kept:
+        raise InputError(" ".join(said))
+    if not asked_for:  # of what no dialect's default set has nothing is told
+        notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
+    return (kept, notes) if kept else (metrics, [])
+
+
+def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
+    """What the tables lack: the kind of its note, the needs it serves and what to do about it."""
+    if settings.geometry != POINTS:
+        why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
+        yield "without_keypoints", NEEDS, why
+    elif settings.head_segment is None and HEAD_SIZE.name not in frames.ground_truths.columns:
+        why = "heads have no size: give the ground truths a column head_size, or write"
+        why += f" {option('head_segment', [9, 10])} with your two points"
+        yield "without_keypoints", frozenset({PCKH}), why
+    if settings.geometry == SOLID:
+        yield "without_sizes", frozenset({PLACES}), "3-D boxes have no place in an image"
+    elif frames.datums is None or not {*SIZE_NAMES} <= {*frames.datums.columns}:
+        why = "images have no size: give a table of datum_id, height and width as"
+        yield "without_sizes", frozenset({PLACES}), f"{why} {option('datums')}"
+    if settings.rules.linear is None:
+        why = f"they are of dialect nuscenes: write {option('iou_type', DISTANCE)} with it"
+        yield "without_errors", frozenset({OF_FOUND}), why
+    sides = frames.predictions, frames.ground_truths
+    why = "" if settings.rules.positions else "it is of dialect kitti"
+    if settings.geometry == SOLID:
+        why = f"it is of boxes in pixels: write {option('iou_type', 'bbox')}"
+    why = why or angles_unknown(frames.predictions)
+    if why:
+        yield "without_angles", frozenset({ANGLES}), why
+    if settings.rules.positions:
+        why = f"dialect kitti matches anew at every score: write {option('dialect', 'standard')}"
+        yield "without_errors", frozenset({"errors", "shown errors", "label errors"}), why
+    for need, names in READS.items():
+        if any(name not in side.columns for side in sides for name in names):
+            why = f"both sides need {' and '.join(f'a column {name}' for name in names)}"
+            yield "without_columns", frozenset({need}), why
+    if settings.by_distance:
+        why = "they rest on IoU, and distances are compared"
+        yield "without_iou", frozenset({"label errors"}), why
+
+
+def _hold_areas(frames: Frames, settings: Settings) -> None:
+    """Refuse area ranges where some images have no size, and warn where none has one.
+
+    Raises:
+        InputError: naming these images, and files that cannot be read.
+    """
+    for place, note in enumerate(frames.notes if settings.ranged else ()):
+        if note.kind == SIZES_OF_SOME:
+            raise InputError(f"area ranges: {note.message}")
+        if note.kind == SIZES_UNKNOWN:
+            frames.notes[place] = msgspec.structs.replace(note, warning=True)
+
+
+def needs_all_rows(
+    ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
+) -> str:
+    """Why only all rows together tell what is compared: the geometry that every row has.
+
+    Args:
+        ready: the tables.
+        heads: the first rows of each; unused.
+        settings: the run's settings; unused.
+        options: whose ``convert_to`` or ``iou_type`` names the geometry.
+    """
+    names = {name for side in ready.sides.values() for name in side.naming.exprs}
+    asked = options.convert_to is not None or options.iou_type is not None
+    if asked or not names & set(GEOMETRY_NAMES):
+        return ""
+    return (
+        "what polygons and masks are compared as depends on all rows; write"
+        f" {option('convert_to', 'mask')} or another"
+    )
+
+
+# The detection part of a plan, in words.
+
+_MATCHING = {
+    "greedy": "per threshold, by descending score, the best ground truth still free (COCO)",
+    "nearest": "per threshold, by descending score, the nearest ground truth still free (nuScenes)",
+    "locked": "each prediction keeps its best ground truth, free or not (Valor's code)",
+    "best": "each prediction has its best ground truth or none (Pascal VOC)",
+    "anew": "at each score anew, each ground truth the prediction that it overlaps most (KITTI)",
+    "pool": "pairs leave the pool whatever the threshold (Valor's document)",
+}
+_GEOMETRY = {
+    None: "boxes, oriented boxes, polygons or masks",
+    "box": "boxes",
+    "obb": "oriented boxes",
+    "polygon": "polygons",
+    "mask": "masks",
+    POINTS: "keypoints (OKS in place of IoU)",
+    SOLID: "3-D boxes",
+}
+_OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "outcomes": "outcomes"}
+
+
+def _averaged(rules: DetectionRules) -> str:
+    """What average precision is of."""
+    if rules.every_point:
+        return "AP is the area under interpolated precision"
+    if rules.positions:
+        return (
+            f"AP is the mean of interpolated precision at {len(rules.positions)} recall positions"
+        )
+    said = f"precision at {len(rules.levels)} recall levels"
+    if rules.linear is None:
+        return f"AP is the mean of interpolated {said}"
+    return f"AP is of {said}, on lines between points: what lies above {rules.linear:g}"
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: what the metrics need.
+    """
+    grid = variants(settings, needs)
+    ious = ", ".join(f"{settings.told(iou):g}" for iou in grid.thresholds)
+    what = "metres" if settings.by_distance else "IoU"
+    areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
+    passes = len(grid.words)
+    geometry = settings.geometry_said or "the most detailed that every row of both sides has"
+    lines = [
+        "encode    ids and labels to codes; rows by label, then datum",
+        f"geometry  {_GEOMETRY[settings.geometry]}, {geometry}",
+        f"match     {_MATCHING[settings.rules.matching]}",
+        f"          {what} {ious} x area {areas} in {passes} pass{'es' if passes > 1 else ''}",
+    ]
+    if settings.cap is not None:
+        lines.append(f"          at most {settings.cap} predictions per datum and label")
+    used = [name for need, name in _OVERLAPS.items() if need in needs]
+    if used:
+        lines.append(f"overlaps  across labels, for {', '.join(used)}")
+    if "iou_thresholds" in needs:
+        lines.append(f"average   {_averaged(settings.rules)}")
+    scores = settings.score_thresholds
+    lines.append(f"tally     ranked outcomes; counts at {len(scores)} score thresholds on demand")
+    return lines
+
+
+# What the report draws from: precision by recall, counts by score threshold, confusions.
+
+PAGE = (
+    PageFrame(name="curves", metrics=("InterpolatedPrecisionRecallCurve",)),
+    PageFrame(name="thresholds", metrics=("PrecisionRecallCurve",), options=hundredths),
+    PageFrame(name="confusion", metrics=("ConfusionMatrix",), then=one_spot),
+)
+
 
 TASK = Task(
     name="detection",

@@ -1,18 +1,68 @@
 """Judged metrics: a table of verdicts is encoded and measured here, without a judge."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from ...ingest.frames import Frames
 from ...tally.stats_draws import StatsDraws
-from ..contents import Contents
+from ..contents import Content, Contents, by_datum, rows_of
 from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, common, merge, own_frames, view
 from ..task import Common, Task, ToldByRows
-from .contents import contents
-from .explaining import explain
+from ..workers import Workers
 from .findings import Findings, together
 from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
-from .samples import samples
-from .settings import default_metrics, resolve
+from .settings import Settings, default_metrics, resolve
 from .tallies import examine, tally, tally_part, told
+
+# The plan of a judged run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: names of measures.
+    """
+    strict = "; values below the best count as the worst" if settings.strict_mode else ""
+    return [
+        f"words     made alike by {settings.rules.fold}; judgments of one item vote",
+        f"tally     {len(needs)} measures a datum: {', '.join(sorted(needs))}{strict}",
+        "mean      over datums with a value; the rest is counted by its kind",
+    ]
+
+
+# A tiny table of verdicts; judged metrics compile nothing.
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Verdicts of one metric."""
+    yield (
+        pl.DataFrame({"datum_id": [1, 1], "metric": ["Bias"] * 2, "verdict": ["yes", "no"]}),
+        None,
+        {},
+    )
+
+
+# What single datums hold that were judged: their verdicts.
+
+
+def contents(
+    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.of_tables`."""
+    assert frames.table is not None
+    verdicts = by_datum(frames.table)
+    return [rows_of(verdicts[one].drop("datum_id")) if one in verdicts else None for one in ids]
+
 
 TASK = Task(
     name="judged",

@@ -1,17 +1,67 @@
 """Panoptic segmentation: maps of segments are read, met and counted here."""
 
+from __future__ import annotations
+
+from ...ingest.frames import Frames
+from ...ingest.problems import Note
+from ...metrics.registry import Metric
 from ...tally.segments import SegmentDraws, SegmentView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, frames_of, view_of
 from ..crossings import crossing_frame
 from ..task import PageFrame, Task
-from .explaining import explain
-from .fitting import fit
 from .losses import contents, losses
 from .samples import samples, warm_large
-from .settings import default_metrics, resolve
+from .settings import Settings, default_metrics, resolve
 from .tallies import examine, merge, outcomes, tally
+
+# The plan of a panoptic run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: what must be tallied.
+    """
+    rules = settings.rules
+    what = "IoU of whole segments"
+    if settings.boundary_ratio is not None:
+        what = (
+            "the smaller of the IoU of segments and of their boundaries, of"
+            f" {settings.boundary_ratio:g} of the diagonal"
+        )
+    void = "of either side" if rules.void_predictions else "of the ground truths"
+    areas = "annotated" if rules.annotated_areas else "counted"
+    return [
+        f"match     {what} above 0.5; void {void} taken off; areas of ground truths {areas}",
+        f"tally     {', '.join(sorted(needs))} by datum and label",
+        "mean      over labels with segments: all, things, stuff",
+    ]
+
+
+# The metrics of a run: any segments can carry all of them.
+
+
+def fit(
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+) -> tuple[tuple[Metric, ...], list[Note]]:
+    """The metrics as planned; columns that the dialect does not read are told.
+
+    Args:
+        metrics: as planned.
+        frames: checked tables.
+        settings: the run's settings.
+        asked_for: whether the user named them.
+    """
+    notes = []
+    if not settings.rules.crowds and "iscrowd" in frames.ground_truths.columns:
+        said = "column 'iscrowd' is not read: the dialect knows no crowds."
+        notes.append(Note("crowds_unread", said))
+    return metrics, notes
+
 
 TASK = Task(
     name="panoptic",

@@ -1,18 +1,160 @@
 """Regression: predicted numbers are laid beside true ones and their errors summed here."""
 
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...schemas.results import frame_schema
 from ...tally.paired_draws import PairedDraws
+from ...tally.paired_rows import Paired, merge_paired
 from ...tally.paired_values import PairedView
 from ..contents import Contents
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, view_of
-from ..task import Common, PageFrame, Task, Unanswered
-from .explaining import explain
+from ..per_datum import FRAME, per_datum_frame
+from ..task import Common, EachView, PageFrame, Task, Unanswered
+from .encode import STATUS
 from .fitting import fit
 from .losses import contents, losses
-from .pairs import few_pairs, own_frames, rows_of_frame
-from .samples import samples, warm_large
-from .settings import default_metrics, resolve
-from .tallies import common, counted, examine, merge, tally
+from .settings import Settings, default_metrics, resolve
+from .tallies import Tallies, common, counted, errors_of, examine, merge, tally
+
+# Errors of single datums: a row each, or one a target that both sides have.
+
+Array = np.ndarray[Any, Any]
+
+
+def own_frames(
+    frame: str,
+    tallies: Tallies,
+    settings: Settings,
+    each_view: EachView,
+    *,
+    cuts: Mapping[str, set[int | None]],
+) -> pl.DataFrame:
+    """See :class:`..task.OwnFrames`: the frame of single datums."""
+    (error,) = tallies.stats.columns
+    if len(tallies.labels.key_names) == 1:
+        return per_datum_frame(tallies.stats, tallies.datums, {error: {None}})
+    return _of_several(tallies, error, settings)
+
+
+def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFrame:
+    """Rows by datum and label key; datums without any have a row that says why."""
+    paired: Paired = tallies.paired
+    lone = np.flatnonzero(tallies.present)
+    datum = np.append(paired.datum, lone)
+    order = np.argsort(datum, kind="stable")
+    size = errors_of(paired, error, settings)
+    value = np.append(np.where(np.isinf(size), np.nan, size), np.full(lone.size, np.nan))
+    key = np.append(paired.key, np.full(lone.size, len(tallies.labels.key_names)))
+    told = [
+        json.dumps({"label_key": name}, ensure_ascii=False) for name in tallies.labels.key_names
+    ]
+    schema = {**frame_schema(FRAME, datum=tallies.datums.id_dtype), "parameters": pl.String()}
+    return pl.DataFrame(
+        {
+            "datum_id": tallies.datums.id.gather(datum[order]),
+            "value": pl.Series(value[order], nan_to_null=True),
+            "status": pl.Series(STATUS, dtype=pl.String).gather(tallies.present[datum[order]]),
+            "parameters": pl.Series([*told, None], dtype=pl.String).gather(key[order]),
+        }
+    ).select(
+        pl.lit(error if name == "metric" else None, dtype=dtype).alias(name)
+        if name in ("metric", "statistic", "k")
+        else pl.col(name).cast(dtype)
+        for name, dtype in schema.items()
+    )
+
+
+def few_pairs(some: Sequence[tuple[Paired, slice]], codes: Sequence[Array]) -> Paired:
+    """The rows of a few datums.
+
+    Args:
+        some: rows of parts, and which datums of each.
+        codes: the new codes of these datums.
+    """
+    parts, keys = [], []
+    for paired, datums in some:
+        first, last = np.searchsorted(paired.datum, [datums.start, datums.stop])
+        own = paired.chosen(slice(first, last))
+        parts.append(msgspec.structs.replace(own, datum=own.datum - datums.start))
+        keys.append(np.arange(int(own.key.max(initial=0)) + 1))
+    return merge_paired(parts, codes, keys)
+
+
+def rows_of_frame(tallies: Tallies) -> int:
+    """How many rows the frame of single datums has, of a tally in files."""
+    if len(tallies.labels.key_names) == 1:
+        return len(tallies.datums)
+    rows: int = sum(paired.datum.size for paired, _, _ in tallies.paired.blocks(None))
+    for stats, _, _ in tallies.stats.blocks(None):
+        rows += int(np.count_nonzero(stats.status[1]))
+    return rows
+
+
+# Tiny tables that make every kernel of regression run once.
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Values with ties, of one target and of two, with weights and without."""
+    n = 8
+    values = np.arange(n) / 2 + 0.5
+    table = pl.DataFrame(
+        {
+            "datum_id": np.arange(n),
+            "prediction": values[::-1].round(),
+            "target": values,
+            "scale": np.ones(n),
+            "squared_scale": np.ones(n),
+            "group_id": ["a", "b"] * (n // 2),
+            "series": ["a", "b"] * (n // 2),
+            "samples": np.ones((n, 2)),
+            "q0.1": values - 1,
+            "q0.9": values,
+            "lower": values - 1,
+            "upper": values,
+        }
+    )
+    asked = {"metrics": metrics.names("regression"), "n_features": 1}
+    yield table, None, asked
+    keys = pl.DataFrame({"label_key": ["a", "b"], "weight": [1.0, 0.5]})
+    yield table.join(keys, how="cross"), None, asked
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.parts()
+    warm.errors()
+
+
+# The plan of a regression run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: columns that are read.
+    """
+    return [
+        "match     rows of both sides by datum and label key",
+        f"tally     {', '.join(sorted(needs))} of every row",
+        "sums      exact, over rows with a prediction and a target, each times its weight",
+    ]
+
 
 TASK = Task(
     name="regression",

@@ -1,22 +1,219 @@
 """Retrieval: lists are encoded, matched and measured here."""
 
-from functools import partial
+from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...ingest.frames import Frames
+from ...ingest.ranked import LISTS
 from ...schemas.wording import option
 from ...tally.stats_draws import StatsDraws
-from ..contents import Contents
+from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
+from ..stats_losses import Judging, values
+from ..stats_losses import losses as of_stats
 from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, common, counted, merge, own_frames, view
+from ..stats_views import StatsTallies, cells_per_group, common, counted, merge, own_frames, view
 from ..task import Common, LateNotes, Scaling, Task, Unanswered
-from .contents import contents
-from .encode import needs_all_rows
-from .explaining import explain
+from ..workers import Workers
+from .encode import encode_batch, needs_all_rows
 from .fitting import fit
 from .limits import LIMITS
-from .losses import losses
-from .samples import samples, warm_large
-from .settings import default_metrics, resolve
+from .settings import MATCHES, SENTENCES, Settings, default_metrics, resolve
 from .tallies import examine, scaled_by, tally, with_highest
+
+# What single queries hold: their ranked lists, and the relevant documents these lack.
+
+
+def contents(
+    frames: Frames, settings: Settings, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.of_tables`.
+
+    Which ranks are relevant is what the run's own rule of matching says.
+    """
+    batch = encode_batch(copied(frames), settings, frozenset(), workers)
+    lists, code = batch.lists, {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
+    if frames.table is not None:
+        table = by_datum(frames.table)
+        sides = [{one: _listed(rows, name) for one, rows in table.items()} for name in LISTS]
+    else:
+        sides = [by_datum(side) for side in (frames.predictions, frames.ground_truths)]
+    out: list[Content | None] = []
+    for one in ids:
+        ours, theirs = (side.get(one) for side in sides)
+        hits: dict[int, float] = {}
+        lacking = 0
+        if one in code:
+            q = code[one]
+            at = slice(lists.start[q], lists.start[q + 1])
+            hits = dict(zip(lists.rank[at].tolist(), lists.relevance[at].tolist(), strict=True))
+            of_query = slice(lists.gold_start[q], lists.gold_start[q + 1])
+            lacking = int(((lists.found[of_query] == 0) & (lists.gold[of_query] > 0)).sum())
+        out.append(_ranking(ours, theirs, hits, lacking, settings))
+    return out
+
+
+def _listed(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """A list of documents as rows."""
+    documents = rows[name].explode(empty_as_null=False, keep_nulls=False)
+    return pl.DataFrame({"doc_id": documents})
+
+
+def _named(rows: pl.DataFrame) -> pl.DataFrame:
+    """With the column ``document``, and others that rows may lack."""
+    name = "doc_id" if "doc_id" in rows.columns else "text"
+    return rows.with_columns(document=pl.col(name).cast(pl.String))
+
+
+def _ranking(
+    ours: pl.DataFrame | None,
+    theirs: pl.DataFrame | None,
+    hits: Mapping[int, float],
+    lacking: int,
+    settings: Settings,
+) -> Ranking:
+    """One query's list; of documents of equal score the order may be another than the run's."""
+    documents: list[Document] = []
+    retrieved: set[str] = set()
+    n = 0
+    if ours is not None and ours.height:
+        rows = _ordered(_named(ours), settings)
+        retrieved, n = set(rows["document"].to_list()), rows.height
+        scores = rows["score"].to_list() if "score" in rows.columns else [None] * n
+        for i, name in enumerate(rows["document"].to_list()[:DOCUMENTS]):
+            text, cut = shortened(name)
+            relevance = hits.get(i + 1)
+            documents.append(
+                Document(
+                    document=text,
+                    rank=i + 1,
+                    score=scores[i],
+                    relevance=relevance,
+                    relevant=relevance is not None and relevance > 0,
+                    cut=cut,
+                )
+            )
+    missing: list[Document] = []
+    if theirs is not None and theirs.height:
+        golds = _named(theirs)
+        if "relevance" not in golds.columns:
+            golds = golds.with_columns(relevance=pl.lit(1.0))
+        golds = golds.filter(pl.col("relevance") > 0, ~pl.col("document").is_in(list(retrieved)))
+        if (
+            golds.height != lacking
+        ):  # texts met by a looser rule: how many lack is all that is known
+            golds = golds.clear()
+        golds = golds.sort("relevance", descending=True, maintain_order=True)
+        for name, grade in golds["document", "relevance"].head(DOCUMENTS).rows():
+            text, cut = shortened(name)
+            missing.append(Document(document=text, relevance=grade, relevant=True, cut=cut))
+    return Ranking(
+        documents=tuple(documents),
+        left_out=max(0, n - DOCUMENTS),
+        missing=tuple(missing),
+        missing_left_out=lacking - len(missing),
+    )
+
+
+def _ordered(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Best first; equal scores as the option ``ties`` has them."""
+    if "score" in rows.columns:
+        if settings.ties == "trec" and "doc_id" in rows.columns:
+            return rows.sort("score", "document", descending=True)
+        return rows.sort("score", descending=True, maintain_order=True)
+    if "rank" in rows.columns:
+        return rows.sort("rank", maintain_order=True)
+    return rows
+
+
+# Tiny tables that make every kernel of retrieval run once.
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Runs and judgments by id, and lists of texts by every rule."""
+    every = [name for name in metrics.names("retrieval") if name != "TokenCount"]
+    run = pl.DataFrame(
+        {"query_id": ["a", "b", "a"], "doc_id": ["x", "y", "z"], "score": [1.0, 1.0, 1.0]}
+    )
+    qrels = pl.DataFrame(
+        {"query_id": ["a", "b", "a"], "doc_id": ["x", "y", "w"], "relevance": [1.0, 0.0, 2.0]}
+    )
+    yield run, qrels, {"metrics": every}
+    yield run, qrels, {"metrics": ["RetrievalRecallAll", "MAP", "MRR", "nDCG"], "ties": "average"}
+    texts = pl.DataFrame(
+        {
+            "retrieved": [["One sentence. And another one.", "user: three"]],
+            "relevant": [["One sentence. And another.", "three words here"]],
+        }
+    )
+    for match in MATCHES:
+        wanted = ["PrecisionRecallF1"] if match in SENTENCES else ["PrecisionRecallF1", "MRR"]
+        for dialect in ("standard", "continuous-eval"):
+            yield texts, None, {"metrics": wanted, "match": match, "dialect": dialect}
+    yield texts, None, {"dialect": "remem"}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.walks()
+
+
+# What single queries are judged by.
+
+_RANK = "MRR"
+_UNANSWERED = "not_retrieved"
+
+
+def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any, Any]) -> list[str]:
+    """Where the first relevant document stands, where the reciprocal of its rank is known."""
+    said = values(tallies, every[:1], codes)
+    whole = (one for one in every if one.column.metric == _RANK and one.column.k[one.k] is None)
+    inverse = next(whole, None)
+    words, standing = tallies.stats.status
+    out = []
+    for plain, code in zip(said, codes.tolist(), strict=True):
+        word = words[standing[code]]
+        value = float("nan") if inverse is None else inverse.value[code]
+        if word == _UNANSWERED:
+            out.append("nothing retrieved")
+        elif value > 0:
+            out.append(f"first relevant document at rank {round(1 / value)}")
+        else:
+            out.append("no relevant document retrieved" if value == 0 else plain)
+    return out
+
+
+losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", told=_why)
+
+
+# The plan of a retrieval run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: names of measures.
+    """
+    rule = settings.match or f"{settings.default_match} (texts), equality (ids)"
+    over = "all judged queries" if settings.complete else "queries in both tables"
+    return [
+        f"match     {rule}; equal scores by {settings.ties}",
+        f"tally     {len(needs)} measures a query: {', '.join(sorted(needs))}",
+        f"mean      over {over}",
+    ]
+
 
 TASK = Task(
     name="retrieval",

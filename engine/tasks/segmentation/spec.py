@@ -1,18 +1,207 @@
 """Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...ingest.frames import Frames
+from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.pixels import PixelDraws, PixelView
-from ..contents import Contents
+from ..contents import LABELS, Content, Contents, LabelPixels, PixelsWrong, called, copied
 from ..counted_parts import counts_in_parts
 from ..counted_views import cells_per_group, frames_of, view_of
+from ..crossings import crossing_frame
+from ..encoding import dataset_of, encode_datums, taken
+from ..outlines import of_pixels
+from ..pixels.maps import Pair, opened_pair
+from ..pixels.rasters import quiet, windows_of
+from ..pixels.sides import side_of
 from ..task import Common, LateNotes, PageFrame, Task
-from .confusion import confusion_frame
-from .contents import contents, with_regions
-from .explaining import explain
 from .fitting import fit
 from .losses import losses
-from .samples import samples, warm_large
-from .settings import default_metrics, resolve
-from .tallies import common, examine, label_notes, merge, tally
+from .settings import Settings, default_metrics, resolve
+from .tallies import Tallies, common, examine, label_notes, merge, tally
+from .units import Units
+
+# What single images hold: pixels of every label that are wrong, and where.
+
+_MOST = 1 << 26  # pixels of an image whose wrong ones are outlined
+_CELLS, _POINTS = 128, 1_000
+
+
+def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) -> list[Content]:
+    """See :attr:`..contents.Contents.of_tally`."""
+    areas, labels = tallies.pixels.areas, tallies.labels
+    rows = np.flatnonzero(np.isin(areas.datum, codes))
+    wrong = areas.truth[rows] + areas.found[rows] - 2 * areas.right[rows]
+    rows = rows[np.lexsort((areas.label[rows], -wrong))]
+    out: list[Content] = []
+    for code in codes.tolist():
+        own = rows[areas.datum[rows] == code]
+        shown = []
+        for at in own[:LABELS].tolist():
+            label = int(areas.label[at])
+            truth, found, right = (
+                int(column[at]) for column in (areas.truth, areas.found, areas.right)
+            )
+            union = truth + found - right
+            shown.append(
+                LabelPixels(
+                    key=labels.key_names[labels.key[label]],
+                    label=called(labels.frame, label),
+                    truth=truth,
+                    missed=truth - right,
+                    false=found - right,
+                    iou=right / union if union else None,
+                )
+            )
+        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, own.size - LABELS)))
+    return out
+
+
+def with_regions(
+    frames: Frames, settings: Settings, ids: list[str], found: list[Content | None]
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.completed`: regions of wrong pixels of label maps.
+
+    Of masks of single labels, and where labels are mapped, there are none: indices alone do not
+    say there what is wrong.
+    """
+    roles = (GROUND_TRUTHS, PREDICTIONS)
+    few = copied(frames)
+    dataset = dataset_of(few)
+    columns = [taken(few.sides[role], "datum_id") for role in roles]
+    datums, coded = encode_datums(columns, few, dataset, roles)
+    sides = [side_of(few, role, code, datums.id) for role, code in zip(roles, coded, strict=True)]
+    if any(side.layered for side in sides) or frames.label_map is not None:
+        return found
+    units = Units.among(sides)
+    pairs: list[list[Any]] = [[None, None] for _ in range(units.datum.size)]
+    for place, side in enumerate(sides):
+        for unit, one in zip(units.of(side).tolist(), side.places(), strict=True):
+            pairs[unit][place] = one
+    wrong: dict[str, np.ndarray[Any, Any]] = {}
+    for code, (truth, said) in zip(units.datum.tolist(), pairs, strict=True):
+        here = _wrong((truth, said), settings)
+        name = str(datums.id[code])
+        if here is not None:
+            same = name in wrong and wrong[name].shape == here.shape
+            wrong[name] = wrong[name] | here if same else here
+    return [
+        msgspec.structs.replace(
+            content,
+            rings=of_pixels(wrong[one], most=_POINTS, cells=_CELLS),
+            size=wrong[one].shape,
+        )
+        if isinstance(content, PixelsWrong) and one in wrong
+        else content
+        for one, content in zip(ids, found, strict=True)
+    ]
+
+
+def _wrong(pair: Pair, settings: Settings) -> np.ndarray[Any, Any] | None:
+    """Pixels whose index is another than the ground truth's, bool [height, width]."""
+    with quiet(), ExitStack() as stack:
+        truth, found = opened_pair(pair, stack, resample=settings.resample)
+        if truth is None or found is None or truth.whole.size > _MOST:
+            return None
+        out = np.zeros(truth.shape, bool)
+        for window in windows_of([truth, found]):
+            top, bottom, left, right = window
+            ours, theirs = truth.read(window), found.read(window)
+            here = ours != theirs
+            if settings.ignore_index is not None:
+                here &= ours != settings.ignore_index
+            out[top:bottom, left:right] = here
+        return out
+
+
+# The confusion matrix of pixels, with the IoU of each pair of labels and unmatched shares.
+
+
+def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl.DataFrame:
+    """The ``confusion`` frame of one view.
+
+    Args:
+        column: the slice column, None for the whole set.
+        names: names of the view's groups.
+        view: the counts.
+
+    Returns:
+        the contract's columns, and behind them ``iou``: pixels of the pair / pixels that either
+        label has, null beside no label; and ``share``: of pixels that the other side leaves without
+        a label, / all of the label, null for pairs.
+    """
+    group, actual, predicted, count = view.crossed
+    pair = (actual >= 0) & (predicted >= 0)
+    # Of a missing label, -1, the sums of the last one are read, and not used.
+    truth, found = (
+        np.pad(sums, ((0, 0), (0, 1)))[group, code]
+        for sums, code in ((view.truth, actual), (view.found, predicted))
+    )
+    nan = np.full(count.size, np.nan)
+    union, own = truth + found - count, np.where(actual < 0, found, truth)
+    iou = np.divide(count, union, out=nan.copy(), where=pair)
+    share = np.divide(count, own, out=nan, where=~pair)
+    return crossing_frame(column, names, view).with_columns(
+        pl.Series("iou", iou, nan_to_null=True), pl.Series("share", share, nan_to_null=True)
+    )
+
+
+# Tiny tables that make every kernel of segmentation run once.
+
+Sample = tuple[Any, Any, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Label maps of bytes, and of indices beyond them."""
+    every = metrics.names("segmentation")
+    small = (np.arange(64, dtype=np.uint8) // 9).reshape(1, 8, 8)
+    yield small, small[:, ::-1], {"metrics": every, "ignore_index": 255}
+    wide = small.astype(np.int32) * 1000
+    yield wide, wide[:, ::-1], {"metrics": every}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm, warm_masks
+
+    warm.parts()
+    warm_masks.warm_masks()
+
+
+# The plan of a segmentation run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: what must be tallied.
+    """
+    left = [
+        f"{name} {index}"
+        for name, index in (
+            ("ignored index", settings.ignore_index),
+            ("background", settings.background),
+        )
+        if index is not None
+    ]
+    grid = "resampled to the ground truth's grid" if settings.resample else "on one grid"
+    return [
+        f"match     pixel by pixel, {grid}; {', '.join(left) or 'every index a label'}",
+        f"tally     {', '.join(sorted(needs))} by datum and label",
+        f"mean      over labels that are {settings.rules.means} (mIOU), per label key",
+    ]
+
 
 TASK = Task(
     name="segmentation",

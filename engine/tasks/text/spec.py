@@ -1,18 +1,115 @@
 """Text: what was written is held against its references and measured here."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from ... import metrics
+from ...ingest.frames import Frames
+from ...schemas.embedder import Embedding
 from ...tally.stats_draws import StatsDraws
-from ..contents import Contents
+from ..contents import Content, Contents, beside, by_datum
 from ..stats_losses import losses
 from ..stats_parts import IN_PARTS
 from ..stats_views import cells_per_group, common, counted, merge, view
 from ..task import Common, Task, Unanswered
-from .contents import contents
-from .explaining import explain
+from ..workers import Workers
 from .fitting import fit
-from .samples import samples, warm_large
-from .settings import default_metrics, resolve
+from .measures import by_vectors
+from .settings import Settings, default_metrics, resolve
 from .tallies import examine, tally
 from .views import own_frames
+
+# Tiny tables that make every kernel of text run once.
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Texts of one line and of several, short and long, by every tokenizer."""
+    long = " ".join(f"word{i}" for i in range(80))
+    texts = pl.DataFrame(
+        {
+            "text": ["The cats sat.\nOn a mat.", f"naïve {long}", ""],
+            "reference": [["Cats sat on a mat.\nThe end.", "a cat"], [f"{long} end"], ["none"]],
+        }
+    )
+    every = [one.name for one in metrics.all_metrics("text").values() if not by_vectors(one.needs)]
+    for more in (
+        {},
+        {"use_stemmer": True, "tokenizer": "none"},
+        {"rouge_tokenizer": "unicode", "tokenizer": "char"},
+        {"tokenizer": "13a", "lowercase": True},
+        {"dialect": "continuous-eval"},
+    ):
+        yield texts, None, {"metrics": every, **more}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.walks()
+
+
+# What single texts hold: prediction and reference, word by word.
+
+
+def contents(
+    frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.of_tables`; None where there are vectors alone."""
+    if frames.table is not None:
+        sides = [(by_datum(frames.table), name) for name in ("text", "reference")]
+    else:
+        sides = [(by_datum(side), "text") for side in (frames.predictions, frames.ground_truths)]
+    out: list[Content | None] = []
+    for one in ids:
+        ours, theirs = (_texts(rows.get(one), name) for rows, name in sides)
+        out.append(beside(ours, theirs) if ours or theirs else None)
+    return out
+
+
+def _texts(rows: pl.DataFrame | None, name: str) -> list[str]:
+    """Texts of a datum, of a column of texts or of lists of them."""
+    if rows is None or name not in rows.columns:
+        return []
+    column = rows[name]
+    if isinstance(column.dtype, pl.List):
+        column = column.explode(empty_as_null=False, keep_nulls=False)
+    return [str(text) for text in column.drop_nulls().to_list()]
+
+
+# The plan of a text run in words.
+
+
+def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
+    """One line a step.
+
+    Args:
+        settings: the run's settings.
+        needs: names of measures.
+    """
+    stems = ", stemmed" if settings.use_stemmer else ""
+    vectors = []
+    if by_vectors(tuple(needs)):
+        embedder = settings.embedder
+        by = "of the tables"
+        if isinstance(embedder, Embedding):
+            by = f"by {embedder.model}, kept in {embedder.cache}"
+        elif embedder is not None:
+            by = f"by {embedder.name}"
+        vectors = [f"vectors   {by}; cosine"]
+    return [
+        f"tokens    ROUGE {settings.rouge_tokenizer}{stems}; BLEU {settings.tokenizer}",
+        *vectors,
+        f"tally     {len(needs)} measures a datum: {', '.join(sorted(needs))}",
+        "mean      over datums with a prediction and a reference",
+    ]
+
 
 TASK = Task(
     name="text",

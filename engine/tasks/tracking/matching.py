@@ -6,20 +6,374 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
-from ...ingest.problems import Note
-from ...kernels.clear import ClearCounts, ClearEvents, clear
+from ...ingest.codes import encode
+from ...ingest.problems import Note, listing, note_of
+from ...kernels.boxes_in_frames import Boxes, pairs_of
+from ...kernels.clear import MATCH, TAKEN, ClearCounts, ClearEvents, absorbed, clear
 from ...kernels.hota import HotaSums, hota
 from ...kernels.identities import identities
-from ...kernels.track_frames import EPSILON
+from ...kernels.jit import frozen
+from ...kernels.order import group_by_label
+from ...kernels.track_frames import EPSILON, TrackFrames
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ...tally.datums import Labels
 from ...tally.tracks import TrackRows
 from ..workers import Workers
+from .dialects import TrackingRules
 from .encode import Batch, Side, refuse_short
-from .layout import LaidOut
-from .preparing import prepare
+from .masks import shared
 from .settings import Settings
 
+# Lay out: rows of both sides by unit (a sequence and label), frame and row, and what overlaps.
+
 Array = np.ndarray[Any, Any]
+
+
+class LaidOut(msgspec.Struct, frozen=True):
+    """Both sides by unit and frame.
+
+    Attributes:
+        datum: int32 [units], code of the sequence.
+        label: int32 [units], label code.
+        frames: rows and pairs, as the kernels take them.
+        truth_row: int64 [n], row in the table of each ground truth.
+        found_row: int64 [m], of each prediction.
+        offsets: int64 [units + 1], rows of both sides before each unit: what its work goes by.
+    """
+
+    datum: Array
+    label: Array
+    frames: TrackFrames
+    truth_row: Array
+    found_row: Array
+    offsets: Array
+
+    def some(self, truth: Array, found: Array) -> LaidOut:
+        """What is left with some of the rows, as if these were all there are.
+
+        Args:
+            truth: bool [n], which ground truths, by row of their table; rows are told among these.
+            found: bool [m], which predictions, likewise.
+        """
+        frames = self.frames
+        kept = [chosen[row] for chosen, row in ((truth, self.truth_row), (found, self.found_row))]
+        starts = [frames.truth_start, frames.found_start]
+        place = [np.r_[0, np.cumsum(own)] for own in kept]
+        rows = [at[start] for at, start in zip(place, starts, strict=True)]
+        filled = (np.diff(rows[0]) + np.diff(rows[1])) > 0
+        filled_before = np.r_[0, np.cumsum(filled)][frames.start]
+        units = np.diff(filled_before) > 0
+        of_frame = np.repeat(np.cumsum(units) - 1, np.diff(frames.start))
+        of_pair = np.repeat(np.arange(filled.size), np.diff(frames.pair_start))
+        ids = [
+            _ids(code[own], np.repeat(of_frame, np.diff(start))[own], int(units.sum()))
+            for code, own, start in zip(
+                (frames.truth_id, frames.found_id), kept, starts, strict=True
+            )
+        ]
+        at = [
+            start[of_pair] + own
+            for start, own in zip(starts, (frames.truth, frames.found), strict=True)
+        ]
+        pairs = np.flatnonzero(kept[0][at[0]] & kept[1][at[1]])
+        pair_start = np.r_[0, np.cumsum(kept[0][at[0]] & kept[1][at[1]])][frames.pair_start]
+        pair = [
+            (before[place_of[pairs]] - first[of_pair[pairs]]).astype(np.int32)
+            for before, place_of, first in zip(place, at, rows, strict=True)
+        ]
+
+        def left(start: Array) -> Array:
+            """Starts of the frames that are left: those without rows add nothing."""
+            out: Array = np.r_[start[:-1][filled], start[-1]]
+            return out
+
+        start = np.r_[filled_before[:-1][units], filled_before[-1]]
+        truth_start, found_start = left(rows[0]), left(rows[1])
+        overlap = frames.overlap[pairs]
+        (truth_id, n_truth_ids), (found_id, n_found_ids) = ids
+        parts = (
+            *(start, truth_start, found_start, left(pair_start), *pair, overlap),
+            *(truth_id, found_id, n_truth_ids, n_found_ids),
+        )
+        order = [
+            (np.cumsum(chosen) - 1)[row[own]]
+            for chosen, row, own in zip(
+                (truth, found), (self.truth_row, self.found_row), kept, strict=True
+            )
+        ]
+        return LaidOut(
+            datum=self.datum[units],
+            label=self.label[units],
+            frames=TrackFrames(*(frozen(part, part.dtype) for part in parts)),
+            truth_row=order[0],
+            found_row=order[1],
+            offsets=truth_start[start] + found_start[start],
+        )
+
+
+def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
+    """Both sides by unit and frame.
+
+    Args:
+        truth: ground truths.
+        found: predictions.
+        workers: compute overlaps side by side.
+    """
+    n_labels = int(max(truth.label.max(initial=0), found.label.max(initial=0))) + 1
+    sides = (truth, found)
+    numbers, frame_codes = coded([side.frame for side in sides])
+    unit, units = coded([side.datum.astype(np.int64) * n_labels + side.label for side in sides])
+    many = max(1, numbers.size)
+    keys = [own.astype(np.int64) * many + at for own, at in zip(units, frame_codes, strict=True)]
+    both, codes = coded(keys)
+    start = np.searchsorted(both, np.arange(unit.size + 1) * many)
+    rows, order = zip(*(_by_code(code, both.size) for code in codes), strict=True)
+    laid_units = [own[at] for own, at in zip(units, order, strict=True)]
+    ids, n_ids = zip(
+        *(
+            _ids(side.id[own], at, unit.size)
+            for side, own, at in zip(sides, order, laid_units, strict=True)
+        ),
+        strict=True,
+    )
+    boxes = [Boxes.of(side.boxes[own]) for side, own in zip((truth, found), order, strict=True)]
+    pairs = pairs_of(rows[0], rows[1], boxes[0], boxes[1], workers.over)
+    if truth.masks is not None and found.masks is not None:
+        frame = np.repeat(np.arange(both.size), np.diff(pairs[0]))
+        place = [own[at[frame] + of] for own, at, of in zip(order, rows, pairs[1:3], strict=True)]
+        common = shared(found.masks, truth.masks, place[1], place[0], workers)
+        union = truth.masks.area[place[0]] + found.masks.area[place[1]] - common
+        some = np.flatnonzero(common)
+        before = np.r_[0, np.cumsum(common > 0)][pairs[0]]
+        pairs = before, pairs[1][some], pairs[2][some], common[some] / union[some]
+    parts = (start, rows[0], rows[1], *pairs, *ids, *n_ids)
+    frames = TrackFrames(*(frozen(part, part.dtype) for part in parts))
+    return LaidOut(
+        datum=(unit // n_labels).astype(np.int32),
+        label=(unit % n_labels).astype(np.int32),
+        frames=frames,
+        truth_row=order[0],
+        found_row=order[1],
+        offsets=rows[0][start] + rows[1][start],
+    )
+
+
+def coded(columns: list[Array]) -> tuple[Array, list[Array]]:
+    """The distinct values of integer columns, ascending, and int32 codes of each column."""
+    values, codes = encode([pl.Series("value", column) for column in columns])
+    return values.to_numpy(), codes
+
+
+def _by_code(code: Array, n_codes: int) -> tuple[Array, Array]:
+    """Rows before each code, int64 [n_codes + 1], and the rows by code, int32 [n]."""
+    start, place = group_by_label(np.zeros(code.size, np.int32), code, 1, n_codes)
+    order = np.empty(code.size, np.int32)
+    order[place] = np.arange(code.size, dtype=np.int32)
+    return start, order
+
+
+def _ids(ids: Array, unit: Array, n_units: int) -> tuple[Array, Array]:
+    """Ids from 0 in each unit.
+
+    Args:
+        ids: int32 [n], codes over all units.
+        unit: int32 [n].
+        n_units: number of units.
+
+    Returns:
+        int32 [n], the code of each row in its unit; int32 [n_units], how many there are.
+    """
+    width = int(ids.max(initial=0)) + 1
+    there, (at,) = coded([unit.astype(np.int64) * width + ids])
+    count = np.bincount(there // width, minlength=n_units)
+    before = np.cumsum(count) - count
+    return (at - before[unit]).astype(np.int32), count.astype(np.int32)
+
+
+# Prepare: which rows count, by the dialect and the marks of ground truths.
+
+
+_WITHIN = 0.5  # of a prediction, above which it lies in a region
+
+
+_UNCONSIDERED = (
+    "row",
+    "rows",
+    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1) left out",
+)
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """The rows that count.
+
+    Attributes:
+        truth: ground truths.
+        found: predictions.
+        laid: both by unit and frame.
+        frames: int64 [frames], the sequence of every frame that has a row, whether it counts or
+            not.
+        notes: what was left out because of its label, or by its table.
+    """
+
+    truth: Side
+    found: Side
+    laid: LaidOut
+    frames: Array
+    notes: list[Note]
+
+
+def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
+    """Leave out what does not count.
+
+    Args:
+        batch: all sequences.
+        rules: of the dialect.
+        workers: runs ranges of units side by side.
+
+    Raises:
+        InputError: the tables have no label that the dialect scores.
+    """
+    truth, found = batch.truth, batch.found
+    frames = _frames(truth, found)
+    meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
+    _refuse_strangers(batch.labels, scored, rules)
+    regions = truth.some(np.flatnonzero(truth.region))
+    kept = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
+    truth, found_kept = truth.some(kept), np.flatnonzero(scored[found.label])
+    notes = _left_out(batch, kept.size + regions.frame.size, found_kept.size)
+    if unconsidered := int(np.count_nonzero(truth.left_out & scored[truth.label])):
+        notes.append(note_of("not_considered", unconsidered, _UNCONSIDERED, (), "ground truths: "))
+    found = found.some(found_kept)
+    ignored = truth.ignored | distracts[truth.label]
+    ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
+    counts = scored[truth.label] & ~ignored & ~truth.left_out
+    together = msgspec.structs.replace(truth, label=meets[truth.label])
+    laid = lay_out(together, found, workers)
+    if not counts.all() or regions.frame.size or rules.least_height is not None:
+        stays = _staying(laid, found, regions, ignored, rules, workers)
+        laid = laid.some(counts, stays)
+        truth, found = truth.some(np.flatnonzero(counts)), found.some(np.flatnonzero(stays))
+    return Prepared(truth, found, laid, frames, notes)
+
+
+def _frames(truth: Side, found: Side) -> Array:
+    """The sequence of every frame, int64 [frames]."""
+    numbers, codes = coded([truth.frame, found.frame])
+    many = max(1, numbers.size)
+    sequences = (truth.datum, found.datum)
+    there, _ = coded(
+        [datum.astype(np.int64) * many + at for datum, at in zip(sequences, codes, strict=True)]
+    )
+    return there // many
+
+
+def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Array, Array, Array]:
+    """What the dialect makes of each label.
+
+    Returns:
+        int32 [n_labels], the label whose predictions its ground truths are matched with, -1 for
+        none; bool [n_labels], whether it is scored; bool [n_labels], whether it distracts.
+    """
+    n = len(labels)
+    if not rules.evaluated or not labelled:
+        return np.arange(n, dtype=np.int32), np.ones(n, bool), np.zeros(n, bool)
+    names = [str(name).casefold() for name in labels.frame["label_value"].to_list()]
+    code = {name: i for i, name in enumerate(names)}
+    others = rules.beside.get("*", "")
+    meets = [
+        i if name in rules.evaluated else code.get(rules.beside.get(name, others), -1)
+        for i, name in enumerate(names)
+    ]
+    scored = np.array([name in rules.evaluated for name in names], bool)
+    distracts = np.array([name in rules.distractors for name in names], bool)
+    return np.array(meets, np.int32), scored, distracts
+
+
+def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> None:
+    """Refuse tables of which no label is one that the dialect scores.
+
+    Raises:
+        InputError: names the labels, and how they are mapped.
+    """
+    if scored.any() or not len(labels):
+        return
+    names = labels.frame["label_value"].to_list()
+    wanted = rules.evaluated
+    raise InputError(
+        f"the dialect scores {listing(wanted)}, and the tables have none of them but"
+        f" {listing(sorted(map(str, names)))}. Map labels:"
+        f" {option('label_map', {names[0]: wanted[0]})}; or score all of them:"
+        f" {option('dialect', 'standard')}."
+    )
+
+
+def _left_out(batch: Batch, n_truth: int, n_found: int) -> list[Note]:
+    words = ("row", "rows", "of labels that the dialect does not evaluate left out")
+    gone = (
+        ("ground truths: ", batch.truth.frame.size - n_truth),
+        ("predictions: ", batch.found.frame.size - n_found),
+    )
+    return [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
+
+
+def _staying(
+    laid: LaidOut,
+    found: Side,
+    regions: Side,
+    ignored: Array,
+    rules: TrackingRules,
+    workers: Workers,
+) -> Array:
+    """Which predictions count, bool [m]."""
+    state = np.zeros(laid.found_row.size, np.uint8)
+    marks = ignored[laid.truth_row]
+    least = rules.overlap - EPSILON
+    workers.over(
+        laid.offsets,
+        lambda first, last: absorbed(laid.frames, first, last, marks, least, state),
+    )
+    of_row = np.zeros_like(state)
+    of_row[laid.found_row] = state
+    gone = of_row == TAKEN
+    lone = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
+    if rules.least_height is not None:
+        height = found.boxes[lone, 3] - found.boxes[lone, 1]
+        gone[lone[height <= rules.least_height + EPSILON]] = True
+    gone[lone[_within(found.some(lone), regions, workers)]] = True
+    stays: Array = ~gone
+    return stays
+
+
+def _within(found: Side, regions: Side, workers: Workers) -> Array:
+    """Which predictions lie in a region of their frame by more than half, bool [m]."""
+    there = np.zeros(found.frame.size, bool)
+    key = ["datum", "frame"]
+    ours, theirs = (
+        pl.DataFrame({"datum": side.datum, "frame": side.frame}).with_row_index(name)
+        for side, name in ((found, "box"), (regions, "region"))
+    )
+    pairs = ours.join(theirs, on=key)
+    rows, others = pairs["box"].to_numpy(), pairs["region"].to_numpy()
+    if found.masks is not None and regions.masks is not None:
+        common = shared(found.masks, regions.masks, rows, others, workers)
+        share = common / np.maximum(found.masks.area[rows], 1)
+        there[rows[share > _WITHIN + EPSILON]] = True
+        return there
+    own, other = found.boxes[rows], regions.boxes[others]
+    wide, high = (
+        np.maximum(
+            0.0, np.minimum(own[:, far], other[:, far]) - np.maximum(own[:, at], other[:, at])
+        )
+        for at, far in ((0, 2), (1, 3))
+    )
+    area = (own[:, 2] - own[:, 0]) * (own[:, 3] - own[:, 1])
+    share = np.zeros(area.size)
+    np.divide(wide * high, area, out=share, where=area > EPSILON)
+    there[rows[share > _WITHIN + EPSILON]] = True
+    return there
 
 
 class Matched(msgspec.Struct, frozen=True):
