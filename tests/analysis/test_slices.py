@@ -15,7 +15,7 @@ from known import known_answers
 from scipy.stats import norm
 
 import evalengine as ee
-from evalengine.analysis import slice_search
+from evalengine.analysis import worst_slices
 from evalengine.analysis.slice_columns import conditions_of
 from evalengine.analysis.worst_slices import search
 from evalengine.cli import main
@@ -58,7 +58,7 @@ def coded(columns):
 def test_as_an_exhaustive_search(seed, monkeypatch):
     r = np.random.default_rng(seed)
     if seed % 3 == 0:
-        monkeypatch.setattr(slice_search, "_AT_ONCE", 4)  # the bar rises between many pieces
+        monkeypatch.setattr(worst_slices, "_AT_ONCE", 4)  # the bar rises between many pieces
     n = int(r.integers(1, 150))
     columns = [r.integers(-1, r.integers(1, 5), n) for _ in range(r.integers(1, 6))]
     code, column = coded(columns)

@@ -186,7 +186,7 @@ def test_dtypes_that_are_no_polygon() -> None:
 
 
 def test_an_unknown_treatment() -> None:
-    with pytest.raises(OptionError, match=r"invalid_polygons='repare'.*'repair'"):
+    with pytest.raises(OptionError, match=r"invalid_polygons='repare'.*refuse, repair"):
         polygons.read_polygons(column([SQUARE], "polygon"), side="it", invalid="repare")
 
 

@@ -174,11 +174,11 @@ class TestInvalidated:
     def test_by_the_version(
         self, path: Path, folder: Path, matched: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from evalengine.jobs import increments, planning
+        from evalengine.jobs import running
 
         ee.run_job(path)
-        monkeypatch.setattr(increments, "__version__", "999")
-        monkeypatch.setattr(planning, "__version__", "999")
+        monkeypatch.setattr(running, "__version__", "999")
+        monkeypatch.setattr(running, "__version__", "999")
         ee.run_job(path)
         assert matched == [*DAYS] * 2
 

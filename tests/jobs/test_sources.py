@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from jobs.conftest import DAYS, write_day
 
-from evalengine.jobs import planning
+from evalengine.jobs import running
 from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import InputError, OptionError, ReadError
 from evalengine.schemas.label_thresholds import LabelThreshold
@@ -110,7 +110,7 @@ class TestRunId:
         seen.add(plan_job(write(('by = ["weather"]', "by = []"))).run_id)
         seen.add(plan_job(write(('"nightly"', '"weekly"'))).run_id)
         seen.add(plan_job(write(("by =", 'dialect = "coco"\nby ='))).run_id)
-        monkeypatch.setattr(planning, "__version__", "999")
+        monkeypatch.setattr(running, "__version__", "999")
         seen.add(plan_job(write()).run_id)
         monkeypatch.undo()
         write_day(folder, "2026-11-20", wrong=1)

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
-from evalengine.outofcore import frame_files, memory_plan
+from evalengine.outofcore import driver, memory_plan
 
 BY_DATUM = ("lists", "panoptic", "tracking", "regression")
 """Cases whose frames of single datums are unlike; those of all are made in ``test_runs``."""
@@ -148,7 +148,7 @@ def test_a_frame_in_a_file_is_saved_without_being_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card, whole = in_files(sliced(), tmp_path, monkeypatch)
-    monkeypatch.setattr(frame_files.FrameFile, "__call__", lambda _: pytest.fail("it was read"))
+    monkeypatch.setattr(driver.FrameFile, "__call__", lambda _: pytest.fail("it was read"))
     card.save(tmp_path / "out")
     del card
     gc.collect()

@@ -16,7 +16,7 @@ from sizes import tune
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.outofcore import frame_files, memory_plan
+from evalengine.outofcore import driver, memory_plan
 from evalengine.tally import scored_parts
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
@@ -410,7 +410,7 @@ def test_frames_beyond_the_limit_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: list[int]
 ) -> None:
     """A curve has a row for every score, and is held."""
-    monkeypatch.setattr(frame_files, "BASE", 10**9 - 10_000)
+    monkeypatch.setattr(driver, "BASE", 10**9 - 10_000)
     table = one_table(8, weighted=True, named=True).with_columns(score=pl.int_range(pl.len()) / 100)
     paths = cases.written(Case((table,), {}), tmp_path)
     how: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
-from evalengine.outofcore import label_groups, score_ranges
+from evalengine.outofcore import label_groups
 from evalengine.tally.ranked import Ranked, Variants
 from evalengine.tally.ranked_groups import merge_groups, of_labels, with_datums
 
@@ -71,8 +71,8 @@ def test_ranges_are_the_whole_one_after_the_other(
         for (n, m), codes in zip(sizes, own, strict=True)
     ]
     made = [
-        merge_groups([score_ranges.within(rows, codes, span) for rows, codes in buckets])
-        for span in score_ranges.ranges_of(buckets, most)
+        merge_groups([label_groups.within(rows, codes, span) for rows, codes in buckets])
+        for span in label_groups.ranges_of(buckets, most)
     ]
     whole = merge_groups([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
@@ -97,10 +97,10 @@ def test_ranges_stay_small(tied: bool) -> None:
             (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
             for n, d in zip(rows, own, strict=True)
         ]
-        found = score_ranges.ranges_of(buckets, 1000)
+        found = label_groups.ranges_of(buckets, 1000)
         assert len(found) > 8
         for span in found:
-            held = sum(score_ranges.within(few, codes, span).score.size for few, codes in buckets)
+            held = sum(label_groups.within(few, codes, span).score.size for few, codes in buckets)
             assert held <= 2500
 
 

@@ -15,7 +15,7 @@ from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.metrics import registry
 from evalengine.plan import planner
-from evalengine.tasks.segmentation import per_image
+from evalengine.tasks.segmentation import tallies
 from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
 
 FOUND, TRUTH = some_maps(n=7)
@@ -108,6 +108,6 @@ def test_metrics_of_images_are_what_the_registry_says(monkeypatch: pytest.Monkey
         return np.full((n_datums, len(labels.key_names)), 0.25)
 
     more = OfImage("LeastIoU", least, "never")
-    monkeypatch.setattr(per_image, "OF_IMAGE", (*OF_IMAGE, more))
+    monkeypatch.setattr(tallies, "OF_IMAGE", (*OF_IMAGE, more))
     rows = ee.score(FOUND, TRUTH).per_datum.filter(metric="LeastIoU")
     assert rows["value"].to_list() == [0.25] * 7
