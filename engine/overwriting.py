@@ -129,7 +129,7 @@ def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:
             )
 
 
-_INPUTS = ("predictions", "ground_truths", "datums", "run", "qrels", "data", "references")
+_INPUTS = ("predictions", "ground_truths", "datums", "run", "qrels", "data", "references", "cache")
 """Parameters that take paths, folders and globs when they are passed by name."""
 
 
