@@ -71,10 +71,16 @@ class Pairs(msgspec.Struct, frozen=True):
         return first.join(every, on="mine", maintain_order="left")
 
     def facts(self, chosen: pl.DataFrame, **values: Any) -> Facts:
-        """Return the facts of a mapping of labels, one per row of ``mine`` and ``other``."""
-        named = chosen.sort("mine").select(
-            mine=pl.lit(self.values.gather(chosen.sort("mine")["mine"])),
-            other=pl.lit(self.values.gather(chosen.sort("mine")["other"])),
+        """Return the facts of a mapping of labels, one per row of ``mine`` and ``other``.
+
+        The mapping is one-to-one: of labels that overlap the same other one, the first in count.
+        """
+        single = chosen.sort("len", descending=True, maintain_order=True).unique(
+            "other", keep="first", maintain_order=True
+        )
+        named = single.sort("mine").select(
+            pl.lit(self.values.gather(single.sort("mine")[name])).alias(name)
+            for name in ("mine", "other")
         )
         return Facts(
             severity=WARNING,

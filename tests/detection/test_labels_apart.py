@@ -36,3 +36,13 @@ def test_labels_that_are_exchanged_in_few_boxes(n: int, told: bool) -> None:
     found = truth.with_columns(label_value=pl.Series(labels[1:] + labels[:1]), score=pl.lit(0.9))
     said = [one for one in ee.score(found, truth).warnings if "lie on each other" in one]
     assert bool(said) is told
+
+
+def test_the_way_out_merges_no_labels() -> None:
+    """Two labels overlap the same other one most: the map names it once."""
+    rows = [(0, 2, 20), (1, 0, 20), (2, 0, 12), (2, 1, 9), (0, 1, 1)]
+    frame = pl.DataFrame(rows, schema=["mine", "other", "len"], orient="row")
+    note = renamed(frame, VALUES, "boxes overlap, but")
+    assert note is not None
+    assert note.facts is not None
+    assert note.facts["labels"] == [["a", "c"], ["b", "a"]]
