@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -158,3 +159,13 @@ def test_columns_named_after_no_label_are_refused_with_the_way_out() -> None:
     assert ee.score(table, score_columns={"cat": "one", "dog": "two"}).warnings == ()
     more = half.rename({"two": "dog"}).with_columns(cow=pl.lit(0.0))  # a class that never is true
     assert load(more, None, ["cat", "dog", "cow"]).score_labels is not None
+
+
+def test_arrays_without_scores_of_a_true_class() -> None:
+    """Arrays with named classes are refused as tables are."""
+    scores = np.array([[0.8, 0.2], [0.2, 0.8], [0.5, 0.5]] * 4)
+    with pytest.raises(ee.InputError):
+        ee.score(scores, ["x", "y", "z"] * 4, labels=["x", "y"], metrics=["mROCAUC"])
+    whole = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.2, 0.2, 0.6]] * 4)
+    card = ee.score(whole, ["x", "y", "z"] * 4, labels=["x", "y", "z"], metrics=["mROCAUC"])
+    assert card.value("mROCAUC") == 1.0

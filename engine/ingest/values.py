@@ -74,6 +74,9 @@ def paired_values(
         if marked is not None or not _fractions(theirs):
             raise InputError(_several_classes(many, marked, theirs))
     if many is not None and not theirs.dtype.is_nested():
+        if classes is not None and options.label_map is None:
+            true = _named(theirs, classes, GROUND_TRUTHS).unique()
+            wide.check_scored(classes.to_list(), classes, true.drop_nulls())
         return _scores(many, theirs, classes, notes)
     if numbers is None and ours.dtype.is_float():
         ours = _classes_of(ours, theirs, options)
