@@ -231,21 +231,27 @@ def _score(folder: Path, **how: Any) -> ee.Scorecard:
     return ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(folder / "s"), **how)
 
 
+def listening() -> set[tuple[str, int]]:
+    """Addresses on which this process and its children listen."""
+    me = psutil.Process()
+    return {
+        (one.laddr.ip, one.laddr.port)
+        for process in (me, *me.children(recursive=True))
+        for one in process.net_connections("inet")
+        if one.status == psutil.CONN_LISTEN
+    }
+
+
 @pytest.mark.slow
 def test_a_cluster_made_here_listens_on_loopback_only() -> None:
     """Neither the scheduler nor a worker listens elsewhere, and HTTP gives nothing away."""
+    before = listening()
     pool = dask_pool.OnDask(workers=2)
     try:
         assert pool.run(os.getpid, [()]) == [None]
-        me = psutil.Process()
-        sockets = [
-            one.laddr
-            for process in (me, *me.children(recursive=True))
-            for one in process.net_connections("inet")
-            if one.status == psutil.CONN_LISTEN
-        ]
+        sockets = listening() - before
         assert len(sockets) >= 3
-        assert {address.ip for address in sockets} <= {"127.0.0.1", "::1"}
+        assert {ip for ip, _ in sockets} <= {"127.0.0.1", "::1"}
         port = pool._cluster.scheduler.http_server.port
         for path in ("/json/identity.json", "/json/counts.json", "/info/main/workers.html"):
             connection = HTTPConnection("127.0.0.1", port, timeout=10)

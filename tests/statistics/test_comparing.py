@@ -265,15 +265,22 @@ def comparison_of(name: str, first: Case, second: Case, **options: Any) -> ee.Co
     return ee.compare(first.sides[0], second.sides[0], task=CASES[name][0], **given)
 
 
+def of_all_datums(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that no datum is missing from; test_missing_values has the others."""
+    return rows.filter((pl.col("missing_a").fill_null(0) + pl.col("missing_b").fill_null(0)) == 0)
+
+
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
 @every_case
 def test_draws_of_differences_are_datums_repeated(name: str) -> None:
     """In both runs the same ones."""
     first, second = pair(name, 31)
     comparison = comparison_of(name, first, second, intervals=0.9, draws=DRAWS, seed=5)
-    rows = comparison.differences
+    rows = of_all_datums(comparison.differences)
     rows = rows.filter(pl.col("difference").is_not_null() & ~pl.col("metric").is_in(COUNTS))
     rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
+    if name == "judged" and not rows.height:  # verdicts fail in one run or the other
+        return
     assert rows.height
     found = of_tables(name, first, second, rows, 5)
     low, high = np.nanquantile(found, (0.05, 0.95), axis=0)
@@ -297,13 +304,17 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
             replace(one, options={**one.options, "dialect": "coco"}) for one in (first, second)
         )
     comparison = comparison_of(name, first, second, draws=DRAWS, seed=5)
-    rows = comparison.differences.filter(
+    rows = of_all_datums(comparison.differences).filter(
         pl.col("p").is_not_null() & ~pl.col("metric").is_in(COUNTS)
     )
     rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
     task = CASES[name][0]
     ranks = [metric.name for metric in all_metrics(task).values() if metric.ranks]
-    ranked = rows["metric"].is_in(ranks).to_numpy()
+    ranked = (
+        rows.select(pl.col("metric").is_in(ranks) & pl.col("average").ne_missing("samples"))
+        .to_series()
+        .to_numpy()
+    )  # a mean over datums ranks labels, not datums
     if name == "centres":  # boxes out of range are left out before
         rows = rows.filter(pl.Series(~ranked))
         ranked = ranked[~ranked]
