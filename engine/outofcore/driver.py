@@ -210,7 +210,7 @@ def notes_of(
 
 
 def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[Note]]:
-    """The notes of each bucket; what must hold in every bucket is told once, or not at all."""
+    """Notes of each bucket; a fact of all buckets is reported once, otherwise not at all."""
     both = [
         any(note.kind == DOCUMENTS_APART for note in notes)
         for notes, head in zip(found, heads, strict=True)

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side
-LEAST = 10  # boxes on each side, below which little is said
+LEAST = 10  # boxes on each side, below which only few readings are tried
 FEWEST = 3  # of which other forms can be told, if they fit well
 POOR, GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
 WELL = 0.8  # the latter of few boxes

@@ -182,7 +182,7 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
     try:
         with plain(file) as opened:
             return opened.read(size).removeprefix(b"\xef\xbb\xbf")
-    except (EOFError, zlib.error):  # a compressed file that is cut off is told of by who reads it
+    except (EOFError, zlib.error):  # the reader reports a file that is cut off
         return b""
     except OSError as error:
         raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None

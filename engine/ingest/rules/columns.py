@@ -147,7 +147,7 @@ def _idle(evidence: Columns) -> list[str]:
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
         known |= {name.casefold() for name in side.table.names | _used(side.naming)}
-        for column, _ in side.table.unread:  # a note of its own reports these
+        for column, _ in side.table.unread:  # another note reports these
             known |= {name.casefold() for name in (column.name, *column.aliases)}
     return [
         name
