@@ -1,7 +1,7 @@
-"""What can go wrong, in words that name the column, the count, the rows and the way out.
+"""Errors that input, options or the environment can cause.
 
-Every error a user can cause is a :class:`EvalengineError`, which is a ``ValueError``; the command
-exits with 2 on those, but with 3 on what may pass (:data:`PASSING`) and on anything else.
+Every such error is a :class:`EvalengineError`, which is a ``ValueError``. The command exits with 2
+on them, but with 3 on :data:`PASSING` and on any other exception.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ class EvalengineError(ValueError):
     """Base of every error that input or options can cause.
 
     Attributes:
-        said: the message with its options marked, for :mod:`evalengine.schemas.wording`; ``str``
-            of the error writes them as Python does.
+        code: stable name of the refusal, such as ``"null_values"``. Empty if it has none.
+        facts: values the message is made of: ``column``, ``count``, ``rows`` and others.
+        said: the message with marked options, see :mod:`evalengine.schemas.wording`. ``str`` of
+            the error writes them as Python does.
     """
 
-    def __init__(self, said: str = "") -> None:
+    def __init__(self, said: str = "", *, code: str = "", **facts: Any) -> None:
+        self.code = code
+        self.facts = facts
         self.said = without_secrets(said)
         super().__init__(in_python(self.said))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.said, self.__dict__)
+        return _restored, (type(self), self.said, self.__dict__)
 
 
-def _again(kind: type[EvalengineError], said: str, state: dict[str, Any]) -> EvalengineError:
-    """An error from its parts, whatever its class is made from: errors cross processes."""
+def _restored(kind: type[EvalengineError], said: str, state: dict[str, Any]) -> EvalengineError:
+    """Rebuild an error that crossed a process, whatever the arguments of its class."""
     error = kind.__new__(kind)
     EvalengineError.__init__(error, said)
     error.__dict__.update(state)
