@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import EvalengineError
 
 
@@ -18,14 +19,18 @@ def refused(
     """Expect an error with a code and, among its facts, these.
 
     Args:
-        code: expected ``error.code``.
+        code: expected ``error.code``, or ``kind`` of one of the problems of a table.
         kind: expected class of the error.
-        **facts: expected items of ``error.facts``; others may be there too.
+        **facts: expected items of its facts; others may be there too.
 
     Yields:
         The ``ExceptionInfo`` of ``pytest.raises``, for further assertions.
     """
     with pytest.raises(kind) as info:
         yield info
-    assert info.value.code == code, f"{info.value.code!r}: {info.value}"
-    assert {name: info.value.facts.get(name) for name in facts} == facts
+    found = [(info.value.code, info.value.facts)]
+    if isinstance(info.value, ChecksFailed):
+        found = [(one.kind, one.as_facts()) for one in info.value.problems]
+    same = [of for name, of in found if name == code]
+    assert same, f"{[name for name, _ in found]}: {info.value}"
+    assert facts in [{name: of.get(name) for name in facts} for of in same], same

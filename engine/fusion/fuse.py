@@ -144,6 +144,7 @@ def _fractional(frame: pl.DataFrame, table: Table) -> list[Problem]:
             f"column 'rank' holds {bad.height:,} numbers that are not whole, first {bad.row(0)}."
             ' Ranks count from 1; name a column of scores with columns={"mine": "score"}.',
             bad.height,
+            kind="not_whole",
         )
     ]
 

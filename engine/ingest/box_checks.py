@@ -40,7 +40,7 @@ def lengths(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(wrong)
     own = check.origins.get("xmin", ["bbox"])[0]
     check.add(
-        "bbox", n,
+        "not_four_numbers", "bbox", n,
         f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
         f" {check.rows(wrong, [LENGTH])}. A box is four numbers.",
     )  # fmt: skip
@@ -59,7 +59,7 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
     if n and not negative:
         check.add(
-            "xmin", n,
+            "inverted_boxes", "xmin", n,
             f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
             f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
             " corners; if the last two numbers are width and height, name them so:"

@@ -169,6 +169,8 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
                 f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each"
                 f" be the box's extent. Say which: write {option('columns', extent)} or the same"
                 f" with {second[0]!r}, {second[1]!r}.",
+                kind="ambiguous_column",
+                facts={"columns": [*first, *second]},
             )
         )
     return pairs[0] if pairs else None
@@ -203,6 +205,7 @@ def _nothing(find: Finder) -> None:
             f" {option('box_format')}; or a column polygon, mask or raster. Columns there:"
             f" {there}. If they have other names, write"
             f" {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
+            kind="geometry_missing",
         )
     )
 
@@ -242,7 +245,8 @@ def _number(
     column = Column(target, "number", "")
     wanted = dtypes.canonical_dtype(column, dtype)
     if wanted is None:
-        find.problems.append(Problem(find.side, target, dtypes.wrong_type(column, name, dtype)))
+        said = dtypes.wrong_type(column, name, dtype)
+        find.problems.append(Problem(find.side, target, said, kind="wrong_dtype"))
         return None
     return dtypes.cast(expr, dtype, pl.Float64())
 
@@ -269,17 +273,21 @@ def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
         return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
     if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
         find.problems.append(
-            Problem(find.side, "bbox", dtypes.wrong_type(columns.BBOX, bbox, dtype))
+            Problem(
+                find.side, "bbox", dtypes.wrong_type(columns.BBOX, bbox, dtype), kind="wrong_dtype"
+            )
         )
         return Boxes()
     if isinstance(dtype, pl.Array) and dtype.shape != (4,):
         find.problems.append(
             Problem(find.side, "bbox", f"column {bbox!r} holds arrays of shape {dtype.shape}; a"
-                    " box is four numbers.")
+                    " box is four numbers.", kind="not_four_numbers")
         )  # fmt: skip
         return Boxes()
     if box_format is None:
-        find.problems.append(Problem(find.side, "bbox", _ambiguous(bbox)))
+        find.problems.append(
+            Problem(find.side, "bbox", _ambiguous(bbox), kind="box_format_missing")
+        )
         return Boxes()
     column = pl.col(bbox)
     if isinstance(dtype, pl.List):
@@ -320,6 +328,8 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
                 "bbox",
                 f"column {bbox!r} is a struct of {names}; its fields must be xmin, ymin, xmax,"
                 " ymax or x, y, width, height.",
+                kind="wrong_fields",
+                facts={"fields": list(fields)},
             )
         )
         return Boxes()

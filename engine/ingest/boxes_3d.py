@@ -120,7 +120,7 @@ def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
         wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
         if wanted is None:
             message = dtypes.wrong_type(BOX3D, one, find.schema[one])
-            find.problems.append(Problem(find.side, BOX3D.name, message))
+            find.problems.append(Problem(find.side, BOX3D.name, message, kind="wrong_dtype"))
             return None
         find.used.add(one)
         _ask(find, angle_format, [one])
@@ -136,7 +136,7 @@ def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
     if len(yaws) > 1:
         ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
         message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
-        find.problems.append(Problem(find.side, BOX3D.name, message))
+        find.problems.append(Problem(find.side, BOX3D.name, message, kind="ambiguous_column"))
     own = [*centre, *extent, *yaws[:1]]
     find.used.update(own)
     _ask(find, angle_format, own)
@@ -201,6 +201,7 @@ def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
             f" differently. Write {option('angle_format', Z_UP)} (the centre in the middle, yaw"
             f" from x towards y; degrees-z-up likewise) or {option('angle_format', CAMERA)}"
             " (KITTI's location and rotation_y: y down, the centre at the bottom).",
+            kind="angle_format_missing",
         )
     )
 
@@ -214,7 +215,7 @@ def check(check: Check) -> None:
     if n:
         own = check.named([BOX3D.name])
         check.add(
-            BOX3D.name, n,
+            "geometry_missing", BOX3D.name, n,
             f"{own}: {count_of(n, 'row')} without a 3-D box, {check.rows(bare, [])}. Give each row"
             " one, or remove these rows.",
         )  # fmt: skip

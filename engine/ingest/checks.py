@@ -113,7 +113,7 @@ class Check:
         self.notes: list[Note] = []
         self.made: dict[str, Marks] = {}
         self.shown: tuple[tuple[int, str], ...] = ()
-        self.step = 0
+        self.step = 1
 
     def run(self) -> None:
         """Check everything."""
@@ -167,13 +167,18 @@ class Check:
                 continue
             if lacking := next((c.lacking for c in self.columns if c.name == names[0]), ""):
                 said = f"{count_of(n, 'row')} of {lacking}, {self.rows(where, names)}"
-                self.add(names[0], n, f"{self.named(names)}: {said}. Add them, or leave them out.")
+                self.add(
+                    "null_values",
+                    names[0],
+                    n,
+                    f"{self.named(names)}: {said}. Add them, or leave them out.",
+                )
                 continue
             has = "has" if len(names) == 1 else "have"
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
             skip = self._skip(names)
             self.add(
-                names[0], n,
+                "null_values", names[0], n,
                 f"{self.named(names)} {has} {count_of(n, 'null')}, {self.rows(where, names)}."
                 f" Fill or remove these rows{how if self.selects else ''}{skip}.",
             )  # fmt: skip
@@ -199,7 +204,7 @@ class Check:
                 continue
             bad = [name for name in names if self.count(~pl.col(name).is_finite())]
             self.add(
-                bad[0], n,
+                "not_finite", bad[0], n,
                 f"{self.named(bad)}: {count_of(n, 'row')} with NaN or infinity,"
                 f" {self.rows(where, bad)}. Repair or remove these rows.",
             )  # fmt: skip
@@ -210,7 +215,7 @@ class Check:
                 where = not_whole(pl.col(column.name)) & pl.col(column.name).is_finite()
                 n = self.count(where)
                 if n:
-                    self.add(column.name, n, self.fractional(column.name, n, where))
+                    self.add("not_whole", column.name, n, self.fractional(column.name, n, where))
 
     def fractional(self, name: str, n: int, where: pl.Expr) -> str:
         """The sentence about labels, frames or counts that are not whole numbers."""
@@ -240,7 +245,7 @@ class Check:
                 where = (pl.col(column.name) != 0) & (pl.col(column.name) != 1)
                 n = self.count(where)
                 self.add(
-                    column.name, n,
+                    "not_a_flag", column.name, n,
                     f"{self.named([column.name])}: {count_of(n, 'row')} with a value other than"
                     f" 0 and 1, {self.rows(where, [column.name])}. Write 0 or 1.",
                 )  # fmt: skip
@@ -251,7 +256,7 @@ class Check:
                 where = pl.col(column.name) < column.low
                 n = self.count(where)
                 self.add(
-                    column.name, n,
+                    "too_low", column.name, n,
                     f"{self.named([column.name])}: {count_of(n, 'row')} below {column.low:g},"
                     f" {self.rows(where, [column.name])}. Repair or remove these rows"
                     + (self.shape.low_hint if column.name in self.shape.together else "") + ".",
@@ -265,7 +270,7 @@ class Check:
                 n = self.count(where)
                 if n:
                     self.add(
-                        column.name, n,
+                        "too_high", column.name, n,
                         f"{self.named([column.name])}: {count_of(n, 'row')} above"
                         f" {column.high:g}, or above 0 and below {1 / column.high:g}, whose sums"
                         f" and products a float64 may not hold, {self.rows(where, [column.name])}."
@@ -301,10 +306,11 @@ class Check:
         """
         self.step = LAST
         self.add(
-            names[-1], rows,
+            "repeated_values", names[-1], rows,
             f"{self.named(names)}: {count_of(values, 'value')} in more than one row"
             f" ({count_of(rows, 'row')}), {shown}. Each may appear once; was a file"
             f" read twice?{self._way_out(names)}",
+            values=values, key=names,
         )  # fmt: skip
 
     def _way_out(self, names: list[str]) -> str:
@@ -359,9 +365,11 @@ class Check:
         )  # fmt: skip
         return f"first ({self.counted} count from 0): {'; '.join(row for _, row in self.shown)}"
 
-    def add(self, column: str, count: int | None, message: str) -> None:
+    def add(self, code: str, column: str, count: int | None, message: str, **facts: Any) -> None:
         """Report a problem."""
-        self.problems.append(Problem(self.side, column, message, count, self.shown, self.step))
+        self.problems.append(
+            Problem(self.side, column, message, count, self.shown, self.step, code, facts)
+        )
         self.shown = ()
 
 

@@ -25,7 +25,7 @@ def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                column.name, n,
+                "bounds_inverted", column.name, n,
                 f"{check.named(ends)}: {count_of(n, 'row')} with {' above '.join(ends)},"
                 f" {check.rows(wrong, ends)}. Swap the ends, or remove these rows.",
             )  # fmt: skip

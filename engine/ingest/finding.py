@@ -39,6 +39,8 @@ class Finder:
                         target,
                         f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
                         f" {target!r}; keep one of them.",
+                        kind="column_twice",
+                        facts={"columns": [self.said[target], original]},
                     )
                 )
             else:
@@ -74,6 +76,8 @@ class Finder:
                     self.side,
                     column.name,
                     f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                    kind="ambiguous_column",
+                    facts={"columns": found},
                 )
             )
         self.used.update(found)
@@ -87,7 +91,7 @@ class Finder:
         """Record that a required column is not there, with the nearest ones that are."""
         self.problems.append(
             Problem(self.side, column.name, f"column {column.name!r} is missing."
-                    f" {self.offer(column)}{column.otherwise}")
+                    f" {self.offer(column)}{column.otherwise}", kind="column_missing")
         )  # fmt: skip
 
     def offer(self, column: Column) -> str:

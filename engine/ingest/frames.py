@@ -257,7 +257,7 @@ def assemble(
         notes += told if part is None or role != LABELS else []
     if problems:  # what looks like swapped tables explains the rest
         swapped = [note.message for note in notes if note.kind == "tables_swapped"]
-        problems += [Problem(PREDICTIONS, "", said) for said in swapped]
+        problems += [Problem(PREDICTIONS, "", said, kind="tables_swapped") for said in swapped]
     refuse(problems, sources)
     for role, side in sides.items():
         if side.table.datum != "datum_id" and side.table.datum in frames[role].columns:

@@ -150,15 +150,17 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
             ):
                 said = "corners do not show where the front of a box is, which"
                 said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
-                naming.problems.append(Problem(role, name, said))
+                naming.problems.append(Problem(role, name, said, kind="front_unknown"))
             if wanted and not there and not naming.problems:
                 said = f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
                 said += f" If it has another name, write {option('columns', {'mine': name})}."
-                naming.problems.append(Problem(role, name, said))
+                naming.problems.append(Problem(role, name, said, kind="geometry_missing"))
             elif there and not wanted and not others & naming.exprs.keys():
                 said = f"{what} and no boxes, polygons or masks: write"
                 said += f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
-                naming.problems.append(Problem(role, name, f"{said} them."))
+                naming.problems.append(
+                    Problem(role, name, f"{said} them.", kind="iou_type_missing")
+                )
                 if name == BOX3D.name:
                     own_alone = [one for one in naming.problems if one.column == name]
                     naming.problems = own_alone  # that there are no boxes in pixels is said

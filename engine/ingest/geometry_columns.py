@@ -100,7 +100,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
         wanted = dtypes.canonical_dtype(column, find.schema[name])
         if wanted is None:
             message = dtypes.wrong_type(column, name, find.schema[name])
-            find.problems.append(Problem(find.side, column.name, message))
+            find.problems.append(Problem(find.side, column.name, message, kind="wrong_dtype"))
             continue
         values = pl.col(name)
         if column is KEYPOINTS and dtypes.numbers_within(find.schema[name]) > 1:  # a list a point
@@ -197,6 +197,7 @@ def _named(find: Finder, column: Column) -> str | None:
                 find.side,
                 column.name,
                 f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                kind="ambiguous_column",
             )
         )
     find.used.update(found)
@@ -233,7 +234,7 @@ def check_first(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(bare)
     if n:
         check.add(
-            names[0], n,
+            "geometry_missing", names[0], n,
             f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
             f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
             f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
@@ -251,7 +252,7 @@ def check_last(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                column.name, n,
+                "not_whole", column.name, n,
                 f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
                 f" whole, {check.rows(wrong, [column.name])}. Write whole numbers.",
             )  # fmt: skip

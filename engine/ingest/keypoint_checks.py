@@ -25,7 +25,13 @@ def check(check: Check) -> None:
     column = check.frame[_NAME]
     length = column.list.len().fill_null(0).to_numpy()
     if check.side == "predictions" and (length == 0).any():
-        _tell(check, length == 0, "without keypoints", "Give each row its points, or remove it.")
+        _tell(
+            check,
+            "geometry_missing",
+            length == 0,
+            "without keypoints",
+            "Give each row its points, or remove it.",
+        )
     odd = length % 3 != 0
     if odd.any():
         pairs = bool((length[odd] % 2 == 0).all())
@@ -33,6 +39,7 @@ def check(check: Check) -> None:
         missing += " for points that are labelled and 0 for others."
         _tell(
             check,
+            "not_triples",
             odd,
             f"with {length[odd][0]} numbers, which are not three for each point",
             "Write x, y and visibility of every point." + (missing if pairs else ""),
@@ -44,6 +51,7 @@ def check(check: Check) -> None:
         wrong[np.searchsorted(offsets, np.flatnonzero(~finite), side="right") - 1] = True
         _tell(
             check,
+            "not_finite",
             wrong,
             "with null, NaN or infinity among the numbers",
             "Write 0, 0, 0 for points that are not labelled, or remove these rows.",
@@ -51,8 +59,10 @@ def check(check: Check) -> None:
 
 
 def _tell(
-    check: Check, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str
+    check: Check, code: str, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str
 ) -> None:
     shown = check.rows(pl.lit(pl.Series(wrong)), [])
     n = int(wrong.sum())
-    check.add(_NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}")
+    check.add(
+        code, _NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}"
+    )

@@ -28,7 +28,7 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
         _filled(check, forms)
     elif "raster" not in forms:
         check.add(
-            "label_value", None,
+            "column_missing", "label_value", None,
             f"column 'label_value' is missing: a {' or '.join(forms)} is of one label. If a column"
             f" says which, write {option('columns', {'mine': 'label_value'})}; indices of"
             f" labels go into a column 'raster'.",
@@ -79,7 +79,7 @@ def _filled(check: Check, forms: list[str]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            forms[0], n,
+            "geometry_missing", forms[0], n,
             f"{check.named(forms)}: {count_of(n, 'row')} without any pixels,"
             f" {check.rows(where, [])}. Fill or remove these rows.",
         )  # fmt: skip
@@ -94,7 +94,7 @@ def _once(check: Check) -> None:
     n = check.count(where)
     if n:
         check.add(
-            key[-1], n,
+            "repeated_values", key[-1], n,
             f"{check.named(key)}: {count_of(n, 'row')} of a datum that has several label maps,"
             f" {check.rows(where, key)}. One label map says it all: give one row a"
             f" {' and '.join(key)}, or a column 'label_value' if each row is of one label.",

@@ -135,7 +135,7 @@ def recognise(
         dtype = dtypes.canonical_dtype(column, schema[mine])
         if dtype is None:
             message = dtypes.wrong_type(column, mine, schema[mine])
-            find.problems.append(Problem(table.side, column.name, message))
+            find.problems.append(Problem(table.side, column.name, message, kind="wrong_dtype"))
         else:
             exprs[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype)
             forms = id_format if column.name == table.datum else None
@@ -197,6 +197,7 @@ def _none_of(find: Finder, table: Table) -> Problem:
         table.any_of[0],
         f"{table.lack}: needed is {', or '.join(ways)}. Columns there: {there}. If one of"
         f" them is it, write {option('columns', {'mine': table.any_of[0]})}.",
+        kind="column_missing",
     )
 
 
@@ -235,6 +236,7 @@ def one_way(
                 mine[0],
                 f"the predictions have {mine[0]!r}, the ground truths {other[0]!r}: there is no"
                 f" id to match by. Give both sides {' or both sides '.join(map(repr, ways))}.",
+                kind="no_common_id",
             )
         )
 

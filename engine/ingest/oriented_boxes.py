@@ -73,7 +73,8 @@ def columns_of(
                 Problem(find.side, ANGLE.name,
                         f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
                         " box is turned about is only known of its centre. Give cx, cy, w, h and"
-                        f" the angle, or leave {option('angle_format')} out.")
+                        f" the angle, or leave {option('angle_format')} out.",
+                        kind="angle_without_centre")
             )  # fmt: skip
     find.used = used
     return None
@@ -101,6 +102,7 @@ def ask(
             " boxes, and nothing says how their angle is measured, which tools do differently."
             f" Write one of {ways} (as the image is seen, y running down);"
             f" {option('iou_type', 'bbox')} compares upright boxes.",
+            kind="angle_format_missing",
         )
     )
 
@@ -141,18 +143,25 @@ def numbers_of(
     odd = there & (length != many)
     if odd.any():
         hint = "".join(said for many, said in _HINTS[name].items() if many in length[odd])
-        _tell(check, name, odd, words[0], f"{words[1]}{hint}")
+        _tell(check, "wrong_length", name, odd, words[0], f"{words[1]}{hint}")
         return
     numbers = np.full((there.size, many), 0.0)
     read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
     numbers[there] = read
     finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
-        _tell(check, name, ~finite, "with null, NaN or infinity", "Repair or remove these rows.")
+        _tell(
+            check,
+            "not_finite",
+            name,
+            ~finite,
+            "with null, NaN or infinity",
+            "Repair or remove these rows.",
+        )
     extent = numbers[:, extents]
     negative = finite & (extent < 0).any(axis=1)
     if negative.any():
-        _tell(check, name, negative, words[2], words[3])
+        _tell(check, "too_low", name, negative, words[2], words[3])
     flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
     if flat_ones:
         said = "box has", "boxes have", words[4]
@@ -168,8 +177,8 @@ _HINTS = {
 """Numbers of a list that is no box -> what they may be."""
 
 
-def _tell(check: Check, name: str, wrong: Array, what: str, way: str) -> None:
+def _tell(check: Check, code: str, name: str, wrong: Array, what: str, way: str) -> None:
     n = int(wrong.sum())
     shown = check.rows(pl.lit(pl.Series(wrong)), [name])
     own = check.named([name])
-    check.add(name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")
+    check.add(code, name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")

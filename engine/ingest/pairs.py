@@ -48,7 +48,7 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
     ]
     if single:
         check.add(
-            single[0], None,
+            "not_lists", single[0], None,
             f"{check.named(single[:1])} holds one value a row. With {option('multilabel', True)}"
             " one table has lists of labels in 'actual', and in 'predicted' or in place of it a"
             f" column of scores for every label ({option('score_columns')}). Or give two tables,"
@@ -57,7 +57,7 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
         return
     if "label_key" in check.frame.columns:
         check.add(
-            "label_key", None,
+            "label_key_beside_lists", "label_key", None,
             f"{check.named(['label_key'])} beside lists of labels: these are of one key. Give two"
             " tables, predictions and ground truths, with a row for each label of a datum.",
         )  # fmt: skip
@@ -69,7 +69,7 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(wrong)
         if n:
             check.add(
-                name, n,
+                "repeated_in_list", name, n,
                 f"{check.named([name])}: {count_of(n, 'row')} with a label twice in the list,"
                 f" {check.rows(wrong, [name])}. Each label of a datum may appear once.",
             )  # fmt: skip
@@ -78,7 +78,7 @@ def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
 def _alone(check: Check, name: str, others: list[str]) -> None:
     beside = f"{check.named(others[:1])} holds one value a row" if others else "no other does"
     check.add(
-        name, None,
+        "lists_on_one_side", name, None,
         f"{check.named([name])} holds lists of labels, but {beside}. Either both 'actual' and"
         " 'predicted' hold lists, of equal length in each row and without scores, or neither"
         " does.",
@@ -90,7 +90,7 @@ def _uneven(check: Check) -> None:
     wrong = actual != predicted
     n = check.count(wrong)
     check.add(
-        "predicted", n,
+        "unequal_lists", "predicted", n,
         f"{check.named(_SIDES)}: {count_of(n, 'row')} with lists of unequal length,"
         f" {check.rows(wrong, _SIDES)}. Each place of one list is compared with the same place of"
         " the other; cut or fill them to equal length.",
@@ -107,7 +107,7 @@ def _elements(check: Check, name: str) -> None:
         where = pl.col(name).list.eval(element.is_null()).list.any()
         n = check.count(where)
         check.add(
-            name, n,
+            "null_in_list", name, n,
             f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
             f" {check.rows(where, [name])}. Fill or remove these.",
         )  # fmt: skip
@@ -117,7 +117,7 @@ def _elements(check: Check, name: str) -> None:
         where = pl.col(name).list.eval(~element.is_finite()).list.any()
         n = check.count(where)
         check.add(
-            name, n,
+            "not_finite", name, n,
             f"{check.named([name])}: {count_of(n, 'row')} with NaN or infinity,"
             f" {check.rows(where, [name])}. Repair or remove these rows.",
         )  # fmt: skip
@@ -125,4 +125,4 @@ def _elements(check: Check, name: str) -> None:
     if found.item():
         where = pl.col(name).list.eval(not_whole(element) & element.is_finite()).list.any()
         n = check.count(where)
-        check.add(name, n, check.fractional(name, n, where))
+        check.add("not_whole", name, n, check.fractional(name, n, where))

@@ -116,7 +116,7 @@ def _kind(note: Note) -> tuple[str, str]:
 
 
 _COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
-_ADDED = ("count", "of", "with_ground_truths", "ground_truths", "busy", "busy_missing")
+_ADDED = ("count", "of", "with_ground_truths", "ground_truths", "busy", "busy_missing", "values")
 """Facts of parts that add up."""
 
 
@@ -167,9 +167,10 @@ class Problem(msgspec.Struct, frozen=True):
         message: what is wrong, where, and the way out.
         count: how many rows, where there is a number.
         shown: the rows named in the message: number in the table, and how it is written.
-        step: of the check that found it; problems of parts are told in the order of these.
-        kind: code of the rule that found it; empty for checks of the contract.
-        facts: what the rule found as plain values.
+        step: of the check that found it, from 1; problems of parts are in the order of these.
+            0 for rules and for columns, whose problems are of the whole.
+        kind: stable code, such as ``null_values``.
+        facts: further values the message is made of.
     """
 
     side: str
@@ -180,6 +181,12 @@ class Problem(msgspec.Struct, frozen=True):
     step: int = 0
     kind: str = ""
     facts: dict[str, Any] = {}
+
+    def as_facts(self) -> dict[str, Any]:
+        """Return side, column, count and rows, if known, with the other facts."""
+        rows = [row for row, _ in self.shown]
+        known = {"side": self.side, "column": self.column, "count": self.count, "rows": rows}
+        return {k: v for k, v in known.items() if v not in ("", None, [])} | self.facts
 
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
@@ -218,7 +225,7 @@ _MARK = "<rows>"
 def _in_all(problems: Sequence[Problem]) -> Problem:
     """One problem of several parts, in the words of the one with most rows."""
     most = max(problems, key=lambda problem: problem.count or 0)
-    if len(problems) == 1 or most.count is None or most.kind:  # rules look at labels of the whole
+    if len(problems) == 1 or most.count is None or (most.kind and not most.step):  # of the whole
         return most
     texts = [_NUMBER.findall(_without_rows(problem)) for problem in problems]
     sums = [
@@ -229,7 +236,9 @@ def _in_all(problems: Sequence[Problem]) -> Problem:
     said = _COUNTED.sub(lambda found: _counted(next(total), found[1]), _without_rows(most))
     said = said.replace(_MARK, "; ".join(row for _, row in shown))
     n = sum(problem.count or 0 for problem in problems)
-    return msgspec.structs.replace(most, message=said, count=n, shown=shown)
+    return msgspec.structs.replace(
+        most, message=said, count=n, shown=shown, facts=_facts_of_parts([p.facts for p in problems])
+    )
 
 
 _COUNTED = re.compile(_NUMBER.pattern + r"(?: (row|null|value|inverted box)\b)?")
@@ -247,12 +256,13 @@ class PointsAlone(InputError):
 
 
 class ChecksFailed(InputError):
-    """All problems of the input together, one line each."""
+    """All problems of the input together, one line each. Code and facts are those of the first."""
 
     def __init__(self, problems: Sequence[Problem], sources: dict[str, str]) -> None:
         self.problems = tuple(problems)
         self.sources = dict(sources)
-        super().__init__("\n".join(_lines(problems, sources)))
+        super().__init__("\n".join(_lines(problems, sources)), code=problems[0].kind)
+        self.facts = problems[0].as_facts()
 
 
 class PartRefused(InputError):

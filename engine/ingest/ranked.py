@@ -22,7 +22,7 @@ def check_order(check: Check, seen: Mapping[str, Any]) -> None:
     columns = check.frame.columns
     if "doc_id" in columns and "score" not in columns and "rank" not in columns:
         check.add(
-            "score", None,
+            "column_missing", "score", None,
             "neither 'score' nor 'rank' is there: documents are ranked by one of them. If a column"
             f" is it, write {option('columns', {'mine': 'score'})}.",
         )  # fmt: skip
@@ -38,7 +38,7 @@ def check_items(check: Check, seen: Mapping[str, Any]) -> None:
             where = pl.col(name).list.eval(pl.element().is_null()).list.any()
             n = check.count(where)
             check.add(
-                name, n,
+                "null_in_list", name, n,
                 f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
                 f" {check.rows(where, [name])}. Fill or remove these.",
             )  # fmt: skip

@@ -34,7 +34,7 @@ def _check(check: Check, name: str) -> None:
         where = pl.col(name).list.eval(pl.element().is_null()).list.any()
         n = check.count(where)
         check.add(
-            name, n,
+            "null_in_list", name, n,
             f"{check.named([name])}: {count_of(n, 'row')} with a null in the list,"
             f" {check.rows(where, [name])}. Fill or remove these, or write"
             f" {option('nulls', 'skip')}, or {option('nulls', 'empty')} if they are empty texts.",

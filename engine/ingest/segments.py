@@ -26,21 +26,30 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     label = pl.col("label_value") if "label_value" in columns else none
     mask = pl.col("mask").is_not_null() if "mask" in columns else pl.lit(value=False)
     raster = pl.col("raster").is_not_null() if "raster" in columns else pl.lit(value=False)
-    for where, name, said, way in (
-        (~mask & ~raster, forms[0], "without any pixels", "Fill or remove these rows."),
+    for code, where, name, said, way in (
         (
+            "geometry_missing",
+            ~mask & ~raster,
+            forms[0],
+            "without any pixels",
+            "Fill or remove these rows.",
+        ),
+        (
+            "null_values",
             mask & label.is_null(),
             "label_value",
             "with a mask and no label",
             "Name the label of each segment.",
         ),
         (
+            "null_values",
             raster & ~mask & label.is_null() & segment.is_not_null(),
             "label_value",
             "with a segment and no label",
             "Name the label of each segment.",
         ),
         (
+            "null_values",
             raster & ~mask & label.is_not_null() & segment.is_null(),
             "segment_id",
             "with a label and no segment_id, so that nothing says which pixels of the map it has",
@@ -50,7 +59,7 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
         n = check.count(where)
         if n:
             check.add(
-                name, n, f"{check.named([name])}: {count_of(n, 'row')} {said},"
+                code, name, n, f"{check.named([name])}: {count_of(n, 'row')} {said},"
                 f" {check.rows(where, [])}. {way}",
             )  # fmt: skip
     if "segment_id" not in columns:
@@ -60,7 +69,7 @@ def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(twice)
     if n:
         check.add(
-            "segment_id", n,
+            "repeated_values", "segment_id", n,
             f"{check.named(['segment_id'])}: {count_of(n, 'row')} of an image in which their id"
             f" appears more than once, {check.rows(twice, ['segment_id'])}. An id is of one"
             " segment: merge these rows, or give each its own.",

@@ -377,7 +377,7 @@ def _own(
         dtype = dtypes.canonical_dtype(column, schema[own])
         if dtype is None:
             wrong = dtypes.wrong_type(column, own, schema[own])
-            find.problems.append(Problem(role, column.name, wrong))
+            find.problems.append(Problem(role, column.name, wrong, kind="wrong_dtype"))
         else:
             found[column.name] = dtypes.cast(pl.col(own), schema[own], dtype), dtype
     unsure = {one.column for one in find.problems}

@@ -32,6 +32,7 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
     if wrong.any() and not nulls:
         _tell(
             check,
+            "null_in_list",
             name,
             row[wrong],
             "with a null in the list",
@@ -46,13 +47,15 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
         counts = np.bincount(length)
         counts[0] = 0
         if not counts.any():
-            _tell(check, name, row, "with vectors of no numbers", way or "Embed the texts again.")
+            way = way or "Embed the texts again."
+            _tell(check, "wrong_length", name, row, "with vectors of no numbers", way)
             return
         usual = int(counts.argmax())
         wrong = length != usual
         others = ", ".join(map(str, np.unique(length[wrong])[:_SHOWN]))
         _tell(
             check,
+            "wrong_length",
             name,
             row[wrong],
             f"with vectors of {others} numbers, where the others have {usual}",
@@ -64,6 +67,7 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
         of = np.repeat(row, length)
         _tell(
             check,
+            "not_finite",
             name,
             of[~np.isfinite(array)],
             "with null, NaN or infinity in a vector",
@@ -88,13 +92,16 @@ def _lengths(vectors: pl.Series) -> np.ndarray[Any, Any]:
     return vectors.list.len().to_numpy().astype(np.int64)
 
 
-def _tell(check: Check, name: str, rows: np.ndarray[Any, Any], what: str, way: str) -> None:
+def _tell(
+    check: Check, code: str, name: str, rows: np.ndarray[Any, Any], what: str, way: str
+) -> None:
     """A problem with its rows; the vectors themselves would fill the page."""
     flags = np.zeros(check.frame.height, bool)
     flags[rows] = True
     shown = check.rows(pl.lit(pl.Series(flags)), []).replace(" ()", "")
     n = int(flags.sum())
     check.add(
+        code,
         name,
         n,
         f"{check.named([name])}: {count_of(n, 'row')} {what}, {shown}. {way}",

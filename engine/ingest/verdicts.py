@@ -32,7 +32,7 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "item_index", n,
+            "repeated_values", "item_index", n,
             f"{check.named(key)}: {count_of(n, 'row')} of which another has the same values,"
             f" {check.rows(where, key)}. Each verdict may appear once; was a file read twice?"
             f" Several"
@@ -50,7 +50,7 @@ def _check_holes(check: Check, key: list[str]) -> None:
     n = check.count(where)
     if n:
         check.add(
-            "item_index", n,
+            "null_values", "item_index", n,
             f"{check.named(['item_index'])}: {count_of(n, 'row')} without an index beside verdicts"
             f" of the same set that have one, {check.rows(where, together)}. Give all of them"
             " their places, or none: then the rows' order counts.",

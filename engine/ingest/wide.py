@@ -45,6 +45,8 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
                     "score_columns",
                     f"score_columns: there is no column {name!r}.{did_you_mean(name, find.schema)}"
                     f" Columns there: {', '.join(find.schema) or 'none'}.",
+                    kind="column_missing",
+                    facts={"column": name},
                 )
             )
         elif owners.count(name) > 1:
@@ -54,6 +56,8 @@ def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
                     "score_columns",
                     f"score_columns: column {name!r} appears there more than once; each holds the"
                     " scores of one label.",
+                    kind="column_twice",
+                    facts={"column": name},
                 )
             )
     find.used.update(owners)

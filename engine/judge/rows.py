@@ -131,7 +131,7 @@ def _check(frame: pl.DataFrame, table: Table, naming: Naming, description: str) 
         holes = frame.filter(pl.col("contexts").list.eval(pl.element().is_null()).list.any()).height
         if holes:
             said = f"column 'contexts': {count_of(holes, 'row')} with a null in the list."
-            problems = [Problem(table.side, "contexts", said, holes)]
+            problems = [Problem(table.side, "contexts", said, holes, kind="null_in_list")]
     refuse(problems, {table.side: description})
 
 
