@@ -64,9 +64,9 @@ def compared(
     if len(runs) < 2:
         raise InputError("compare needs two runs or more.")
     if adjust not in ADJUSTMENTS:
-        raise OptionError(unknown("adjust", adjust, ADJUSTMENTS))
+        raise unknown("adjust", adjust, ADJUSTMENTS)
     if test not in TESTS:
-        raise OptionError(unknown("test", test, TESTS))
+        raise unknown("test", test, TESTS)
     if test != RANDOMISATION and options.cluster is not None:
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent: leave"

@@ -51,7 +51,7 @@ def found_errors(
     if top < 1:
         raise OptionError(f"{option('top', top)}: write 1 or more.")
     if sort not in ORDERS:
-        raise OptionError(unknown("sort", sort, ORDERS))
+        raise unknown("sort", sort, ORDERS)
     tell = progress if callable(progress) else silent
     if is_scored(run):
         refuse_tables(ground_truths=ground_truths, labels=labels)

@@ -85,11 +85,11 @@ def find_label_errors(
     """
     for name, value, known in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
         if value is not None and value not in known:
-            raise OptionError(unknown(name, value, known))
+            raise unknown(name, value, known)
     reasons = (reasons,) if isinstance(reasons, str) else reasons
     for reason in reasons or ():
         if reason not in REASONS:
-            raise OptionError(unknown("reason", reason, REASONS))
+            raise unknown("reason", reason, REASONS)
     if top is not None and top < 1:
         raise OptionError(f"{option('top', top)}: write 1 or more.")
     if is_scored(run):

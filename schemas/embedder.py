@@ -117,7 +117,7 @@ def as_embedder(given: Any) -> Embedding | Encoder:
     fields = Embedding.__struct_fields__
     for name in given:
         if name not in fields:
-            raise OptionError(f"{option('embedder')}: {unknown('field', str(name), fields)}")
+            raise unknown("field", str(name), fields, before=f"{option('embedder')}: ")
     if not str(given.get("model", "")).strip():
         raise OptionError(f"{option('embedder')}: write the model's name: model=...")
     try:

@@ -148,21 +148,31 @@ _LONG, _SHORT = 7, 5
 _BEGUN = 3
 
 
-def unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    """One line for a name that does not exist: what was written, the nearest, and others there are.
+def unknown(
+    kind: str,
+    word: str,
+    known: Iterable[str],
+    *,
+    before: str = "",
+    after: str = "",
+    error: type[EvalengineError] = OptionError,
+) -> EvalengineError:
+    """Return the error for a name that does not exist, with the nearest and others that do.
 
     Args:
         kind: what the word was meant to be, e.g. ``"metric"``.
         word: what the user wrote.
         known: every valid name.
+        before: start of the message.
+        after: its end.
+        error: class of the error.
     """
     names = sorted(known, key=str.casefold)
     shown = names[:_LISTED] if len(names) > _LISTED + _SPARED else names
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return (
-        f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
-        f" Known: {', '.join(shown)}{more}."
-    )
+    said = f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
+    said = f"{before}{said} Known: {', '.join(shown)}{more}.{after}"
+    return error(said, code="unknown_name", value=word)
 
 
 _LISTED, _SPARED = 20, 5

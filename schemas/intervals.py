@@ -58,7 +58,7 @@ def wanted(options: Options) -> Wanted | None:
         raise OptionError(f"{option('draws', draws)}: write {LEAST_DRAWS} or more.")
     method = options.method
     if method is not None and method not in METHOD_NAMES:
-        raise OptionError(unknown("method", method, METHOD_NAMES))
+        raise unknown("method", method, METHOD_NAMES)
     if method in BY_THEORY and options.cluster is not None:
         raise OptionError(
             f"{option('method', method)} takes every datum for independent of the others: leave"

@@ -487,5 +487,6 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in FIELDS:
-            raise OptionError(meant(name) or unknown("option", name, FIELDS))
+            said = meant(name) or unknown("option", name, FIELDS).said
+            raise OptionError(said, code="unknown_name", value=name)
     return dict(given)

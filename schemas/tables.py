@@ -12,7 +12,7 @@ from .classification_tables import (
 )
 from .contract import Table
 from .detection_tables import DETECTION_GROUND_TRUTHS, DETECTION_PREDICTIONS
-from .errors import OptionError, unknown
+from .errors import unknown
 from .judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
 from .panoptic_tables import PANOPTIC_GROUND_TRUTHS, PANOPTIC_PREDICTIONS
 from .regression_tables import (
@@ -75,8 +75,8 @@ def table_for(task: str, side: str) -> Table:
         OptionError: no task of that name, or the task has no such table.
     """
     if task not in task_names():
-        raise OptionError(unknown("task", task, task_names()))
+        raise unknown("task", task, task_names())
     known = contracts(task)
     if side not in known:
-        raise OptionError(unknown(f"table of {task}", side, known))
+        raise unknown(f"table of {task}", side, known)
     return known[side]

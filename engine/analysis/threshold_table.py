@@ -82,7 +82,7 @@ class FoundThresholds(Found):
             )
         named = metric or self.metrics[0]
         if named not in self.metrics:
-            raise OptionError(unknown("metric", named, self.metrics))
+            raise unknown("metric", named, self.metrics)
         table = self.frame.filter(
             (pl.col("metric") == named) & pl.col("threshold").is_not_null()
         ).select(FILE_COLUMNS)

@@ -69,7 +69,7 @@ def _answer(ctx: click.Context, param: click.Parameter, value: str | None) -> No
         return
     asked = value or ctx.params.get("task") or _SHORT
     if asked not in (_SHORT, ALL, *NAMES):
-        raise click.BadParameter(unknown("task", asked, (*NAMES, ALL)), ctx, param)
+        raise click.BadParameter(unknown("task", asked, (*NAMES, ALL)).said, ctx, param)
     ctx.meta[_ASKED] = asked
     click.echo(ctx.get_help(), color=ctx.color)
     ctx.exit()

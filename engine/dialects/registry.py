@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..schemas.errors import OptionError, unknown
+from ..schemas.errors import unknown
 from ..schemas.options import Options
 from ..schemas.task_names import NAMES
 
@@ -57,7 +57,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 def _of(task: str) -> dict[str, Dialect]:
     if task not in NAMES:
-        raise OptionError(unknown("task", task, NAMES))
+        raise unknown("task", task, NAMES)
     module = importlib.import_module(f"..tasks.{task}.dialects", __package__)
     dialects: dict[str, Dialect] = module.DIALECTS
     return dialects
@@ -76,7 +76,7 @@ def get(task: str, name: str) -> Dialect:
     """
     dialects = _of(task)
     if name not in dialects:
-        raise OptionError(unknown(f"dialect of {task}", name, dialects))
+        raise unknown(f"dialect of {task}", name, dialects)
     return dialects[name]
 
 

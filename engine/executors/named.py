@@ -21,7 +21,7 @@ def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
         ExecutorError: nobody at the address.
     """
     if name not in (None, *NAMES):
-        raise OptionError(f"executor: {unknown('executor', str(name), NAMES)}")
+        raise unknown("executor", str(name), NAMES, before="executor: ")
     if address is not None and name != "dask":
         raise OptionError("address: only executor='dask' has one.")
     # Imported here: a run in this process needs neither.

@@ -18,7 +18,7 @@ import polars as pl
 from evalengine.atomic import whole_file, written
 from evalengine.ingest.boxes import CORNER_NAMES
 from evalengine.ingest.problems import count_of, listing
-from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.errors import InputError, unknown
 from evalengine.schemas.wording import option
 
 _ABOUT = ("error", "iou", "annotation_label", "annotation_id", "prediction_row")
@@ -80,7 +80,7 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
         InputError: sizes that the form asks for are missing, or rows are of frames of sequences.
     """
     if form not in FORMATS:
-        raise OptionError(unknown("form", form, FORMATS))
+        raise unknown("form", form, FORMATS)
     if "frame" in rows.columns:
         raise InputError(
             f"{form} shows images, and these rows are of frames of sequences, whose files no table"

@@ -460,7 +460,7 @@ def _named(kind: str, name: str, known: Mapping[str, _Kind]) -> _Kind:
     for one in known.values():
         if wanted == one.name or wanted in one.aliases:
             return one
-    raise OptionError(unknown(kind, name, known))
+    raise unknown(kind, name, known)
 
 
 def _settings(

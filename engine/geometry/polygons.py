@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.errors import InputError, unknown
 from evalengine.schemas.tuning import tuning
 from evalengine.schemas.wording import option
 
@@ -314,9 +314,11 @@ def read_polygons(
         OptionError: an unknown ``invalid``.
     """
     if invalid not in (REFUSE, REPAIR):
-        raise OptionError(
-            f"{option('invalid_polygons', invalid)}:"
-            f" {unknown('treatment of polygons', invalid, (REFUSE, REPAIR))}"
+        raise unknown(
+            "treatment of polygons",
+            invalid,
+            (REFUSE, REPAIR),
+            before=f"{option('invalid_polygons', invalid)}: ",
         )
     place = Place(side, column.name, rows, origin)
     return Polygons(read_rings(column, place, repair=invalid == REPAIR), place, invalid)

@@ -14,7 +14,7 @@ import polars as pl
 
 from evalengine.schemas import columns
 from evalengine.schemas.contract import Column
-from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.errors import unknown
 from evalengine.schemas.wording import option
 
 from . import dtypes
@@ -69,7 +69,7 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
         OptionError: a box_format that does not exist.
     """
     if box_format is not None and box_format not in FORMATS:
-        raise OptionError(unknown("box_format", box_format, FORMATS))
+        raise unknown("box_format", box_format, FORMATS)
     known = len(find.problems)
     quadruple = four_columns(find)
     bbox = find.find(columns.BBOX)

@@ -12,7 +12,7 @@ import polars as pl
 
 from evalengine.overwriting import guarding
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
-from evalengine.schemas.errors import InputError, OptionError, ReadError, unknown
+from evalengine.schemas.errors import InputError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
@@ -87,7 +87,7 @@ def convert(
         {'groundtruths.parquet': 839, 'datums.parquet': 100, 'labels.parquet': 80}
     """
     if to not in TARGETS:
-        raise OptionError(unknown("target", to, TARGETS))
+        raise unknown("target", to, TARGETS)
     known = make_options(options)
     truths = ground_truths if format is None else _of_format(format, ground_truths)
     given = (truths, None) if predictions is None else (predictions, truths)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.contract import Column
-from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.errors import unknown
 from evalengine.schemas.geometry_columns import (
     BOX3D,
     KEYPOINTS,
@@ -70,7 +70,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     """
     formats = {**oriented_boxes.ANGLES, **boxes_3d.FORMATS}
     if angle_format is not None and angle_format not in formats:
-        raise OptionError(unknown("angle_format", angle_format, formats))
+        raise unknown("angle_format", angle_format, formats)
     solid = boxes_3d.columns_of(find, angle_format)
     found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
     rotated = [] if POLYGON in found else _four_corners(find)

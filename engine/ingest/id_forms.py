@@ -99,11 +99,11 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
         if form in FORMS or _STEP.fullmatch(form):
             continue
         if "(" not in form:
-            raise OptionError(
-                unknown(name, form, FORMS)
-                + " Or a step that is added to the predictions' (+1), or a regular expression whose"
+            after = (
+                " Or a step that is added to the predictions' (+1), or a regular expression whose"
                 " first group is what counts: 'frame_([0-9]+)'."
             )
+            raise unknown(name, form, FORMS, after=after)
         try:
             pl.select(pl.lit("").str.extract(form))
         except pl.exceptions.PolarsError as error:

@@ -62,10 +62,10 @@ def check_columns(
     known = {column.name for _, table in schemas.values() for column in table.columns}
     for original, target in columns.items():
         if target not in known:
-            raise OptionError(
-                turned(columns, here, [table for _, table in schemas.values()])
-                or f"{option('columns')}: {unknown('column of the contract', target, known)}"
-            )
+            if said := turned(columns, here, [table for _, table in schemas.values()]):
+                raise OptionError(said, code="columns_turned")
+            before = f"{option('columns')}: "
+            raise unknown("column of the contract", target, known, before=before)
         if original not in here:
             there = "; ".join(
                 f"{side.replace('_', ' ')}: {', '.join(schema) or 'none'}"

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
-from evalengine.schemas.errors import InputError, OptionError, did_you_mean, unknown
+from evalengine.schemas.errors import InputError, did_you_mean, unknown
 from evalengine.schemas.wording import option
 
 from .distinct import distinct
@@ -109,7 +109,7 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str
     plan = {}
     for side, text in where.items():
         if side not in (*SIDES, DATUMS):
-            raise OptionError(f"where: {unknown('table', side, (*SIDES, DATUMS))}")
+            raise unknown("table", side, (*SIDES, DATUMS), before="where: ")
         if side not in tables and TABLE in tables and side != DATUMS:
             raise InputError(
                 f"where: a condition on {side.replace('_', ' ')}, but one table holds both sides:"

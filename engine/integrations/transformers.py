@@ -51,7 +51,7 @@ def compute_metrics(
         >>> trainer = Trainer(..., compute_metrics=compute_metrics("classification"))
     """
     if task not in _READERS:
-        raise OptionError(unknown("task of compute_metrics", task, _READERS))
+        raise unknown("task of compute_metrics", task, _READERS)
     needed, read = _READERS[task]
     helper = {"tokenizer": tokenizer, "image_processor": image_processor}.get(needed)
     if needed and helper is None:

@@ -31,9 +31,12 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
         for name, _ in gate.conditions:
             own = gate.metric.casefold() == COVERAGE and name == "metric"
             if name not in (*CONDITIONS, *options.by) and not own:
-                raise OptionError(
-                    f"gate {gate.text!r}: {unknown('condition', name, (*options.by, *CONDITIONS))}"
-                    f" A slice is asked for with {option('by', [*options.by, name])}."
+                raise unknown(
+                    "condition",
+                    name,
+                    (*options.by, *CONDITIONS),
+                    before=f"gate {gate.text!r}: ",
+                    after=f" A slice is asked for with {option('by', [*options.by, name])}.",
                 )
     if options.metrics is None and options.task is None:
         return
@@ -41,9 +44,12 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
     for gate in gates:
         if plans and not any(_makes(plan, gate) for plan in plans):
             made = dict.fromkeys(metric.name for plan in plans for metric in plan.metrics)
-            raise OptionError(
-                f"gate {gate.text!r}: {unknown('metric of this run', gate.metric, made)} Others are"
-                f" asked for with {option('metrics')}."
+            raise unknown(
+                "metric of this run",
+                gate.metric,
+                made,
+                before=f"gate {gate.text!r}: ",
+                after=f" Others are asked for with {option('metrics')}.",
             )
 
 

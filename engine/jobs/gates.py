@@ -218,7 +218,7 @@ def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate
         known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             known = {name for task in tasks.NAMES for name in metrics.names(task)}
-            raise OptionError(f"gate {gate.text!r}: {unknown('metric', gate.metric, known)}")
+            raise unknown("metric", gate.metric, known, before=f"gate {gate.text!r}: ")
     return gates
 
 

@@ -194,7 +194,8 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
             if key not in known:
                 kind = f"key of [{table}]" if table else "key of a job"
                 said = meant(key) if table == "options" else None
-                raise OptionError(said or unknown(kind, key, known))
+                said = said or unknown(kind, key, known).said
+                raise OptionError(said, code="unknown_name", value=key)
 
 
 def _in_storage_options(raw: Mapping[str, Any], given: Mapping[str, str]) -> set[str]:
@@ -220,11 +221,10 @@ def _values(
         raise OptionError("variables: write a table of names to texts, numbers or dates.")
     for key in changes:
         if key not in variables:
-            raise OptionError(
-                f"--set {key}: {unknown('variable', key, variables)}"
-                if variables
-                else f"--set {key}: the job has no [variables]."
-            )
+            if variables:
+                raise unknown("variable", key, variables, before=f"--set {key}: ")
+            said = f"--set {key}: the job has no [variables]."
+            raise OptionError(said, code="unknown_name", value=key)
     found = {**dates(_now_in(zone)), "job": name}
     uses: dict[str, set[str]] = {}
     for key, value in variables.items():

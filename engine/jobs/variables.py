@@ -59,7 +59,7 @@ def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
                 f" {{{name}:value}} for what to take otherwise."
             )
         if answer is None:
-            raise OptionError(f"{text!r}: {unknown('variable', name, [*known, 'env.NAME'])}")
+            raise unknown("variable", name, [*known, "env.NAME"], before=f"{text!r}: ")
         return answer
 
     return _FOUND.sub(value, text)

@@ -498,8 +498,11 @@ def _column(name: str, value: str, numbers: Numbers, slices: list[str]) -> str:
         return "label_name" if named and not valued else "label_value"
     if name in _SHORT:
         return _SHORT[name]
-    raise ResultError(
-        unknown("condition of a gate", name, (*slices, "label", *_SHORT, *KEYS, "label_name"))
+    raise unknown(
+        "condition of a gate",
+        name,
+        (*slices, "label", *_SHORT, *KEYS, "label_name"),
+        error=ResultError,
     )
 
 

@@ -200,7 +200,7 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     known = Asking.__struct_fields__
     for name in given:
         if name not in known:
-            raise OptionError(unknown("option of the judge", name, known))
+            raise unknown("option of the judge", name, known)
     found = tuple(dict.fromkeys(registry.get("judged", name).name for name in names))
     try:
         asking = msgspec.convert(

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ..schemas.errors import InputError, OptionError, unknown
+from ..schemas.errors import InputError, unknown
 from .parsing import REPLIES, ask_for
 
 FOLDER = Path(__file__).parent / "prompt_files"
@@ -86,7 +86,7 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
         raise InputError(f"{folder}: no prompts there (files of the form NAME.toml).")
     for path in there:
         if path.stem not in found:
-            raise InputError(f"{path}: {unknown('prompt', path.stem, found)}")
+            raise unknown("prompt", path.stem, found, before=f"{path}: ", error=InputError)
         mine, own = _read(path), found[path.stem]
         for name in ("reply", "reads", "key", "items", "words"):
             if getattr(mine, name) != getattr(own, name):
@@ -105,7 +105,7 @@ def _read(path: Path) -> Prompt:
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(f"{path}: no prompt: {error}") from None
     if prompt.reply not in REPLIES:
-        raise InputError(f"{path}: {unknown('kind of reply', prompt.reply, REPLIES)}")
+        raise unknown("kind of reply", prompt.reply, REPLIES, before=f"{path}: ", error=InputError)
     return prompt
 
 
@@ -117,7 +117,7 @@ def prompt_text(name: str) -> str:
     """
     names = [path.stem for path in sorted(FOLDER.glob("*.toml"))]
     if name not in names:
-        raise OptionError(unknown("prompt", name, names))
+        raise unknown("prompt", name, names)
     return (FOLDER / f"{name}.toml").read_text("utf-8")
 
 

@@ -90,7 +90,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 def all_metrics(task: str) -> Mapping[str, Metric]:
     """Every metric of a task by name."""
     if task not in NAMES:
-        raise OptionError(unknown("task", task, NAMES))
+        raise unknown("task", task, NAMES)
     return _known(task)
 
 

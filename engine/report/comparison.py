@@ -435,7 +435,7 @@ def show(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
         write_text(_TEXTS[form](comparison), out)
         return
     if form not in FORMATS:
-        raise OptionError(unknown("format", form, FORMATS))
+        raise unknown("format", form, FORMATS)
     if out.isatty():
         raise OptionError("format parquet is bytes, which a terminal cannot show: pipe it.")
     packed = io.BytesIO()

@@ -174,7 +174,7 @@ def _kept(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> 
     for name in names:
         alike = known.get(name.casefold(), [])
         if not alike:
-            raise OptionError(unknown(kind, name, table[column].unique(maintain_order=True)))
+            raise unknown(kind, name, table[column].unique(maintain_order=True))
         found += [name] if name in alike else alike
     return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(found)])
 

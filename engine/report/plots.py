@@ -224,7 +224,7 @@ class Plots:
             **chosen: ``label_value``, ``iou_threshold``, ``metric``.
         """
         if kind not in KINDS:
-            raise OptionError(unknown("plot", kind, KINDS))
+            raise unknown("plot", kind, KINDS)
         given = {name: value for name, value in chosen.items() if value is not None}
         idle = [name for name in given if name not in KINDS[kind].takes]
         if idle:

@@ -160,7 +160,7 @@ def show_frame(
         frame.write_parquet(packed)
         cast(TextIO, out).buffer.write(packed.getbuffer())
     else:
-        raise OptionError(unknown("format", form, FORMATS))
+        raise unknown("format", form, FORMATS)
 
 
 def write_text(text: str, out: IO[str]) -> None:

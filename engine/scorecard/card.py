@@ -87,7 +87,7 @@ class Scorecard:
         """
         strange = [name for name in frames if name not in FRAMES]
         if strange:
-            raise ResultError(unknown("frame", strange[0], FRAMES))
+            raise unknown("frame", strange[0], FRAMES, error=ResultError)
         self.task = task
         self.dialect = dialect
         self.options = options
@@ -149,7 +149,7 @@ class Scorecard:
             ResultError: no frame has that name.
         """
         if name not in FRAMES:
-            raise ResultError(unknown("frame", name, FRAMES))
+            raise unknown("frame", name, FRAMES, error=ResultError)
         if name not in self._made:
             refuse_cut_off()
             provider = self._providers.get(name)

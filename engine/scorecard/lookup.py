@@ -124,7 +124,7 @@ def chosen_rows(
     metric = asked.metric
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
-        raise ResultError(unknown("metric of this scorecard", metric, known))
+        raise unknown("metric of this scorecard", metric, known, error=ResultError)
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
             raise ResultError(no_such_column(name))
@@ -163,8 +163,11 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
     names = labels["label_name"]
     values = labels.filter(names == name)["label_value"].unique(maintain_order=True).to_list()
     if not values:
-        raise ResultError(
-            unknown("label name", str(name), [str(n) for n in names.unique().drop_nulls()])
+        raise unknown(
+            "label name",
+            str(name),
+            [str(n) for n in names.unique().drop_nulls()],
+            error=ResultError,
         )
     if len(values) > 1:
         raise ResultError(
@@ -177,7 +180,7 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
 def no_such_column(name: str) -> str:
     """What to say of a column that rows cannot be chosen by."""
     columns = (*KEYS, "label_name")
-    said = unknown("column to choose a number by", name, columns)
+    said = unknown("column to choose a number by", name, columns).said
     parts = [column for column in columns if name.casefold() in column.split("_")]
     if parts and "Did you mean" not in said:
         return f"{said} Did you mean {' or '.join(map(repr, parts))}?"

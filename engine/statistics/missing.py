@@ -40,7 +40,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
         OptionError: none of these, or metrics that cannot be filled so.
     """
     if missing not in (SKIP, ZERO, WORST):
-        raise OptionError(unknown("missing", missing, (SKIP, ZERO, WORST)))
+        raise unknown("missing", missing, (SKIP, ZERO, WORST))
     plan = run.plan
     if missing == SKIP:
         return skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ..schemas.errors import OptionError, unknown
+from ..schemas.errors import unknown
 from ..schemas.task_names import NAMES
 
 if TYPE_CHECKING:
@@ -21,6 +21,6 @@ def get(name: str) -> Task:
         OptionError: no such task; names the nearest.
     """
     if name not in NAMES:
-        raise OptionError(unknown("task", name, NAMES))
+        raise unknown("task", name, NAMES)
     task: Task = importlib.import_module(f"{__name__}.{name}.spec").TASK
     return task

@@ -68,7 +68,7 @@ class Params:
 
     def __init__(self, iouType: str = "segm") -> None:
         if iouType not in _DEFAULTS:
-            raise OptionError(f"iouType not supported: {unknown('iouType', iouType, _DEFAULTS)}")
+            raise unknown("iouType", iouType, _DEFAULTS, before="iouType not supported: ")
         self.imgIds, self.catIds = [], []
         self.iouThrs = np.linspace(0.5, 0.95, 10)
         self.recThrs = np.linspace(0.0, 1.0, 101)

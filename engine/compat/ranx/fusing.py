@@ -7,7 +7,7 @@ from typing import Any
 
 from ...fusion.fuse import fuse as fuse_runs
 from ...fusion.methods import METHODS
-from ...schemas.errors import OptionError, unknown
+from ...schemas.errors import unknown
 from .results import Run
 
 _KNOWN = {name: one for one in METHODS.values() for name in (one.name, *one.aliases)}
@@ -35,12 +35,12 @@ def fuse(
         OptionError: a method, normalisation or parameter that is not there.
     """
     if method not in _KNOWN:
-        raise OptionError(unknown("fusion method", method, tuple(_KNOWN)))
+        raise unknown("fusion method", method, tuple(_KNOWN))
     given = dict(params or {})
     name = given.pop("name", method)
     odd = next((key for key in given if key not in _PARAMS), None)
     if odd is not None:
-        raise OptionError(unknown("parameter", odd, tuple(_PARAMS)))
+        raise unknown("parameter", odd, tuple(_PARAMS))
     fused = fuse_runs(
         [run.rows for run in runs],
         method=method,

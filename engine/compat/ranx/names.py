@@ -111,7 +111,7 @@ def _parts(name: str) -> tuple[str, int, str]:
             base, _, behind = said.partition(mark)
             break
     if base not in TRANSLATIONS:
-        raise OptionError(unknown("metric", base, tuple(TRANSLATIONS)))
+        raise unknown("metric", base, tuple(TRANSLATIONS))
     return base, _whole(name, level) if level else 1, behind
 
 

@@ -325,7 +325,7 @@ def _kind(path: str, kind: str | None) -> str:
     """The kind of a file, said or told by its ending."""
     found = kind or _KINDS.get(Path(path).suffix, Path(path).suffix.removeprefix("."))
     if found not in _KINDS.values():
-        raise OptionError(unknown("kind", found, sorted(set(_KINDS.values()))))
+        raise unknown("kind", found, sorted(set(_KINDS.values())))
     return found
 
 

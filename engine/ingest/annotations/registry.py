@@ -7,7 +7,7 @@ import os
 
 from evalengine.ingest.extensions import by_extension
 from evalengine.ingest.folders import files_below
-from evalengine.schemas.errors import OptionError, unknown
+from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
 from .dota import DOTA
@@ -39,7 +39,7 @@ def get(name: str) -> Format:
         OptionError: there is none of that name.
     """
     if name not in FORMATS:
-        raise OptionError(unknown("format", name, FORMATS))
+        raise unknown("format", name, FORMATS)
     return FORMATS[name]
 
 

@@ -100,7 +100,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     beta = float(_either(options.beta, defaults.beta))
     average = _either(options.average, defaults.average)
     if average not in AVERAGES:
-        raise OptionError(f"average: {unknown('average', average, AVERAGES)}")
+        raise unknown("average", average, AVERAGES, before="average: ")
     if average == "samples" and not options.multilabel:
         raise OptionError(
             f"{option('average', 'samples')} is a mean over datums of several labels each: give"

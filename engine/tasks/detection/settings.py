@@ -232,7 +232,7 @@ def _all_first(area: Range) -> bool:
 
 def _known(name: str, value: str | None, known: Iterable[str]) -> None:
     if value is not None and value not in known:
-        raise OptionError(unknown(name, value, known))
+        raise unknown(name, value, known)
 
 
 def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def _one_of(name: str, given: str | None, default: str, known: tuple[str, ...]) -> str:
     value = default if given is None else given
     if value not in known:
-        raise OptionError(f"{name}: {unknown(name, value, known)}")
+        raise unknown(name, value, known, before=f"{name}: ")
     return value
 
 

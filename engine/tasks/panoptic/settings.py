@@ -37,7 +37,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     """
     kind = options.iou_type or IOU_TYPES[0]
     if kind not in IOU_TYPES:
-        raise OptionError(f"iou_type: {unknown('type of panoptic IoU', kind, IOU_TYPES)}")
+        raise unknown("type of panoptic IoU", kind, IOU_TYPES, before="iou_type: ")
     rules: PanopticRules = dialect.rules
     if kind == "boundary" and rules.joined_stuff:
         raise OptionError(

@@ -89,7 +89,7 @@ def _either(given: Any, default: Any) -> Any:
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise OptionError(f"{name}: {unknown(_KINDS[name], value, known)}")
+        raise unknown(_KINDS[name], value, known, before=f"{name}: ")
     return value
 
 

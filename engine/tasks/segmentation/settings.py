@@ -63,7 +63,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         )
     invalid = options.invalid_polygons or INVALID[0]
     if invalid not in INVALID:
-        raise OptionError(f"invalid_polygons: {unknown('way with polygons', invalid, INVALID)}")
+        raise unknown("way with polygons", invalid, INVALID, before="invalid_polygons: ")
     ratio = _RATIO if options.boundary_ratio is None else options.boundary_ratio
     if not 0 < ratio < 1:
         raise OptionError(

@@ -80,7 +80,7 @@ def _either(given: Any, default: Any) -> Any:
 
 def _one_of(name: str, value: str, known: tuple[str, ...], kind: str) -> str:
     if value not in known:
-        raise OptionError(f"{name}: {unknown(kind, value, known)}")
+        raise unknown(kind, value, known, before=f"{name}: ")
     return value
 
 

@@ -47,9 +47,11 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             none.
     """
     if options.iou_type not in (None, *_IOU_TYPES):
-        raise OptionError(
-            f"{option('iou_type', options.iou_type)}:"
-            f" {unknown('iou_type of tracking', options.iou_type, _IOU_TYPES)}"
+        raise unknown(
+            "iou_type of tracking",
+            options.iou_type,
+            _IOU_TYPES,
+            before=f"{option('iou_type', options.iou_type)}: ",
         )
     alphas = ALPHAS
     if options.iou_thresholds is not None:
