@@ -260,7 +260,10 @@ def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[
 def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Array]:
     """The first row of each path, and the number of each row's path among those."""
     place.refuse(
-        paths.is_null().to_numpy(), "without a path (null)", "Remove these rows, or give files."
+        paths.is_null().to_numpy(),
+        "without a path (null)",
+        "Remove these rows, or give files.",
+        code="null_values",
     )
     code = paths.cast(pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
@@ -276,6 +279,7 @@ def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Ar
         "with files that do not exist",
         f"Paths are relative to the working folder, {os.getcwd()!r}.",
         paths.__getitem__,
+        code="file_missing",
     )
     return first, number
 
@@ -291,5 +295,8 @@ def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Itera
     except OSError as error:  # rasterio's are
         raise InputError(
             f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of"
-            f" {place.named(row)} cannot be read: {error}"
+            f" {place.named(row)} cannot be read: {error}",
+            code="raster_unreadable",
+            side=place.side,
+            column=place.column,
         ) from error

@@ -31,17 +31,24 @@ _FORMS = (
 
 _FAULTS = {
     MALFORMED: (
+        "code_malformed",
         "with characters that no compressed run-length code has",
         "COCO's codes have the characters '0' to 'o' only; one that went through another encoding"
         " or was quoted twice is damaged.",
     ),
-    CUT: ("with a code that ends inside a number", "The string was cut; export it again."),
-    NEGATIVE: ("with a negative run", "Counts are lengths of runs, zeros first."),
+    CUT: (
+        "code_cut",
+        "with a code that ends inside a number",
+        "The string was cut; export it again.",
+    ),
+    NEGATIVE: ("run_negative", "with a negative run", "Counts are lengths of runs, zeros first."),
     SHORT: (
+        "runs_short",
         "with a run-length code that does not fill its size",
         "The counts must add up to height * width; check that size is [height, width].",
     ),
     LONG: (
+        "runs_long",
         "with a run-length code of more pixels than its size has",
         "The counts must add up to height * width; check that size is [height, width].",
     ),
@@ -55,7 +62,10 @@ def read_columns(column: pl.Series, place: Place, over: Over | None) -> Read:
         InputError: as ``read_masks`` says.
     """
     place.refuse(
-        column.is_null().to_numpy(), "without a mask (null)", "Remove these rows, or give masks."
+        column.is_null().to_numpy(),
+        "without a mask (null)",
+        "Remove these rows, or give masks.",
+        code="null_values",
     )
     return _reader(column.dtype, place)(column, place, over)
 
@@ -67,7 +77,11 @@ def _reader(dtype: pl.DataType, place: Place) -> Callable[[pl.Series, Place, Ove
     if levels == 2 and (inner.is_integer() or inner == pl.Boolean):
         return _pixels
     raise InputError(
-        f"{place.side.replace('_', ' ')}: column {place.column!r} has dtype {dtype}. {_FORMS}"
+        f"{place.side.replace('_', ' ')}: column {place.column!r} has dtype {dtype}. {_FORMS}",
+        code="wrong_dtype",
+        side=place.side,
+        column=place.column,
+        dtype=dtype,
     )
 
 
@@ -78,20 +92,33 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
     if levels != 1 or not inner.is_numeric():
         raise InputError(
             f"{place.side.replace('_', ' ')}: column {place.column!r}: 'size' has dtype"
-            f" {size.dtype}. {hint}"
+            f" {size.dtype}. {hint}",
+            code="wrong_dtype",
+            side=place.side,
+            column=place.column,
+            field="size",
         )
     values, (offset,) = flat(size)
     told = size.__getitem__
-    place.refuse(np.diff(offset) != 2, "whose size is not two numbers", hint, told)
+    place.refuse(
+        np.diff(offset) != 2, "whose size is not two numbers", hint, told, code="mask_size_misfit"
+    )
     number = values.cast(pl.Float64).fill_null(0).to_numpy().reshape(-1, 2)
     whole = (number >= 1) & (number == np.floor(number)) & (number < 1 << 32)
-    place.refuse(~whole.all(axis=1), "whose size is not two positive whole numbers", hint, told)
+    place.refuse(
+        ~whole.all(axis=1),
+        "whose size is not two positive whole numbers",
+        hint,
+        told,
+        code="mask_size_misfit",
+    )
     pixels = number[:, 0] * number[:, 1]
     place.refuse(
         pixels >= 1 << 32,
         "whose size has 2^32 pixels or more",
         "Cut the image into tiles, each a datum of its own.",
         told,
+        code="too_many_pixels",
     )
     height, width = number[:, 0].astype(np.int64), number[:, 1].astype(np.int64)
     return height, width
@@ -104,24 +131,34 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
     if "size" not in fields or len(codes) != 1:
         raise InputError(
             f"{place.side.replace('_', ' ')}: column {place.column!r} is a struct of"
-            f" {', '.join(fields.values())}. {_FORMS}"
+            f" {', '.join(fields.values())}. {_FORMS}",
+            code="wrong_dtype",
+            side=place.side,
+            column=place.column,
         )
     parts = column.struct
     code = parts.field(fields[codes[0]])
     for name, part in (("size", parts.field(fields["size"])), (codes[0], code)):
         place.refuse(
-            part.is_null().to_numpy(), f"without {name!r} (null)", "Remove these rows, or fill it."
+            part.is_null().to_numpy(),
+            f"without {name!r} (null)",
+            "Remove these rows, or fill it.",
+            code="null_values",
+            field=name,
         )
     height, width = _sizes(parts.field(fields["size"]), place)
     order = parts.field(fields["order"]) if "order" in fields else None
     by_row = _by_row(order, _CODES[codes[0]], column.len(), place)
     pixels = height * width
     room = _read(code, codes[0], pixels, place, over)
-    for kind, (what, hint) in _FAULTS.items():
+    for kind, (fault, what, hint) in _FAULTS.items():
         place.refuse(
-            room.fault == kind, what, hint,
+            room.fault == kind,
+            what,
+            hint,
             lambda i: f"size {height[i]} x {width[i]}, {shown(code[i])!r}",
-        )  # fmt: skip
+            code=fault,
+        )
     return _turned(room.runs(), by_row, height, width, over), height, width
 
 
@@ -145,7 +182,11 @@ def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
     if levels != 1 or not inner.is_integer():
         raise InputError(
             f"{place.side.replace('_', ' ')}: column {place.column!r}: {name!r} has dtype"
-            f" {code.dtype}. {_FORMS}"
+            f" {code.dtype}. {_FORMS}",
+            code="wrong_dtype",
+            side=place.side,
+            column=place.column,
+            field=name,
         )
     values, (offset,) = flat(code)
     if values.null_count():
@@ -153,7 +194,13 @@ def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
             np.r_[values.is_null().to_numpy(), False], np.minimum(offset[:-1], len(values))
         )
         wrong = (counts > 0) & (np.diff(offset) > 0)
-        place.refuse(wrong, f"with nulls in {name!r}", "Counts are whole numbers.")
+        place.refuse(
+            wrong,
+            f"with nulls in {name!r}",
+            "Counts are whole numbers.",
+            code="null_in_list",
+            field=name,
+        )
     return values.cast(pl.Int64).to_numpy(), offset
 
 
@@ -167,6 +214,8 @@ def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
         "whose 'order' is neither 'row' nor 'column'",
         "Say in which order the pixels are counted: along the rows, or down the columns.",
         said.__getitem__,
+        code="order_unknown",
+        value=str(said.filter(~said.is_in(["row", "column"]))[0]),
     )
     return (said == "row").to_numpy()
 
@@ -195,15 +244,25 @@ def _pixels(column: pl.Series, place: Place, over: Over | None) -> Read:
     values, (image, row) = flat(column)
     height, lengths = np.diff(image), np.diff(row)
     hint = "Each row of pixels must be as long as the others."
-    place.refuse(height == 0, "of masks without pixels", hint)
+    place.refuse(height == 0, "of masks without pixels", hint, code="geometry_empty")
     first = lengths[image[:-1]]
     off = offsets_of(lengths != np.repeat(first, height))[image]
-    place.refuse(np.diff(off) > 0, "of masks whose rows of pixels differ in length", hint)
-    place.refuse(first == 0, "of masks without pixels", hint)
+    place.refuse(
+        np.diff(off) > 0,
+        "of masks whose rows of pixels differ in length",
+        hint,
+        code="pixels_uneven",
+    )
+    place.refuse(first == 0, "of masks without pixels", hint, code="geometry_empty")
     offset = row[image]
     if values.null_count():
         nulls = offsets_of(values.is_null().to_numpy())[offset]
-        place.refuse(np.diff(nulls) > 0, "with nulls among the pixels", "Pixels are 0 or 1.")
+        place.refuse(
+            np.diff(nulls) > 0,
+            "with nulls among the pixels",
+            "Pixels are 0 or 1.",
+            code="null_in_list",
+        )
     width = np.ascontiguousarray(first)
     pixel: Any = (values if values.dtype == pl.Boolean else values != 0).cast(pl.UInt8).to_numpy()
 

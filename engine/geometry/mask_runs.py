@@ -121,7 +121,9 @@ def from_pixels(images: Sequence[Array]) -> Masks:
         if image.ndim != 2 or not 0 < image.size < 1 << 32:
             raise InputError(
                 f"image {i} has shape {image.shape}: a mask is an array of height x width pixels,"
-                " fewer than 2^32."
+                " fewer than 2^32.",
+                code="image_misfit",
+                image=i,
             )
     sizes = np.array([image.shape for image in images], np.int64).reshape(-1, 2)
     height, width = np.ascontiguousarray(sizes[:, 0]), np.ascontiguousarray(sizes[:, 1])

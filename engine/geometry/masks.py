@@ -100,7 +100,9 @@ def refuse_sizes(
         f" {b_place.side.replace('_', ' ')} (column {b_place.column!r}): {pairs.size:,} {several}"
         f" of masks of different size (height x width) on one datum, first (rows count from 0):"
         f" {'; '.join(shown)}. Masks of a datum must have the size of its image: bring one side to"
-        " the other's."
+        " the other's.",
+        code="sizes_differ",
+        count=pairs.size,
     )
 
 
@@ -124,7 +126,9 @@ def union_by(masks: Masks, group: Array, n_groups: int) -> Masks:
         raise InputError(
             f"masks of different size cannot be united: mask {i} is {masks.height[i]} x"
             f" {masks.width[i]} (height x width), others of its group are {height[g]} x {width[g]};"
-            f" {other.size:,} such masks."
+            f" {other.size:,} such masks.",
+            code="sizes_differ",
+            count=other.size,
         )
     return Masks(*unite(masks.runs, group, n_groups), height, width)
 

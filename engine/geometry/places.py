@@ -67,7 +67,14 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         return msgspec.structs.replace(self, rows=numbers)
 
     def refuse(
-        self, wrong: Array, what: str, hint: str, told: Callable[[int], Any] | None = None
+        self,
+        wrong: Array,
+        what: str,
+        hint: str,
+        told: Callable[[int], Any] | None = None,
+        *,
+        code: str,
+        **facts: Any,
     ) -> None:
         """Raise if anything is wrong.
 
@@ -76,6 +83,8 @@ class Place(msgspec.Struct, frozen=True, eq=False):
             what: what is wrong, after the number of rows: ``with ...``, ``without ...``.
             hint: the way out, a sentence.
             told: what to show of a row, by its index.
+            code: that of the error.
+            **facts: of the error, beside side, column, count and the first rows.
 
         Raises:
             InputError: naming the column, the count and the first rows.
@@ -87,7 +96,13 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         rows = "row" if found.size == 1 else "rows"
         raise InputError(
             f"{self.side.replace('_', ' ')}: column {self.column!r}: {found.size:,} {rows} {what},"
-            f" first (rows count from 0): {'; '.join(shown)}. {hint}"
+            f" first (rows count from 0): {'; '.join(shown)}. {hint}",
+            code=code,
+            side=self.side,
+            column=self.column,
+            count=found.size,
+            rows=[self.row(int(i)) for i in found[:_SHOWN]],
+            **facts,
         )
 
     def _shown(self, index: int, told: Callable[[int], Any] | None) -> str:

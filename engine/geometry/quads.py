@@ -55,6 +55,7 @@ def corners_of_polygons(polygons: Polygons) -> Array:
         "with polygons that are not four corners, to be compared as oriented boxes",
         f"Give four corners, or write {option('iou_type', 'segm')} or"
         f" {option('convert_to', 'polygon')}.",
+        code="geometry_misfit",
     )
     corners: Array = rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
     return corners

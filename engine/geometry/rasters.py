@@ -96,12 +96,15 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
         f"with a raster of {grid.bands} bands that lacks the one asked for",
         "Bands count from 1.",
         lambda i: f"band {bands[i]:g} of {path}",
+        code="band_missing",
+        bands=grid.bands,
     )
     there.refuse(
         np.full(rows.size, grid.height * grid.width >= 1 << 32),
         "with rasters of 2^32 pixels or more",
         "Cut them into tiles, each a datum of its own.",
         lambda i: f"{path}: {grid.height} x {grid.width}",
+        code="too_many_pixels",
     )
 
 
@@ -115,6 +118,8 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
         "Masks are images of one band; is it a picture? A column raster_band says which band"
         " holds the objects.",
         lambda i: dataset.name,
+        code="band_unnamed",
+        bands=dataset.count,
     )
     palette = not several and dataset.colorinterp[0].name == "palette"
     there.refuse(
@@ -123,6 +128,7 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
         "A column raster_value says which number in the palette is the object; a column"
         " raster_band (1) says that all numbers but 0 are.",
         lambda i: dataset.name,
+        code="raster_value_unnamed",
     )
 
 

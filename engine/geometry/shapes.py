@@ -81,6 +81,8 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
         f" makes of them, or {option('iou_type', 'segm')} to compare masks, as COCO does, which"
         " works with any ring.",
         lambda i: reason[i],
+        code="polygon_invalid",
+        reason=reason[of_part[0]],
     )
 
 

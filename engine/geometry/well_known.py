@@ -48,6 +48,7 @@ def parsed(column: pl.Series, place: Place) -> Rings:
         "with geometries that are not polygons",
         FORMS,
         lambda i: geometries[i].geom_type,
+        code="polygon_misfit",
     )
     return rings_of(geometries)
 
@@ -79,6 +80,8 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
         f"that cannot be read as {name}",
         f"Rings must be closed in it. {FORMS}",
         lambda i: f"{_reason(reader, values[i])}: {values[i]!r}",
+        code="polygon_unreadable",
+        format=name,
     )
     return geometries
 

@@ -235,6 +235,7 @@ def _n_points(
             "All rows of a label, predictions and ground truths, need the same points in the same"
             " order; those that are not there have visibility 0.",
             lambda row, size=size, label=label: f"{size[row]} of {out[label[row]]}",  # type: ignore[misc]
+            code="keypoints_uneven",
         )
     return out
 
@@ -267,6 +268,7 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
         np.isnan(area),
         "without an area and without a box",
         "OKS needs the size of each person: give a column area, or boxes.",
+        code="area_missing",
     )
     if area.size:
         said = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."

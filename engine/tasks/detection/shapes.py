@@ -258,6 +258,7 @@ class Objects(msgspec.Struct):
             "with a path that may not be opened",
             next((f"The first {why}." for why in refused.values()), ""),
             paths.__getitem__,
+            code="path_refused",
         )
         found = [self.files.find(name) or name for name in names]
         reads(found)
@@ -444,6 +445,7 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
         np.ones(masks.size, bool),
         "without anything but a mask, to be compared as oriented boxes",
         f"Give oriented boxes or four corners, or write {option('iou_type', 'segm')}.",
+        code="geometry_misfit",
     )
     corners, numbers = np.empty((n, 8)), np.full((n, 5), np.nan)
     if (rows := objects.rows(BOX)).size:
@@ -478,6 +480,7 @@ def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:
             f"Write the corners in their order around, or {option('invalid_polygons', REPAIR)}"
             " to bring them into it.",
             lambda i: corners[i].tolist(),
+            code="corners_crossed",
         )
     return corners
 
@@ -489,6 +492,7 @@ def _refuse_crowds(objects: Objects, settings: Settings) -> None:
             crowd & settings.rules.crowd,
             f"that are crowds, which {settings.alike} knows nothing of",
             "Leave these rows out, or compare by another dialect or iou_type.",
+            code="crowds_unread",
         )
 
 
