@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import InputError
 from evalengine.schemas.tuning import tuning
 
 from .places import Origin, Place
@@ -260,10 +259,10 @@ def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[
 def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Array]:
     """The first row of each path, and the number of each row's path among those."""
     place.refuse(
+        "null_values",
         paths.is_null().to_numpy(),
         "without a path (null)",
         "Remove these rows, or give files.",
-        code="null_values",
     )
     code = paths.cast(pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
@@ -275,11 +274,11 @@ def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Ar
         np.bool_,
     )
     place.refuse(
+        "file_missing",
         missing[number] if missing.size else np.zeros(0, np.bool_),
         "with files that do not exist",
         f"Paths are relative to the working folder, {os.getcwd()!r}.",
         paths.__getitem__,
-        code="file_missing",
     )
     return first, number
 
@@ -293,10 +292,8 @@ def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Itera
                 raise OSError(f"{path!r} {why}. Write the file again.")
             yield dataset
     except OSError as error:  # rasterio's are
-        raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r}: the raster of"
-            f" {place.named(row)} cannot be read: {error}",
-            code="raster_unreadable",
-            side=place.side,
-            column=place.column,
+        raise place.error(
+            "raster_unreadable",
+            f": the raster of {place.named(row)} cannot be read: {error}",
+            rows=[place.row(row)],
         ) from error

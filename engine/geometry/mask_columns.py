@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import InputError
-
 from ..kernels.run_counts import CUT, LONG, MALFORMED, NEGATIVE, SHORT, Room, numbers_of
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
@@ -62,10 +60,10 @@ def read_columns(column: pl.Series, place: Place, over: Over | None) -> Read:
         InputError: as ``read_masks`` says.
     """
     place.refuse(
+        "null_values",
         column.is_null().to_numpy(),
         "without a mask (null)",
         "Remove these rows, or give masks.",
-        code="null_values",
     )
     return _reader(column.dtype, place)(column, place, over)
 
@@ -76,13 +74,7 @@ def _reader(dtype: pl.DataType, place: Place) -> Callable[[pl.Series, Place, Ove
     levels, inner = depth_of(dtype)
     if levels == 2 and (inner.is_integer() or inner == pl.Boolean):
         return _pixels
-    raise InputError(
-        f"{place.side.replace('_', ' ')}: column {place.column!r} has dtype {dtype}. {_FORMS}",
-        code="wrong_dtype",
-        side=place.side,
-        column=place.column,
-        dtype=dtype,
-    )
+    raise place.error("wrong_dtype", f" has dtype {dtype}. {_FORMS}")
 
 
 def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
@@ -90,35 +82,28 @@ def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:
     levels, inner = depth_of(size.dtype)
     hint = "Write size as [height, width], two positive whole numbers of pixels."
     if levels != 1 or not inner.is_numeric():
-        raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r}: 'size' has dtype"
-            f" {size.dtype}. {hint}",
-            code="wrong_dtype",
-            side=place.side,
-            column=place.column,
-            field="size",
-        )
+        raise place.error("wrong_dtype", f": 'size' has dtype {size.dtype}. {hint}", field="size")
     values, (offset,) = flat(size)
     told = size.__getitem__
     place.refuse(
-        np.diff(offset) != 2, "whose size is not two numbers", hint, told, code="mask_size_misfit"
+        "mask_size_misfit", np.diff(offset) != 2, "whose size is not two numbers", hint, told
     )
     number = values.cast(pl.Float64).fill_null(0).to_numpy().reshape(-1, 2)
     whole = (number >= 1) & (number == np.floor(number)) & (number < 1 << 32)
     place.refuse(
+        "mask_size_misfit",
         ~whole.all(axis=1),
         "whose size is not two positive whole numbers",
         hint,
         told,
-        code="mask_size_misfit",
     )
     pixels = number[:, 0] * number[:, 1]
     place.refuse(
+        "too_many_pixels",
         pixels >= 1 << 32,
         "whose size has 2^32 pixels or more",
         "Cut the image into tiles, each a datum of its own.",
         told,
-        code="too_many_pixels",
     )
     height, width = number[:, 0].astype(np.int64), number[:, 1].astype(np.int64)
     return height, width
@@ -129,21 +114,15 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
     fields = {field.name.lower(): field.name for field in column.dtype.fields}  # type: ignore[attr-defined]
     codes = [name for name in _CODES if name in fields]
     if "size" not in fields or len(codes) != 1:
-        raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r} is a struct of"
-            f" {', '.join(fields.values())}. {_FORMS}",
-            code="wrong_dtype",
-            side=place.side,
-            column=place.column,
-        )
+        raise place.error("wrong_dtype", f" is a struct of {', '.join(fields.values())}. {_FORMS}")
     parts = column.struct
     code = parts.field(fields[codes[0]])
     for name, part in (("size", parts.field(fields["size"])), (codes[0], code)):
         place.refuse(
+            "null_values",
             part.is_null().to_numpy(),
             f"without {name!r} (null)",
             "Remove these rows, or fill it.",
-            code="null_values",
             field=name,
         )
     height, width = _sizes(parts.field(fields["size"]), place)
@@ -153,11 +132,11 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
     room = _read(code, codes[0], pixels, place, over)
     for kind, (fault, what, hint) in _FAULTS.items():
         place.refuse(
+            fault,
             room.fault == kind,
             what,
             hint,
             lambda i: f"size {height[i]} x {width[i]}, {shown(code[i])!r}",
-            code=fault,
         )
     return _turned(room.runs(), by_row, height, width, over), height, width
 
@@ -180,14 +159,7 @@ def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
     """Values and offsets of listed counts."""
     levels, inner = depth_of(code.dtype)
     if levels != 1 or not inner.is_integer():
-        raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r}: {name!r} has dtype"
-            f" {code.dtype}. {_FORMS}",
-            code="wrong_dtype",
-            side=place.side,
-            column=place.column,
-            field=name,
-        )
+        raise place.error("wrong_dtype", f": {name!r} has dtype {code.dtype}. {_FORMS}", field=name)
     values, (offset,) = flat(code)
     if values.null_count():
         counts = np.add.reduceat(
@@ -195,10 +167,10 @@ def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
         )
         wrong = (counts > 0) & (np.diff(offset) > 0)
         place.refuse(
+            "null_in_list",
             wrong,
             f"with nulls in {name!r}",
             "Counts are whole numbers.",
-            code="null_in_list",
             field=name,
         )
     return values.cast(pl.Int64).to_numpy(), offset
@@ -210,12 +182,11 @@ def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
         return np.full(n, usual == "row")
     said = order.fill_null(usual) if order.dtype == pl.String else order.cast(pl.String)
     place.refuse(
+        "order_unknown",
         ~said.is_in(["row", "column"]).to_numpy(),
         "whose 'order' is neither 'row' nor 'column'",
         "Say in which order the pixels are counted: along the rows, or down the columns.",
         said.__getitem__,
-        code="order_unknown",
-        value=str(said.filter(~said.is_in(["row", "column"]))[0]),
     )
     return (said == "row").to_numpy()
 
@@ -244,24 +215,18 @@ def _pixels(column: pl.Series, place: Place, over: Over | None) -> Read:
     values, (image, row) = flat(column)
     height, lengths = np.diff(image), np.diff(row)
     hint = "Each row of pixels must be as long as the others."
-    place.refuse(height == 0, "of masks without pixels", hint, code="geometry_empty")
+    place.refuse("geometry_empty", height == 0, "of masks without pixels", hint)
     first = lengths[image[:-1]]
     off = offsets_of(lengths != np.repeat(first, height))[image]
     place.refuse(
-        np.diff(off) > 0,
-        "of masks whose rows of pixels differ in length",
-        hint,
-        code="pixels_uneven",
+        "pixels_uneven", np.diff(off) > 0, "of masks whose rows of pixels differ in length", hint
     )
-    place.refuse(first == 0, "of masks without pixels", hint, code="geometry_empty")
+    place.refuse("geometry_empty", first == 0, "of masks without pixels", hint)
     offset = row[image]
     if values.null_count():
         nulls = offsets_of(values.is_null().to_numpy())[offset]
         place.refuse(
-            np.diff(nulls) > 0,
-            "with nulls among the pixels",
-            "Pixels are 0 or 1.",
-            code="null_in_list",
+            "null_in_list", np.diff(nulls) > 0, "with nulls among the pixels", "Pixels are 0 or 1."
         )
     width = np.ascontiguousarray(first)
     pixel: Any = (values if values.dtype == pl.Boolean else values != 0).cast(pl.UInt8).to_numpy()

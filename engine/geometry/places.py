@@ -68,22 +68,21 @@ class Place(msgspec.Struct, frozen=True, eq=False):
 
     def refuse(
         self,
+        code: str,
         wrong: Array,
         what: str,
         hint: str,
         told: Callable[[int], Any] | None = None,
-        *,
-        code: str,
         **facts: Any,
     ) -> None:
         """Raise if anything is wrong.
 
         Args:
+            code: that of the error.
             wrong: bool [n].
             what: what is wrong, after the number of rows: ``with ...``, ``without ...``.
             hint: the way out, a sentence.
             told: what to show of a row, by its index.
-            code: that of the error.
             **facts: of the error, beside side, column, count and the first rows.
 
         Raises:
@@ -94,16 +93,15 @@ class Place(msgspec.Struct, frozen=True, eq=False):
             return
         shown = [self._shown(int(i), told) for i in found[:_SHOWN]]
         rows = "row" if found.size == 1 else "rows"
-        raise InputError(
-            f"{self.side.replace('_', ' ')}: column {self.column!r}: {found.size:,} {rows} {what},"
-            f" first (rows count from 0): {'; '.join(shown)}. {hint}",
-            code=code,
-            side=self.side,
-            column=self.column,
-            count=found.size,
-            rows=[self.row(int(i)) for i in found[:_SHOWN]],
-            **facts,
-        )
+        numbers = [self.row(int(i)) for i in found[:_SHOWN]]
+        first = f"first (rows count from 0): {'; '.join(shown)}. {hint}"
+        said = f": {found.size:,} {rows} {what}, {first}"
+        raise self.error(code, said, count=found.size, rows=numbers, **facts)
+
+    def error(self, code: str, said: str, **facts: Any) -> InputError:
+        """Return an error about the column; ``said`` follows its name."""
+        start = f"{self.side.replace('_', ' ')}: column {self.column!r}"
+        return InputError(f"{start}{said}", code=code, side=self.side, column=self.column, **facts)
 
     def _shown(self, index: int, told: Callable[[int], Any] | None) -> str:
         name = self.named(index)

@@ -42,10 +42,10 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
         InputError: as :func:`evalengine.geometry.polygons.read_polygons` says.
     """
     place.refuse(
+        "null_values",
         column.is_null().to_numpy(),
         "without a polygon (null)",
         "Remove these rows, or give polygons.",
-        code="null_values",
     )
     if column.dtype in (pl.String, pl.Binary):
         from .well_known import parsed  # Shapely, which lists of numbers do not need
@@ -59,11 +59,11 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
         wrong = np.zeros(column.len(), np.bool_)
         wrong[of_point[~finite]] = True
         place.refuse(
+            "not_finite",
             wrong,
             "with coordinates that are null, NaN or infinite",
             "Coordinates are numbers of pixels.",
             column.__getitem__,
-            code="not_finite",
         )
     if as_coco:
         rings = _without_specks(rings)
@@ -74,13 +74,7 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
     """Rings of nested lists of numbers, and whether they are COCO's flat ones."""
     levels, inner = depth_of(column.dtype)
     if not 1 <= levels <= 4 or not (inner.is_numeric() or inner == pl.Null):
-        raise InputError(
-            f"{place.side.replace('_', ' ')}: column {place.column!r} has dtype {column.dtype}."
-            f" {FORMS}",
-            code="wrong_dtype",
-            side=place.side,
-            column=place.column,
-        )
+        raise place.error("wrong_dtype", f" has dtype {column.dtype}. {FORMS}")
     values, offsets = flat(column)
     numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     lengths = np.diff(offsets[-1])
@@ -99,20 +93,20 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
 
     if pairs:
         place.refuse(
+            "wrong_length",
             rows_of(lengths != 2),
             "with points that are not two numbers",
             "A point is [x, y]; heights above ground have no place in an image.",
             told,
-            code="wrong_length",
         )
         xy, offsets = numbers.reshape(-1, 2), offsets[:-1]
     else:
         place.refuse(
+            "wrong_length",
             rows_of(lengths % 2 != 0),
             "with flat rings of an odd count of numbers",
             "A flat ring is x, y, x, y, ...",
             told,
-            code="wrong_length",
         )
         xy = numbers.reshape(-1, 2)
         offsets = [*offsets[:-1], offsets[-1] // 2]
@@ -153,18 +147,18 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
         wrong[rings.of_ring[short]] = True
         told = column.__getitem__
         place.refuse(
+            "polygon_empty",
             none,
             "with an empty polygon",
             f"{_WAY_OUT} score them as shapes without area.",
             told,
-            code="polygon_empty",
         )
         place.refuse(
+            "ring_short",
             wrong,
             "with rings of fewer than three points",
             f"{_WAY_OUT} leave such rings out.",
             told,
-            code="ring_short",
         )
     outside = np.zeros(n.size, np.bool_)
     parts = np.diff(rings.part_start)
@@ -404,11 +398,11 @@ def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None
     """
     height, width = np.asarray(height, np.int64), np.asarray(width, np.int64)
     polygons.place.refuse(
+        "image_size_missing",
         (height < 1) | (width < 1) | (height * width >= 1 << 32),
         "of images whose height or width is not positive, or of 2^32 pixels or more",
         "Masks need the size of each image: give height and width in datums.",
         lambda i: f"{height[i]} x {width[i]}",
-        code="image_size_missing",
     )
     rings = polygons.rings
     first_ring = rings.part_start[rings.start]

@@ -51,11 +51,11 @@ def corners_of_polygons(polygons: Polygons) -> Array:
     wrong = ~one
     wrong[np.flatnonzero(one)[~four]] = True
     polygons.place.refuse(
+        "geometry_misfit",
         wrong,
         "with polygons that are not four corners, to be compared as oriented boxes",
         f"Give four corners, or write {option('iou_type', 'segm')} or"
         f" {option('convert_to', 'polygon')}.",
-        code="geometry_misfit",
     )
     corners: Array = rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
     return corners

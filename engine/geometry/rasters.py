@@ -92,19 +92,19 @@ def read_raster_masks(
 def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place) -> None:
     there = place.take(rows)
     there.refuse(
+        "band_missing",
         (bands < 1) | (bands > grid.bands),
         f"with a raster of {grid.bands} bands that lacks the one asked for",
         "Bands count from 1.",
         lambda i: f"band {bands[i]:g} of {path}",
-        code="band_missing",
         bands=grid.bands,
     )
     there.refuse(
+        "too_many_pixels",
         np.full(rows.size, grid.height * grid.width >= 1 << 32),
         "with rasters of 2^32 pixels or more",
         "Cut them into tiles, each a datum of its own.",
         lambda i: f"{path}: {grid.height} x {grid.width}",
-        code="too_many_pixels",
     )
 
 
@@ -113,22 +113,22 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
     there, unnamed = place.take(rows), np.isnan(bands)
     several = dataset.count > 1
     there.refuse(
+        "band_unnamed",
         unnamed if several else np.zeros(rows.size, np.bool_),
         f"with a raster of {dataset.count} bands, and no band named",
         "Masks are images of one band; is it a picture? A column raster_band says which band"
         " holds the objects.",
         lambda i: dataset.name,
-        code="band_unnamed",
         bands=dataset.count,
     )
     palette = not several and dataset.colorinterp[0].name == "palette"
     there.refuse(
+        "raster_value_unnamed",
         unnamed & np.isnan(values) if palette else np.zeros(rows.size, np.bool_),
         "with a raster of colours by a palette, and no value named",
         "A column raster_value says which number in the palette is the object; a column"
         " raster_band (1) says that all numbers but 0 are.",
         lambda i: dataset.name,
-        code="raster_value_unnamed",
     )
 
 

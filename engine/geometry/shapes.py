@@ -75,13 +75,13 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
         zip(of_part.tolist()[::-1], shapely.is_valid_reason(parts).tolist()[::-1], strict=True)
     )
     place.refuse(
+        "polygon_invalid",
         wrong,
         "with polygons that are not valid",
         f"Correct these rows, write {option('invalid_polygons', 'repair')} to count what shapely"
         f" makes of them, or {option('iou_type', 'segm')} to compare masks, as COCO does, which"
         " works with any ring.",
         lambda i: reason[i],
-        code="polygon_invalid",
         reason=reason[of_part[0]],
     )
 

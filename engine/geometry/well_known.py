@@ -44,11 +44,11 @@ def parsed(column: pl.Series, place: Place) -> Rings:
                 geometries[at] = _read(reader, values[at], name, place.take(at))
     kind = shapely.get_type_id(geometries)
     place.refuse(
+        "polygon_misfit",
         (kind != _POLYGON) & (kind != _MULTIPOLYGON),
         "with geometries that are not polygons",
         FORMS,
         lambda i: geometries[i].geom_type,
-        code="polygon_misfit",
     )
     return rings_of(geometries)
 
@@ -76,11 +76,11 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
         geometries = np.array([_alone(reader, value) for value in values], object)
     wrong = np.array([one is None for one in geometries], np.bool_)
     place.refuse(
+        "polygon_unreadable",
         wrong,
         f"that cannot be read as {name}",
         f"Rings must be closed in it. {FORMS}",
         lambda i: f"{_reason(reader, values[i])}: {values[i]!r}",
-        code="polygon_unreadable",
         format=name,
     )
     return geometries

@@ -99,7 +99,7 @@ def test_dtypes_that_are_no_mask(values: pl.Series) -> None:
 
 
 def test_orders_that_are_none() -> None:
-    with refused("order_unknown", count=1, value="diagonal"):
+    with refused("order_unknown", count=1, rows=[0]):
         masks.read_masks(column([{**GOOD, "order": "diagonal"}]), side="predictions")
 
 

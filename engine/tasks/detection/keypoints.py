@@ -230,12 +230,12 @@ def _n_points(
     for side, size, label, origin in zip(_SIDES, sizes, codes, origins, strict=True):
         wrong = (size > 0) & (size != out[label])
         Place(side, KEYPOINTS.name, None, origin).refuse(
+            "keypoints_uneven",
             wrong,
             "with fewer keypoints than other rows of their label",
             "All rows of a label, predictions and ground truths, need the same points in the same"
             " order; those that are not there have visibility 0.",
             lambda row, size=size, label=label: f"{size[row]} of {out[label[row]]}",  # type: ignore[misc]
-            code="keypoints_uneven",
         )
     return out
 
@@ -265,10 +265,10 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
         return frozen(frame["area"].cast(pl.Float64).to_numpy(), np.float64)
     area = boxes[:, 2] * boxes[:, 3] * OF_BOX
     Place("ground_truths", "area", None, origin).refuse(
+        "area_missing",
         np.isnan(area),
         "without an area and without a box",
         "OKS needs the size of each person: give a column area, or boxes.",
-        code="area_missing",
     )
     if area.size:
         said = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."

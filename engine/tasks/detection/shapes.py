@@ -254,11 +254,11 @@ class Objects(msgspec.Struct):
         refused = {name: why for name in names if (why := self.files.refusal(name)) is not None}
         place = Place(self.side, "raster", rows, self.origin)
         place.refuse(
+            "path_refused",
             paths.is_in([*refused]).to_numpy(),
             "with a path that may not be opened",
             next((f"The first {why}." for why in refused.values()), ""),
             paths.__getitem__,
-            code="path_refused",
         )
         found = [self.files.find(name) or name for name in names]
         reads(found)
@@ -442,10 +442,10 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
     masks = objects.rows(MASK)
     column = "mask" if "mask" in objects.frame.columns else "raster"
     Place(objects.side, column, masks, objects.origin).refuse(
+        "geometry_misfit",
         np.ones(masks.size, bool),
         "without anything but a mask, to be compared as oriented boxes",
         f"Give oriented boxes or four corners, or write {option('iou_type', 'segm')}.",
-        code="geometry_misfit",
     )
     corners, numbers = np.empty((n, 8)), np.full((n, 5), np.nan)
     if (rows := objects.rows(BOX)).size:
@@ -475,12 +475,12 @@ def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:
         corners[crossed] = around(corners[crossed])
     elif not settings.rules.crossing:
         polygons.place.refuse(
+            "corners_crossed",
             crossed,
             "with corners whose sides cross",
             f"Write the corners in their order around, or {option('invalid_polygons', REPAIR)}"
             " to bring them into it.",
             lambda i: corners[i].tolist(),
-            code="corners_crossed",
         )
     return corners
 
@@ -489,10 +489,10 @@ def _refuse_crowds(objects: Objects, settings: Settings) -> None:
     if "iscrowd" in objects.frame.columns:
         crowd = objects.frame["iscrowd"].cast(pl.Boolean).to_numpy()
         Place(objects.side, "iscrowd", None, objects.origin).refuse(
+            "crowds_unread",
             crowd & settings.rules.crowd,
             f"that are crowds, which {settings.alike} knows nothing of",
             "Leave these rows out, or compare by another dialect or iou_type.",
-            code="crowds_unread",
         )
 
 
