@@ -299,13 +299,17 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
         said = ", ".join(f"{name} {one or 'none'}" for name, one in told.items())
         raise OptionError(
             f"the runs were scored by other clusters ({said}): say which with"
-            f" {option('cluster', next(filter(None, told.values())))}."
+            f" {option('cluster', next(filter(None, told.values())))}.",
+            code="runs_differ",
+            option="cluster",
         )
     cluster = next(iter(told.values()))
     if test != RANDOMISATION:
         raise OptionError(
             f"{option('test', test)} assumes that datums are independent, and the runs were scored"
-            f" with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}."
+            f" with {option('cluster', cluster)}: take {option('test', RANDOMISATION)}.",
+            code="options_conflict",
+            options=["test", "cluster"],
         )
     return cluster
 
@@ -417,7 +421,10 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             if field not in _FREE and field != "columns" and ours != theirs:
                 raise InputError(
                     f"{name} was scored {with_or_without(field, ours)}, {other}"
-                    f" {with_or_without(field, theirs)}: score both with the same."
+                    f" {with_or_without(field, theirs)}: score both with the same.",
+                    code="runs_differ",
+                    option=field,
+                    value=theirs,
                 )
 
 

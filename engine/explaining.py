@@ -85,7 +85,12 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     while place < len(inside):
         one = _CONDITION.match(inside, place)
         if one is None:
-            raise OptionError(f"{option('number', text)}: a condition is NAME=VALUE.")
+            raise OptionError(
+                f"{option('number', text)}: a condition is NAME=VALUE.",
+                code="wrong_value",
+                option="number",
+                value=text,
+            )
         conditions[one[1].strip('"')] = one[2].strip('"')
         place = one.end()
     return found["metric"], conditions
@@ -106,7 +111,12 @@ def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Optio
     try:
         return msgspec.structs.replace(asked, iou_thresholds=(float(at),))
     except ValueError:
-        raise OptionError(f"{option('number', name)}: iou={at} is not a number.") from None
+        raise OptionError(
+            f"{option('number', name)}: iou={at} is not a number.",
+            code="wrong_value",
+            option="iou",
+            value=at,
+        ) from None
 
 
 def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str, Any]:

@@ -82,7 +82,11 @@ def find_calibration(
     run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
     chosen = make_options(options, **named)
     if chosen.metrics is not None:
-        raise OptionError(f"{option('metrics', list(chosen.metrics))}: leave it out here.")
+        raise OptionError(
+            f"{option('metrics', list(chosen.metrics))}: leave it out here.",
+            code="option_unread",
+            option="metrics",
+        )
     asked = intervals_of(chosen)
     made, notes = tallied_through(
         run,
@@ -108,7 +112,11 @@ def _needed(task: str) -> tuple[str, ...]:
         OptionError: a task without scores.
     """
     if tasks.get(task).curve is None:
-        raise OptionError(f"{option('task', task)}: {task} has no scores to calibrate.")
+        raise OptionError(
+            f"{option('task', task)}: {task} has no scores to calibrate.",
+            code="task_unfit",
+            task=task,
+        )
     return (LARGEST_F.metric,)
 
 

@@ -49,7 +49,9 @@ def found_errors(
 ) -> FoundErrors:
     """Find what is wrong; arguments as :func:`evalengine.find_errors`, options made."""
     if top < 1:
-        raise OptionError(f"{option('top', top)}: write 1 or more.")
+        raise OptionError(
+            f"{option('top', top)}: write 1 or more.", code="wrong_value", option="top", value=top
+        )
     if sort not in ORDERS:
         raise unknown("sort", sort, ORDERS)
     tell = progress if callable(progress) else silent
@@ -79,7 +81,12 @@ def found_errors(
         rowless = f"the run keeps no rows of errors ({told})"
     if rowless is not None:
         if sort != "loss":
-            raise OptionError(f"{option('sort', sort)}: {rowless}; leave it out.")
+            raise OptionError(
+                f"{option('sort', sort)}: {rowless}; leave it out.",
+                code="option_unread",
+                option="sort",
+                value=sort,
+            )
         return FoundErrors(whole.head(top), None, n, rowless=rowless, notes=notes)
     counted = card.frame(FRAME)
     said: list[str] = []

@@ -101,16 +101,22 @@ def find_label_errors(
     filling = planner.filling(card.task, FRAME)
     if not filling:
         able = [task for task in NAMES if planner.filling(task, FRAME)]
-        raise ResultError(f"labels are judged in {' and '.join(able)}; this run is {card.task}.")
+        raise ResultError(
+            f"labels are judged in {' and '.join(able)}; this run is {card.task}.",
+            code="task_unfit",
+            task=card.task,
+        )
     if FRAME not in card.frames:
         if not is_scored(run):
             why = refusal(
                 FRAME, card.task, make_options(options, **named), run, ground_truths,
                 datums=datums, labels=labels, storage_options=storage_options,
             )  # fmt: skip
-            raise ResultError(why)
+            raise ResultError(why, code="not_kept")
         wanted = option("metrics", [one.name for one in filling])
-        raise ResultError(f"the run keeps no label errors: score it with {wanted}.")
+        raise ResultError(
+            f"the run keeps no label errors: score it with {wanted}.", code="not_kept"
+        )
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:
@@ -123,7 +129,10 @@ def find_label_errors(
             if value is not None:
                 raise OptionError(
                     f"{option(name, value)}: label errors of {card.task} are found in one way, the"
-                    f" most suspicious first: leave it out, or choose by {option('reasons')}."
+                    f" most suspicious first: leave it out, or choose by {option('reasons')}.",
+                    code="option_unread",
+                    option=name,
+                    value=value,
                 )
     if several_ways:
         rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by or FILTER_BY))

@@ -81,6 +81,7 @@ def find_limits(
         refuse(planner.make_plan(card.options, card.task))
         raise ResultError(
             f"the run keeps no limits, and not the rows to compute them from: score it with"
-            f" {option('limits', True)}, or give the tables."
+            f" {option('limits', True)}, or give the tables.",
+            code="not_kept",
         )
     return FoundLimits(card.frame(FRAME))

@@ -119,11 +119,18 @@ def _rules(task: str, options: Options) -> list[Rule]:
     own = all_metrics(task)
     rules = {rule.metric: rule for rule in RULES if rule.metric in own}
     if not rules:
-        raise OptionError(f"{option('task', task)}: nothing in {task} is decided by a threshold.")
+        raise OptionError(
+            f"{option('task', task)}: nothing in {task} is decided by a threshold.",
+            code="task_unfit",
+            task=task,
+        )
     named = [asked(task, name)[0].name for name in options.metrics or rules]
     if wrong := [name for name in named if name not in rules]:
         raise OptionError(
-            f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}."
+            f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}.",
+            code="wrong_value",
+            option="metrics",
+            value=wrong,
         )
     return [rules[name] for name in named]
 

@@ -54,7 +54,9 @@ def refuse_tables(**tables: Any) -> None:
     for name, given in tables.items():
         if given is not None:
             raise OptionError(
-                f"{option(name)} is given, but the run is scored already: leave it out."
+                f"{option(name)} is given, but the run is scored already: leave it out.",
+                code="option_unread",
+                option=name,
             )
 
 
@@ -88,7 +90,10 @@ def refuse_options(card: Scorecard, options: Options, settable: Collection[str])
         told = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
         raise OptionError(
             f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
-            " or give the tables."
+            " or give the tables.",
+            code="option_unread",
+            option=field,
+            value=given,
         )
 
 
@@ -168,13 +173,17 @@ def tallied_of(
     if card.folder is None:
         raise ResultError(
             f"{name}: this scorecard does not hold what {step} needs, as none does that was copied,"
-            f" or whose tally was too large to keep. {way}"
+            f" or whose tally was too large to keep. {way}",
+            code="not_kept",
+            step=step,
         )
     path = card.folder / TALLY_FILE
     if not path.is_file():
         raise ResultError(
             f"{card.folder} does not keep what {step} needs: its tally was too large, or it was"
-            f" made of a copied scorecard or by an earlier version. {way}"
+            f" made of a copied scorecard or by an earlier version. {way}",
+            code="not_kept",
+            step=step,
         )
     plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
     again = command(card.task, card.options, card.run.get("inputs", {}))
@@ -212,7 +221,10 @@ def intervals_of(options: Options) -> Wanted:
     if asked.method is not None:
         raise OptionError(
             f"{option('method', asked.method)}: found numbers have intervals of one kind; leave it"
-            " out."
+            " out.",
+            code="option_unread",
+            option="method",
+            value=asked.method,
         )
     return asked
 
@@ -320,7 +332,10 @@ def tallied_through(
             at = plan.settings.pr_curve_iou_threshold
             raise ResultError(
                 f"{error.args[0]} in this run: score the tables with"
-                f" {option('pr_curve_iou_threshold', at)}."
+                f" {option('pr_curve_iou_threshold', at)}.",
+                code="not_kept",
+                option="pr_curve_iou_threshold",
+                value=at,
             ) from None
 
     if not is_scored(run):

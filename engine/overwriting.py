@@ -125,7 +125,9 @@ def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:
             also = "" if os.fspath(file) == os.fspath(path) else f" {os.fspath(file)!r}"
             raise OptionError(
                 f"{f'{name} ' if name else ''}{os.fspath(path)}: this is the input{also}, and it"
-                f" would be replaced. {_OTHER}"
+                f" would be replaced. {_OTHER}",
+                code="input_overwritten",
+                option=name,
             )
 
 

@@ -60,7 +60,12 @@ def found_slices(
     """Find the worst slices; arguments as :func:`evalengine.find_slices`, options made."""
     _hold(top=top, levels=levels, least=1 if least is None else least)
     if not 0 < alpha <= 1:
-        raise OptionError(f"{option('alpha', alpha)}: write a weight above 0, at most 1.")
+        raise OptionError(
+            f"{option('alpha', alpha)}: write a weight above 0, at most 1.",
+            code="wrong_value",
+            option="alpha",
+            value=alpha,
+        )
     tell = progress if callable(progress) else silent
     asked = _asked(options)
     card, table = _scored(run, ground_truths, options, datums, labels, storage_options, tell)
@@ -100,7 +105,8 @@ def found_slices(
     if not made.every:
         raise InputError(
             "no column of the datums parts them: every value is too rare, or the same for all."
-            f" Name others in {option('datums')}, or lower {option('least', least)}."
+            f" Name others in {option('datums')}, or lower {option('least', least)}.",
+            code="nothing_to_slice",
         )
     tell("searching")
     found, measured = worst_slices(
@@ -135,7 +141,12 @@ def found_slices(
 def _hold(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
-            raise OptionError(f"{option(name, number)}: write 1 or more.")
+            raise OptionError(
+                f"{option(name, number)}: write 1 or more.",
+                code="wrong_value",
+                option=name,
+                value=number,
+            )
 
 
 def _asked(options: Options) -> Wanted:
@@ -236,13 +247,16 @@ def _columns(
         if missing:
             raise InputError(
                 f"{option('by', missing)}: the datums have no such column."
-                f"{did_you_mean(missing[0], there)} Columns there: {', '.join(there) or 'none'}."
+                f"{did_you_mean(missing[0], there)} Columns there: {', '.join(there) or 'none'}.",
+                code="column_missing",
+                column=missing[0],
             )
         values = values.select(options.by)
     if not values.width:
         raise InputError(
             "the run knows nothing of its datums to part them by: give a table with a row for each"
-            f" in {option('datums')}, or score with {option('by')}."
+            f" in {option('datums')}, or score with {option('by')}.",
+            code="nothing_to_slice",
         )
     return values, notes
 
@@ -253,7 +267,11 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
         if frame.height != len(datums):
             raise InputError(
                 f"{description} has {frame.height:,} rows and no ids that the run knows, which has"
-                f" {len(datums):,} datums: give the table a column datum_id."
+                f" {len(datums):,} datums: give the table a column datum_id.",
+                code="column_missing",
+                column="datum_id",
+                rows=frame.height,
+                of=len(datums),
             )
         return frame, []
     ids = datums.id
@@ -278,7 +296,9 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
         raise InputError(
             f"{description}: none of the run's {len(ids):,} datums is in it; ids there"
             f" {listing(frame['datum_id'].head(3).to_list())}, in the run"
-            f" {listing(ids.head(3).to_list())}."
+            f" {listing(ids.head(3).to_list())}.",
+            code="ids_unmatched",
+            of=len(ids),
         )
     if len(lacking):
         said.append(
@@ -305,7 +325,10 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         first = distinct.filter(pl.any_horizontal(pl.col(torn) > 1))["datum_id"].min()
         raise InputError(
             f"{option('datums')}: {many:,} rows share their datum_id with others, the first is"
-            f" {first!r}, and no column is the same in all rows of a datum. Give one row a datum."
+            f" {first!r}, and no column is the same in all rows of a datum. Give one row a datum.",
+            code="repeated_values",
+            column="datum_id",
+            count=many,
         )
     said = []
     if torn:

@@ -73,7 +73,9 @@ class Encoder:
         if self._model is None:
             raise OptionError(
                 f"{option('embedder')}: the object {self.name} did not come along with the"
-                " options; give it again."
+                " options; give it again.",
+                code="option_missing",
+                option="embedder",
             )
         return self._model.encode(texts)
 
@@ -110,7 +112,9 @@ def as_embedder(given: Any) -> Embedding | Encoder:
         raise OptionError(
             f"{option('embedder')}: {type(given).__name__} has no encode. Give an object with"
             " encode(list of texts), the name of a model, or a mapping such as"
-            " {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'}."
+            " {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'}.",
+            code="wrong_value",
+            option="embedder",
         )
     if set(given) == {"object"}:
         return Encoder(str(given["object"]))
@@ -119,7 +123,11 @@ def as_embedder(given: Any) -> Embedding | Encoder:
         if name not in fields:
             raise unknown("field", str(name), fields, before=f"{option('embedder')}: ")
     if not str(given.get("model", "")).strip():
-        raise OptionError(f"{option('embedder')}: write the model's name: model=...")
+        raise OptionError(
+            f"{option('embedder')}: write the model's name: model=...",
+            code="option_missing",
+            option="model",
+        )
     try:
         found = msgspec.convert(
             {name: value for name, value in given.items() if value is not None},
@@ -127,11 +135,15 @@ def as_embedder(given: Any) -> Embedding | Encoder:
             strict=False,
         )
     except msgspec.ValidationError as error:
-        raise OptionError(f"{option('embedder')}: {error}") from None
+        raise OptionError(
+            f"{option('embedder')}: {error}", code="wrong_value", option="embedder"
+        ) from None
     counts = (found.batch_size, found.concurrency, found.dimensions or 1)
     if min(counts) < 1 or found.retries < 0 or not found.timeout > 0:
         raise OptionError(
             f"{option('embedder')}: batch_size, concurrency and dimensions are 1 or more, retries 0"
-            " or more, timeout more than 0 seconds."
+            " or more, timeout more than 0 seconds.",
+            code="wrong_value",
+            options=["batch_size", "concurrency", "dimensions", "retries", "timeout"],
         )
     return found

@@ -45,23 +45,36 @@ def wanted(options: Options) -> Wanted | None:
             given = getattr(options, name)
             if given is not None:
                 raise OptionError(
-                    f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}."
+                    f"{option(name, given)} is of intervals: add {option('intervals', 0.95)}.",
+                    code="option_unread",
+                    option=name,
+                    value=given,
                 )
         return None
     level = options.intervals / 100 if options.intervals > 1 else options.intervals
     if not 0 < level < 1:
         raise OptionError(
-            f"{option('intervals', options.intervals)}: write a confidence such as 0.95 or 95."
+            f"{option('intervals', options.intervals)}: write a confidence such as 0.95 or 95.",
+            code="wrong_value",
+            option="intervals",
+            value=options.intervals,
         )
     draws = DRAWS if options.draws is None else options.draws
     if draws < LEAST_DRAWS:
-        raise OptionError(f"{option('draws', draws)}: write {LEAST_DRAWS} or more.")
+        raise OptionError(
+            f"{option('draws', draws)}: write {LEAST_DRAWS} or more.",
+            code="wrong_value",
+            option="draws",
+            value=draws,
+        )
     method = options.method
     if method is not None and method not in METHOD_NAMES:
         raise unknown("method", method, METHOD_NAMES)
     if method in BY_THEORY and options.cluster is not None:
         raise OptionError(
             f"{option('method', method)} takes every datum for independent of the others: leave"
-            f" {option('cluster')} out, or take another method."
+            f" {option('cluster')} out, or take another method.",
+            code="options_conflict",
+            options=["method", "cluster"],
         )
     return Wanted(level, draws, options.seed or SEED, method, options.cluster)

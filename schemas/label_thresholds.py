@@ -61,16 +61,18 @@ def read_thresholds(given: Any) -> LabelThresholds:
 
             rows = [_row(one) for one in pl.DataFrame(given).to_dicts()]
         except (TypeError, ValueError, pl.exceptions.PolarsError):
-            raise _refused(f"{given!r} is not a table") from None
+            raise _refused(f"{given!r} is not a table", given) from None
     found: dict[tuple[str | None, str | None], LabelThreshold] = {}
     for key, value, number, name in rows:
         real = isinstance(number, (int, float)) and not isinstance(number, bool)
         if not real or not math.isfinite(number):
-            raise _refused(f"{number!r} of label {value!r} is not a finite number")
+            raise _refused(f"{number!r} of label {value!r} is not a finite number", number)
         place = None if key is None else str(key), None if value is None else label_text(value)
         row = LabelThreshold(*place, float(number), None if name is None else str(name))
         if (other := found.setdefault(place, row)).number != number:
-            raise _refused(f"label {value!r} has two thresholds, {other.number} and {number}")
+            raise _refused(
+                f"label {value!r} has two thresholds, {other.number} and {number}", value
+            )
     return tuple(found.values())
 
 
@@ -79,8 +81,8 @@ def label_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refused(what: str) -> OptionError:
-    return OptionError(f"{_NAME}: {what}. {_WAYS}.")
+def _refused(what: str, value: Any) -> OptionError:
+    return OptionError(f"{_NAME}: {what}. {_WAYS}.", code="wrong_value", option=_NAME, value=value)
 
 
 def _label(label: Any) -> tuple[Any, Any]:
@@ -91,11 +93,13 @@ def _row(one: Any) -> tuple[Any, Any, Any, Any]:
     if isinstance(one, Mapping):
         missing = [name for name in ("label_value", "threshold") if name not in one]
         if missing:
-            raise _refused(f"column {missing[0]!r} is missing among {', '.join(map(str, one))}")
+            raise _refused(
+                f"column {missing[0]!r} is missing among {', '.join(map(str, one))}", missing[0]
+            )
         return one.get("label_key"), one["label_value"], one["threshold"], one.get("label_name")
     if isinstance(one, Sequence) and not isinstance(one, str) and len(one) in (3, 4):
         return one[0], one[1], one[2], one[3] if len(one) == 4 else None
-    raise _refused(f"{one!r} is not a label with a threshold")
+    raise _refused(f"{one!r} is not a label with a threshold", one)
 
 
 def _file(path: str) -> Any:
@@ -110,5 +114,13 @@ def _file(path: str) -> Any:
             read = pl.read_csv if ending == "csv" else pl.read_parquet
             return read(path).to_dicts()
     except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError) as error:
-        raise OptionError(f"{option(_NAME, path)}: it cannot be read: {error}") from error
-    raise OptionError(f"{option(_NAME, path)}: a .json, .csv or .parquet file is read.")
+        raise OptionError(
+            f"{option(_NAME, path)}: it cannot be read: {error}",
+            code="file_unreadable",
+            option="thresholds",
+        ) from error
+    raise OptionError(
+        f"{option(_NAME, path)}: a .json, .csv or .parquet file is read.",
+        code="format_unknown",
+        option="thresholds",
+    )

@@ -132,7 +132,10 @@ def _as_stop_words(value: Any) -> tuple[str, ...] | str:
     if wrong:
         raise OptionError(
             f"stop_words: write a list of strings, or the path of a file with one word a line;"
-            f" {wrong[0]!r} is not a string."
+            f" {wrong[0]!r} is not a string.",
+            code="wrong_value",
+            option="stop_words",
+            value=wrong[0],
         )
     return tuple(sorted(words)) if isinstance(value, (set, frozenset)) else tuple(words)
 

@@ -77,7 +77,7 @@ class FoundErrors(Found):
 
         refuse(path, self.inputs)
         if self.rows is None:
-            raise ResultError(f"there is nothing to draw: {self.rowless}.")
+            raise ResultError(f"there is nothing to draw: {self.rowless}.", code="not_kept")
         images = None if self._images is None else self._images()
         return write(self.rows, images, form, path)
 

@@ -78,7 +78,9 @@ class FoundThresholds(Found):
         if metric is None and len(self.metrics) > 1:
             raise OptionError(
                 f"several rules chose thresholds ({', '.join(self.metrics)}): name one,"
-                f" {option('metrics', self.metrics[0])}."
+                f" {option('metrics', self.metrics[0])}.",
+                code="ambiguous",
+                metrics=list(self.metrics),
             )
         named = metric or self.metrics[0]
         if named not in self.metrics:
@@ -107,7 +109,11 @@ class FoundThresholds(Found):
             ".json": table.write_json, ".csv": table.write_csv, ".parquet": table.write_parquet,
         }  # fmt: skip
         if path.suffix not in writers:
-            raise OptionError(f"{path.name}: write a file that ends in {', '.join(writers)}.")
+            raise OptionError(
+                f"{path.name}: write a file that ends in {', '.join(writers)}.",
+                code="format_unknown",
+                file=str(path),
+            )
         refuse(path, self.inputs)
         with written(path), whole_file(path, sweeps=True) as file:
             writers[path.suffix](file)

@@ -29,7 +29,7 @@ def losses_of(tallied: Tallied) -> Losses:
     """
     found = summary.losses_of(tallied.plan, tallied.tallies)
     if isinstance(found, str):
-        raise ResultError(f"the worst datums are not known: {found}.")
+        raise ResultError(f"the worst datums are not known: {found}.", code="not_kept")
     return found
 
 

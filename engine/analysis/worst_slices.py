@@ -321,7 +321,9 @@ def worst_slices(
     code, own = conditions.code[:, rows], error[rows]
     heavy = np.ones(own.size) if weight is None else weight[rows]
     if not own.sum():
-        raise ResultError("no datum has anything wrong, so no slice is worse than another.")
+        raise ResultError(
+            "no datum has anything wrong, so no slice is worse than another.", code="nothing_wrong"
+        )
     most = 10 * top
     for again in range(_TRIES):
         found = search(

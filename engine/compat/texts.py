@@ -108,17 +108,21 @@ def _table(predictions: Texts, references: References) -> pl.DataFrame:
     if isinstance(references, str) or len(predictions) != len(references):
         n = 1 if isinstance(references, str) else len(references)
         raise InputError(
-            f"predictions and references must have the same length: {len(predictions)} and {n}."
+            f"predictions and references must have the same length: {len(predictions)} and {n}.",
+            code="unequal_lengths",
+            counts=[len(predictions), n],
         )
     lists = [[one] if isinstance(one, str) else one for one in references]
     for i, (text, given) in enumerate(zip(predictions, lists, strict=True)):
         if not isinstance(text, str) or isinstance(given, (bytes, dict)):
-            raise InputError(f"prediction {i} is not a string: {text!r}.")
+            raise InputError(f"prediction {i} is not a string: {text!r}.", code="wrong_type", row=i)
         wrong = [one for one in given if not isinstance(one, str)] if given else [None]
         if wrong:
             raise InputError(
                 f"references of text {i}: write a string or a list of strings, at least one;"
-                f" found {given!r}."
+                f" found {given!r}.",
+                code="wrong_type",
+                row=i,
             )
     texts = pl.Series("text", [*predictions], dtype=pl.String)
     return pl.DataFrame([texts, pl.Series("reference", lists, dtype=pl.List(pl.String))])

@@ -46,7 +46,11 @@ class AnswerFile:
             self._base.executescript(tables)
         except sqlite3.Error as error:
             self._base.close()
-            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+            raise InputError(
+                f"cache {self.path}: cannot be used: {error}.",
+                code="cache_unusable",
+                file=str(self.path),
+            ) from None
         except InputError:
             self._base.close()
             raise
@@ -61,12 +65,16 @@ class AnswerFile:
             if own != _OWN and filled:
                 raise InputError(
                     f"cache {self.path}: this is a database of another program, or of an earlier"
-                    " version of this one; name a file that is not there yet."
+                    " version of this one; name a file that is not there yet.",
+                    code="cache_unusable",
+                    file=str(self.path),
                 )
             if own == _OWN and version != _VERSION:
                 raise InputError(
                     f"cache {self.path}: its form is {version}, and this version of evalengine"
-                    f" reads form {_VERSION}; name another file."
+                    f" reads form {_VERSION}; name another file.",
+                    code="cache_unusable",
+                    version=version,
                 )
             if own != _OWN:
                 self._base.execute(f"PRAGMA application_id={_OWN}")

@@ -66,7 +66,11 @@ def price_of(
             ' tokens: ["my-model"] input = 0.15, output = 0.6.'
         ) from None
     if model not in known:
-        raise OptionError(f"prices: no price of {model!r}; there are: {', '.join(known)}.")
+        raise OptionError(
+            f"prices: no price of {model!r}; there are: {', '.join(known)}.",
+            code="price_missing",
+            value=model,
+        )
     return known[model]
 
 
@@ -136,7 +140,11 @@ class Budget:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if limits.cost is not None and price is None:
-            raise OptionError("max_cost needs prices: a table of what the model's tokens cost.")
+            raise OptionError(
+                "max_cost needs prices: a table of what the model's tokens cost.",
+                code="option_missing",
+                option="prices",
+            )
         self.limits, self.price = limits, price
         self.usage = Usage(cost=None if price is None else 0.0)
         self._changed = threading.Condition()

@@ -103,7 +103,9 @@ class Client:
         except ImportError:
             raise OptionError(
                 f"{who} is reached by HTTP through httpx, which is not installed: pip install"
-                f" 'evalengine[{extra}]'."
+                f" 'evalengine[{extra}]'.",
+                code="package_missing",
+                package="httpx",
             ) from None
         self._key = key
         self._url = base_url + path
@@ -172,7 +174,9 @@ class Client:
         if why is not None:
             return self._stops(
                 f"{self._who} at {self._url} stopped: {why} ({said}). Model {body['model']!r};"
-                " check the address, the model and the key in the environment."
+                " check the address, the model and the key in the environment.",
+                code="endpoint_refused",
+                status=status,
             )
         if status in _AGAIN or status >= 500:
             kind = "rate_limited" if status == 429 else "server_error"

@@ -101,7 +101,9 @@ def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
     if not given.strip():
         raise OptionError(
             f"{option('embedder')}: say where the endpoint is: base_url=http://localhost:8000/v1,"
-            f" or the environment variable {URL_VARIABLE}."
+            f" or the environment variable {URL_VARIABLE}.",
+            code="option_missing",
+            option="base_url",
         )
     url = checked_url(given)
     limits = Limits(
@@ -200,26 +202,35 @@ class _Source:
                 self._batch(batch[half:])
                 return
             if not self._accepted and not self._made:
-                raise self._stopped(f"it takes none of the texts: {error}") from None
+                raise self._stopped(
+                    f"it takes none of the texts: {error}", "texts_refused"
+                ) from None
             self._rejected[batch[0]] = str(error)
             return
-        except (Unsent, GivenUp) as error:
-            raise self._stopped(str(error)) from None
+        except Unsent as error:
+            raise self._stopped(str(error), error.kind) from None
+        except GivenUp as error:
+            raise self._stopped(str(error), error.last.kind) from None
         asked, made = self._embedding.dimensions, answer.vectors.shape[1]
         if asked is not None and made != asked:
             raise self._stopped(
                 f"it gives vectors of {made} numbers, where dimensions={asked} asked for {asked}."
-                " Leave dimensions out, or take a model that can shorten its vectors"
+                " Leave dimensions out, or take a model that can shorten its vectors",
+                "wrong_length",
             )
         self._accepted = True
         self._cache.put([self._keys[i] for i in batch], answer.vectors)
         self._made.update(zip(batch, answer.vectors, strict=True))
 
-    def _stopped(self, why: str) -> EndpointError:
+    def _stopped(self, why: str, code: str) -> EndpointError:
         done = self._patience.budget.usage.cached + len(self._made)
         return EndpointError(
             f"{_WHO} stopped: {why}. {done:,} of {len(self._texts):,} distinct texts are embedded"
-            f" and kept in {self._embedding.cache}; the same call goes on from there."
+            f" and kept in {self._embedding.cache}; the same call goes on from there.",
+            code=code,
+            count=done,
+            of=len(self._texts),
+            stopped=self._patience.budget.usage.stopped,
         )
 
 
@@ -265,7 +276,9 @@ def _stacked(
     if len(lengths) > 1:
         raise EndpointError(
             f"{_WHO} gave vectors of different lengths ({', '.join(map(str, sorted(lengths)))}):"
-            " was the model replaced under the same name? Use another cache."
+            " was the model replaced under the same name? Use another cache.",
+            code="lengths_differ",
+            counts=sorted(lengths),
         )
     out = np.full((len(keys), *lengths), np.nan, np.float32)
     for i, key in enumerate(keys):

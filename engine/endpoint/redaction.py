@@ -24,14 +24,18 @@ def key_from(variable: str) -> str | None:
     if not key and variable != KEY_VARIABLE:
         raise OptionError(
             f"api_key_env={variable!r}: this environment variable is not set. Set it, or leave the"
-            f" option out for an endpoint without a key ({KEY_VARIABLE} is read if it is set)."
+            f" option out for an endpoint without a key ({KEY_VARIABLE} is read if it is set).",
+            code="variable_missing",
+            value=variable,
         )
     if not key:
         return None
     if not key.isascii() or not key.isprintable() or " " in key:
         raise OptionError(
             f"the environment variable {variable} holds characters that no key has (spaces, line"
-            " ends, letters beyond ASCII); was more copied into it than the key?"
+            " ends, letters beyond ASCII); was more copied into it than the key?",
+            code="key_malformed",
+            value=variable,
         )
     return key
 
@@ -65,11 +69,15 @@ def checked_url(base_url: str) -> str:
         # What may hold a password is not repeated.
         shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
         raise OptionError(
-            f"base_url{shown}: no address; write one such as http://localhost:8000/v1."
+            f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",
+            code="wrong_value",
+            option="base_url",
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise OptionError(
             "base_url holds a user, password or query. Keys come from the environment variable"
-            " that api_key_env names; write the plain address alone."
+            " that api_key_env names; write the plain address alone.",
+            code="secret_in_address",
+            option="base_url",
         )
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))

@@ -23,7 +23,9 @@ def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
     if name not in (None, *NAMES):
         raise unknown("executor", str(name), NAMES, before="executor: ")
     if address is not None and name != "dask":
-        raise OptionError("address: only executor='dask' has one.")
+        raise OptionError(
+            "address: only executor='dask' has one.", code="option_unread", option="address"
+        )
     # Imported here: a run in this process needs neither.
     if name == "dask":
         from .cluster import OnDask

@@ -55,7 +55,9 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
         if name in row:
             raise ResultError(
                 f"to_{shape}() shows {metric} once, and this run has several, which differ in"
-                " their parameters: score with one relevance level."
+                " their parameters: score with one relevance level.",
+                code="metric_repeated",
+                metric=metric,
             )
         row[name] = undefined if value is None else value
         some = True

@@ -93,7 +93,9 @@ def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str 
         raise InputError(
             f"{form} needs the size of each image; it is unknown of"
             f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
-            f" columns datum_id, width, height and file_name in {option('datums')}."
+            f" columns datum_id, width, height and file_name in {option('datums')}.",
+            code="image_size_missing",
+            count=len(lacking),
         )
     with written(path), whole_file(path, sweeps=True) as file:
         file.write(make(made))

@@ -152,7 +152,10 @@ def to_valor(card: Scorecard) -> list[Entry]:
         entries = _WHOLE[card.task](card)
         if not entries and card.task == "text" and card.frame("per_datum").height:
             asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
-            raise ResultError(f"to_valor() shows none of the metrics of this run: {asked}.")
+            raise ResultError(
+                f"to_valor() shows none of the metrics of this run: {asked}.",
+                code="no_metric_shown",
+            )
         return entries
     return [
         *_numbers(card),

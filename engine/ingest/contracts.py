@@ -40,7 +40,9 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
         raise needs_two(task)
     known = tables.contracts(task)
     if role in (PREDICTIONS, GROUND_TRUTHS) and role not in known and TABLE in known:
-        raise InputError(f"{task} takes one table: leave the second one out.")
+        raise InputError(
+            f"{task} takes one table: leave the second one out.", code="one_table_only", task=task
+        )
     table = tables.table_for(task, role)
     table = _spared(_with_kin(table, options, schema), options)
     answered = any(is_there(one, options, schema) for one in table.optional

@@ -57,7 +57,9 @@ class Room(msgspec.Struct, frozen=True):
         enough = -(-needed // _STEP) * _STEP >> 20
         raise OptionError(
             f"{option('memory_limit')}: {subject} the limit is {limit / 1e9:.1f} GB. Give at"
-            f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}."
+            f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}.",
+            code="memory_limit_too_small",
+            least=f"{enough}MiB",
         )
 
 

@@ -202,7 +202,9 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
     python = call.format(data=repr(str(path[0])) if path else "table", metrics=[*named])
     raise InputError(
         f"{', '.join(named)}: the table has no column {listing(made.signs)}. Make a table that has"
-        f" one first: {shell} (in Python {python})."
+        f" one first: {shell} (in Python {python}).",
+        code="column_missing",
+        column=made.signs[0],
     )
 
 

@@ -60,7 +60,11 @@ def _loaded(label_map: Any) -> Any:
     try:
         found = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"label_map ({path}): not JSON that can be read: {error}.") from None
+        raise ReadError(
+            f"label_map ({path}): not JSON that can be read: {error}.",
+            code="file_unreadable",
+            file=str(path),
+        ) from None
     records = isinstance(found, list) and all(isinstance(row, dict) for row in found)
     return label_map if records else found
 

@@ -72,5 +72,8 @@ def _refuse(query: Array, rank: Array, queries: pl.Series, table: str) -> None:
     raise InputError(
         f"{table}: column 'rank' has ties: {shared.height:,} rows share their rank with"
         f" another document of the query, first (rows count from 0): {first}. Give a score, or"
-        " ranks that all differ."
+        " ranks that all differ.",
+        code="tied_ranks",
+        column="rank",
+        count=shared.height,
     )

@@ -97,7 +97,9 @@ def refuse_negative(values: pl.Series, named: str) -> None:
     if isinstance(lowest, int) and lowest < 0:
         raise InputError(
             f"{named} holds negative ids (lowest {lowest}), and other ids are 2**63 or more: no"
-            " integer type holds both. Cast both sides to String."
+            " integer type holds both. Cast both sides to String.",
+            code="ids_too_wide",
+            lowest=lowest,
         )
 
 

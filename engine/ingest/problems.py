@@ -273,6 +273,7 @@ class PartRefused(InputError):
         count: how many there are.
         first: where the one that is named stands: a row, or an id.
         message: what stands before the count, its words for one and for several, and the rest.
+        about: the code, and facts besides count and first.
     """
 
     def __init__(
@@ -283,12 +284,16 @@ class PartRefused(InputError):
         before: str,
         words: tuple[str, str],
         after: str,
+        code: str,
+        **facts: Any,
     ) -> None:
         self.step = step
         self.count = count
         self.first = first
         self.message = before, words, after
-        super().__init__(f"{before}{count_of(count, *words)}{after}")
+        self.about = code, facts
+        said = f"{before}{count_of(count, *words)}{after}"
+        super().__init__(said, code=code, **facts | {"count": count, "first": first})
 
     def of_all(self, parts: Sequence[Any]) -> PartRefused:
         """What the whole refuses of this step.
@@ -298,7 +303,7 @@ class PartRefused(InputError):
         """
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
-        return PartRefused(self.step, count, first.first, *first.message)
+        return PartRefused(self.step, count, first.first, *first.message, self.code, **first.facts)
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:

@@ -146,7 +146,9 @@ def _homes(
     near = did_you_mean(piece, there)
     raise InputError(
         f"{asked}: no {kind} {piece!r}{within} in the {looked}.{near}"
-        f" Columns there: {', '.join(sorted(there)) or 'none'}."
+        f" Columns there: {', '.join(sorted(there)) or 'none'}.",
+        code="column_missing",
+        column=piece,
     )
 
 
@@ -290,6 +292,8 @@ def _agreed(
             f", the first is {datum!r} with"
             f" {one!r} in the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give"
             f" one value per {speech.one}, e.g. in {option('datums')}.",
+            "sides_differ",
+            column=name,
         )
     return slices.with_columns(pl.coalesce(first, second).alias(first))
 
@@ -383,6 +387,8 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: S
                 f" several values, the first is {datum!r} with"
                 f" {listing(found, most=2)}. A slice is a group of {speech.many}; give one value"
                 f" per {speech.one}, e.g. in {option('datums')}{_OF_LABELS.get(name, '')}.",
+                "varies_within_datum",
+                column=name,
             )
 
 

@@ -26,7 +26,10 @@ def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | No
     if wide:
         raise OptionError(
             f"stop_words: {len(wide):,} of {len(found):,} hold white space, first {wide[0]!r}, and"
-            " no token does: write one word a line, or a list of single words."
+            " no token does: write one word a line, or a list of single words.",
+            code="wrong_value",
+            option="stop_words",
+            count=len(wide),
         )
     return tuple(found)
 
@@ -37,11 +40,15 @@ def _lines(path: str) -> list[str]:
         return file.read_text("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise OptionError(
-            f"{option('stop_words', path)}: the file is not UTF-8 text; write one word a line."
+            f"{option('stop_words', path)}: the file is not UTF-8 text; write one word a line.",
+            code="file_unreadable",
+            option="stop_words",
         ) from None
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
         raise OptionError(
             f"{option('stop_words', path)}: {why}. Give the path of a file with one word a line,"
-            " or several words: a list in Python, between commas in a shell."
+            " or several words: a list in Python, between commas in a shell.",
+            code="file_missing",
+            option="stop_words",
         ) from None

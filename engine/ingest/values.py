@@ -148,7 +148,9 @@ def sides_by_name(
     if predictions is not None or truths is not None:
         raise InputError(
             "both sides are given once: as predictions and ground truths, or as"
-            f" {', '.join(given)}."
+            f" {', '.join(given)}.",
+            code="given_twice",
+            options=list(given),
         )
     if TRUE not in named or len(named) < 2:
         raise InputError(f"{TRUE} belongs to {PREDICTED} or {SCORED}: give both sides.")

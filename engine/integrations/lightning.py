@@ -59,7 +59,9 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
             told = ", ".join(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
             raise InputError(
                 f"the step returned {told or 'an empty dict'}: return a dict with {PREDICTIONS!r}"
-                f" and {TARGETS!r}, and {IDS!r} where datums have ids."
+                f" and {TARGETS!r}, and {IDS!r} where datums have ids.",
+                code="column_missing",
+                columns=[PREDICTIONS, TARGETS],
             )
         collector = self._collectors.setdefault(loader, self._new())
         collector.add(outputs[PREDICTIONS], outputs[TARGETS], ids=outputs.get(IDS))

@@ -55,7 +55,11 @@ def compute_metrics(
     needed, read = _READERS[task]
     helper = {"tokenizer": tokenizer, "image_processor": image_processor}.get(needed)
     if needed and helper is None:
-        raise OptionError(f"compute_metrics({task!r}): give {needed}=..., which its batches need.")
+        raise OptionError(
+            f"compute_metrics({task!r}): give {needed}=..., which its batches need.",
+            code="option_missing",
+            option=needed,
+        )
     collector = Collector(task, **options)
 
     def compute(prediction: Any, compute_result: bool = True) -> dict[str, float]:
@@ -78,14 +82,16 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
     if logits.shape[:-1] != labels.shape:
         raise InputError(
             f"logits of shape {logits.shape} and labels of shape {labels.shape}: a label for each"
-            " row of logits is needed."
+            " row of logits is needed.",
+            code="unequal_lengths",
         )
     kept = labels != _PADDED
     logits, labels = logits[kept], labels[kept]
     if logits.shape[-1] == 1:
         raise InputError(
             "logits of one column: softmax makes 1 of each. Give the positive class's probability"
-            " to ee.score(y_pred, y_true), or train with two labels."
+            " to ee.score(y_pred, y_true), or train with two labels.",
+            code="single_column",
         )
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True), labels
@@ -99,7 +105,9 @@ def _texts(found: Any, truth: Any, tokenizer: Any) -> Pair:
         if tokens.dtype.kind not in "iu" or tokens.ndim != 2:
             raise InputError(
                 f"texts come as token ids [n, tokens], not as {tokens.dtype} of {tokens.ndim}"
-                " dimensions: set predict_with_generate=True."
+                " dimensions: set predict_with_generate=True.",
+                code="wrong_dtype",
+                column="tokens",
             )
         tokens = np.where(tokens == _PADDED, tokenizer.pad_token_id, tokens)
         sides.append(tokenizer.batch_decode(tokens, skip_special_tokens=True))

@@ -161,13 +161,19 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         )
     twice = [name for name, _ in conditions if sum(name == other for other, _ in conditions) > 1]
     if twice:
-        raise OptionError(f"gate {text!r}: {twice[0]!r} is named twice; write it once.")
+        raise OptionError(
+            f"gate {text!r}: {twice[0]!r} is named twice; write it once.",
+            code="given_twice",
+            value=twice[0],
+        )
     sign, number = "", bound["number"]
     if number is None:
         sign, number = bound["sign"] or "+", bound["by"] or "0"
     by = float(number)
     if not math.isfinite(by):
-        raise OptionError(f"gate {text!r}: {number} is too large a number.")
+        raise OptionError(
+            f"gate {text!r}: {number} is too large a number.", code="too_high", value=number
+        )
     gate = Gate(
         text.strip(),
         head["metric"],
@@ -197,7 +203,7 @@ def _can_be_sure(gate: Gate) -> None:
     elif gate.metric.casefold() == COVERAGE:
         why = f"{COVERAGE} is a count of this run's rows, without an interval: leave surely out"
     if why:
-        raise OptionError(f"gate {gate.text!r}: {why}.")
+        raise OptionError(f"gate {gate.text!r}: {why}.", code="gate_unfit")
 
 
 def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate, ...]:
@@ -231,5 +237,7 @@ def _unreadable(text: str, place: int, said: str) -> OptionError:
     where = f"at {rest!r}" if rest else "at its end"
     return OptionError(
         f"gate {text!r} cannot be read {where}: {said}. A gate is"
-        " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'."
+        " 'metric[column=value, ...] >= number', as in 'mAP[iou=0.5, weather=rain] >= 0.42'.",
+        code="gate_malformed",
+        at=rest,
     )

@@ -83,7 +83,9 @@ def check_history(target: str, form: str) -> None:
     elif "://" in target:
         raise OptionError(
             f"outputs.history: {target} is remote, where files cannot be renamed: take"
-            ' history_format = "delta", or a local folder.'
+            ' history_format = "delta", or a local folder.',
+            code="remote_folder",
+            option="outputs.history",
         )
 
 
@@ -179,6 +181,8 @@ def _deltalake() -> Any:
     except ImportError:
         raise OptionError(
             'outputs.history_format = "delta" needs deltalake, which is not installed: pip install'
-            " 'evalengine[delta]'."
+            " 'evalengine[delta]'.",
+            code="package_missing",
+            package="deltalake",
         ) from None
     return deltalake

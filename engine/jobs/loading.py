@@ -89,16 +89,20 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
     try:
         return _loaded(raw, path, dict(changes or {}))
     except OptionError as error:
-        raise OptionError(f"{path}: {error.said}") from None
+        raise OptionError(f"{path}: {error.said}", code=error.code, **error.facts) from None
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise ReadError(f"{path}: {error.strerror or error}.") from None
+        raise ReadError(
+            f"{path}: {error.strerror or error}.", code="file_missing", file=str(path)
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"{path} is not TOML: {error}.") from None
+        raise ReadError(
+            f"{path} is not TOML: {error}.", code="file_unreadable", file=str(path)
+        ) from None
 
 
 def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJob:

@@ -71,7 +71,11 @@ def locked(
             holder = Holder(job, os.getpid(), socket.gethostname(), now)
             _write(file, b"\n" + msgspec.json.encode(holder))
         except OSError as error:
-            raise WriteError(f"cannot write the lock of {folder}, {path}: {error}.") from error
+            raise WriteError(
+                f"cannot write the lock of {folder}, {path}: {error}.",
+                code="write_failed",
+                file=str(path),
+            ) from error
         try:
             yield
         finally:
@@ -90,7 +94,9 @@ def _opened(path: Path, folder: Path) -> RawIOBase:
         path.parent.mkdir(parents=True, exist_ok=True)
         return open(path, "a+b", buffering=0, opener=_of_writers)
     except OSError as error:
-        raise WriteError(f"cannot write {folder}: {error}.") from error
+        raise WriteError(
+            f"cannot write {folder}: {error}.", code="write_failed", file=str(folder)
+        ) from error
 
 
 def _of_writers(path: str, flags: int) -> int:
@@ -116,7 +122,8 @@ def _acquire(file: RawIOBase, folder: Path, wait: float, tell: Callable[[str], N
         if time.monotonic() >= end:
             raise LockedError(
                 f"{said}. Two runs do not write one folder at once: try again when it is done,"
-                " wait with --wait SECONDS, or give the jobs different folders."
+                " wait with --wait SECONDS, or give the jobs different folders.",
+                code="locked",
             )
         if not told:
             tell(f"waiting: {said}")

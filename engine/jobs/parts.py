@@ -112,7 +112,9 @@ def score_parts(
                 found = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:
                 said = f"{part.name}: {error.said}"
-                raise (ReadError if isinstance(error, ReadError) else InputError)(said) from error
+                raise (ReadError if isinstance(error, ReadError) else InputError)(
+                    said, code=error.code, **error.facts
+                ) from error
         kept.append(found)
     tell(f"merging {count_of(len(parts), 'part')}, {reused} of them kept from earlier runs")
     first = kept[0][0]
@@ -121,13 +123,17 @@ def score_parts(
             raise InputError(
                 f"parts differ in what they can carry: {parts[0].name} is {first.task} with"
                 f" {', '.join(first.metrics)}; {part.name} is {one.task} with"
-                f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics."
+                f" {', '.join(one.metrics)}. Give them the same columns, or name the metrics.",
+                code="parts_differ",
+                parts=[parts[0].name, part.name],
             )
     plan = planner.narrowed(planner.make_plan(options, first.task), first.metrics)
     try:
         tallies = planner.merge(plan, [tally for _, tally in kept])
     except InputError as error:
-        raise InputError(f"{error.said}{_sharing(parts, [t for _, t in kept])}") from error
+        raise InputError(
+            f"{error.said}{_sharing(parts, [t for _, t in kept])}", code=error.code, **error.facts
+        ) from error
     rows: dict[str, int] = {}
     for one, _ in kept:
         for table, count in one.rows.items():
@@ -215,5 +221,7 @@ def _tallied(
                 about=msgspec.to_builtins(about),
             )
         except OSError as error:
-            raise WriteError(f"cannot write {part.tally}: {error}.") from error
+            raise WriteError(
+                f"cannot write {part.tally}: {error}.", code="write_failed", file=str(part.tally)
+            ) from error
     return about, tallies

@@ -182,7 +182,9 @@ def planned(loaded: LoadedJob) -> JobPlan:
     if "://" in outputs.folder:
         raise OptionError(
             f"{loaded.path}: outputs.folder: {outputs.folder} is remote, where nothing can be"
-            " renamed; write to a local folder, and copy it from there."
+            " renamed; write to a local folder, and copy it from there.",
+            code="remote_folder",
+            option="outputs.folder",
         )
     if outputs.history is not None:
         check_history(outputs.history, outputs.history_format)
@@ -205,7 +207,10 @@ def planned_again(plan: JobPlan) -> JobPlan:
         return plan
     now = planned(plan.loaded)
     if now.folder != plan.folder:
-        raise InputError("input files changed while this run waited for another: run it again.")
+        raise InputError(
+            "input files changed while this run waited for another: run it again.",
+            code="inputs_changed",
+        )
     return now
 
 
@@ -432,7 +437,9 @@ def _score(
             _remember(plan, card, success, again=True)  # as of now, whatever stands there
             _complete(plan, success, verdicts, lineage)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise WriteError(f"cannot write {plan.folder}: {error}.") from error
+        raise WriteError(
+            f"cannot write {plan.folder}: {error}.", code="write_failed", file=str(plan.folder)
+        ) from error
     finally:
         _discard(fresh)
     return verdicts, wrong
@@ -448,7 +455,9 @@ def _refuse_changed(plan: JobPlan) -> None:
     if changed:
         raise ChangedError(
             f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
-            " the job again when they are whole."
+            " the job again when they are whole.",
+            code="inputs_changed",
+            count=len(changed),
         )
 
 

@@ -238,30 +238,43 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
         if any(file.partition is not None for file in files):
             sides[role] = {file.partition for file in kept[role] if file.partition is not None}
     if not sides:
-        raise OptionError(f"inputs.partition: no path has {{{inputs.partition}}} in it.")
+        raise OptionError(
+            f"inputs.partition: no path has {{{inputs.partition}}} in it.",
+            code="partition_misfit",
+            option="inputs.partition",
+        )
     for role in found:
         if role not in sides and role not in _WHOLE:
             raise OptionError(
                 f"inputs.{role}: with a partition every table but labels is read by partitions, so"
-                f" write {{{inputs.partition}}} into its path, too."
+                f" write {{{inputs.partition}}} into its path, too.",
+                code="partition_misfit",
+                option=f"inputs.{role}",
             )
     every = set().union(*sides.values())
     if not every:
         between = f"from {inputs.first or 'the first'} to {inputs.last or 'the last'}"
-        raise InputError(f"no partition of {inputs.partition} {between} is there.")
+        raise InputError(
+            f"no partition of {inputs.partition} {between} is there.", code="partitions_missing"
+        )
     required = [inputs.required] if isinstance(inputs.required, str) else inputs.required or []
     lacking = sorted({*required} - every)
     if lacking:
         raise InputError(
             f"{len(lacking)} of the partitions of {inputs.partition} in inputs.required are not"
-            f" there: {listed(lacking)}. Wait for them, or take them out of inputs.required."
+            f" there: {listed(lacking)}. Wait for them, or take them out of inputs.required.",
+            code="partitions_missing",
+            count=len(lacking),
         )
     for role, own in sides.items():
         if every - own:
             raise InputError(
                 f"{role}: {len(every - own)} of {len(every)} partitions of {inputs.partition} are"
                 f" missing: {listed(sorted(every - own))}. Wait for them, or leave them out with"
-                " inputs.first and inputs.last."
+                " inputs.first and inputs.last.",
+                code="partitions_missing",
+                count=len(every - own),
+                of=len(every),
             )
     return Found(_digested(loaded, kept), tuple(sorted(every)))
 
@@ -292,7 +305,9 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
         if version is None:
             raise OptionError(
                 f"inputs: {pattern.replace(variable, '*')} is remote, and its content is not read"
-                " twice: say with inputs.version what identifies it, such as a date or a snapshot."
+                " twice: say with inputs.version what identifies it, such as a date or a snapshot.",
+                code="option_missing",
+                option="inputs.version",
             )
         if variable in pattern:
             raise OptionError("inputs.partition is for local files: remote folders are not listed.")

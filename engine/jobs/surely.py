@@ -69,7 +69,7 @@ def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
     _ = earlier.metrics
     needing = needing_margins(gates)
     if needing and not can_be_compared(earlier):
-        raise ResultError(f"gate {needing[0].text!r}: {unkept(earlier)}")
+        raise ResultError(f"gate {needing[0].text!r}: {unkept(earlier)}", code="not_kept")
     if needing or (keeping(gates, earlier.task) and can_be_compared(earlier)):
         earlier.tallied = tallied_of("the baseline", earlier)
 
@@ -122,7 +122,8 @@ def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
         if not can_be_compared(card):
             raise ResultError(
                 "a gate with baseline and surely: this run does not keep what comparing needs, as"
-                " its tally is too large: score it in memory, or leave surely out."
+                " its tally is too large: score it in memory, or leave surely out.",
+                code="not_kept",
             )
         return margins(earlier, card, metrics=metrics, by=slices)
 

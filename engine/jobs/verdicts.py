@@ -209,7 +209,9 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
     if gate.needs_baseline and baseline is None and not first:
         raise OptionError(
             f"gate {gate.text!r} speaks of a baseline, and there is none: say which earlier run,"
-            ' with --baseline DIR in the shell or baseline = "last" in a job.'
+            ' with --baseline DIR in the shell or baseline = "last" in a job.',
+            code="option_missing",
+            option="baseline",
         )
     try:
         metric, filters, each = _question(gate, numbers)
@@ -218,7 +220,9 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
             if group.height > 1:
                 raise ResultError(ambiguous(group, metric) + _for_example(gate, group, each))
     except (ResultError, OptionError) as error:
-        raise type(error)(f"gate {gate.text!r}: {error.said}") from None
+        raise type(error)(
+            f"gate {gate.text!r}: {error.said}", code=error.code, **error.facts
+        ) from None
     return _Asked(gate, metric, filters, each, rows)
 
 
@@ -264,7 +268,11 @@ def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
             try:
                 earlier, why, share = _earlier(gate, baseline, asked.metric, asked.filters, starred)
             except ResultError as error:
-                raise ResultError(f"gate {gate.text!r}, of the baseline: {error.said}") from None
+                raise ResultError(
+                    f"gate {gate.text!r}, of the baseline: {error.said}",
+                    code=error.code,
+                    **error.facts,
+                ) from None
             if why:
                 yield _with(blank, status=SKIPPED if why == _NEW else FAILED, reason=why)
                 continue

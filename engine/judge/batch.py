@@ -60,7 +60,9 @@ class BatchFiles:
         self._steps: dict[str, list[_Part]] = {}
         self._open = ExitStack()
         if any(self._folder.glob("*.jsonl")):
-            raise InputError(f"{folder} holds JSONL files already; give an empty folder.")
+            raise InputError(
+                f"{folder} holds JSONL files already; give an empty folder.", code="folder_used"
+            )
 
     def __enter__(self) -> BatchFiles:
         return self
@@ -161,9 +163,14 @@ def _take(line: str, where: str, cache: Cache, found: Imported) -> None:
         if not isinstance(key, str):
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{where}: no line of a batch's output (JSON with custom_id).") from None
+        raise InputError(
+            f"{where}: no line of a batch's output (JSON with custom_id).", code="file_unreadable"
+        ) from None
     if "body" in entry and "response" not in entry:
-        raise InputError(f"{where}: this is a request; give the file that the batch wrote.")
+        raise InputError(
+            f"{where}: this is a request; give the file that the batch wrote.",
+            code="file_is_request",
+        )
     key = sound(key)
     found.foreign += not cache.was_exported(key)
     error, response = entry.get("error"), entry.get("response")

@@ -52,18 +52,32 @@ def check_sending(limits: Limits, *, concurrency: int, timeout: float, structure
         OptionError: a number that is none, or out of its range.
     """
     if structured not in STRUCTURED:
-        raise OptionError(f"structured={structured!r}: write {', '.join(STRUCTURED)}.")
+        raise OptionError(
+            f"structured={structured!r}: write {', '.join(STRUCTURED)}.",
+            code="wrong_value",
+            option="structured",
+        )
     if concurrency < 1 or not 0 < timeout < math.inf:
-        raise OptionError("concurrency: 1 or more; timeout: more than 0 seconds.")
+        raise OptionError(
+            "concurrency: 1 or more; timeout: more than 0 seconds.",
+            code="wrong_value",
+            options=["concurrency", "timeout"],
+        )
     if limits.per_minute is not None and not 0 < limits.per_minute < math.inf:
-        raise OptionError(f"requests_per_minute={limits.per_minute:g}: more than 0, or none.")
+        raise OptionError(
+            f"requests_per_minute={limits.per_minute:g}: more than 0, or none.",
+            code="wrong_value",
+            option="requests_per_minute",
+        )
     for name, most in (
         ("max_requests", limits.requests),
         ("max_tokens", limits.tokens),
         ("max_cost", limits.cost),
     ):
         if most is not None and not 0 <= most < math.inf:
-            raise OptionError(f"{name}={most:g}: 0 or more, or none.")
+            raise OptionError(
+                f"{name}={most:g}: 0 or more, or none.", code="wrong_value", option=name
+            )
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -74,14 +88,21 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     """
     own = sorted(set(_OURS) & set(parameters))
     if own:
-        raise OptionError(f"parameters: {', '.join(own)} cannot be set there.")
+        raise OptionError(
+            f"parameters: {', '.join(own)} cannot be set there.",
+            code="reserved_parameter",
+            values=own,
+        )
     for name, value in parameters.items():
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
             raise OptionError(
                 f"parameters: {name}={value!r} is nothing that JSON can hold; write a finite"
-                " number, string, boolean, list or dict of those."
+                " number, string, boolean, list or dict of those.",
+                code="wrong_value",
+                option="parameters",
+                value=name,
             ) from None
 
 
@@ -93,9 +114,17 @@ def check_out(out: str | Path) -> None:
     """
     path = Path(out)
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise OptionError(f"out={str(out)!r}: write the path of a file in a folder that is there.")
+        raise OptionError(
+            f"out={str(out)!r}: write the path of a file in a folder that is there.",
+            code="folder_missing",
+            option="out",
+        )
     if by_extension(str(path)) != "parquet":
-        raise OptionError(f"out={str(out)!r}: the verdict table is Parquet; end it in .parquet.")
+        raise OptionError(
+            f"out={str(out)!r}: the verdict table is Parquet; end it in .parquet.",
+            code="format_unknown",
+            option="out",
+        )
 
 
 CACHE = "judge.sqlite"
@@ -196,7 +225,11 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
-        raise OptionError(f"metrics: name what is to be judged, of {', '.join(PLANS)}.")
+        raise OptionError(
+            f"metrics: name what is to be judged, of {', '.join(PLANS)}.",
+            code="option_missing",
+            option="metrics",
+        )
     known = Asking.__struct_fields__
     for name in given:
         if name not in known:
@@ -214,20 +247,42 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
         asking = msgspec.structs.replace(asking, temperature=None)
     for name, known in (("mode", MODES), ("atomicity", LEVELS), ("coverage", LEVELS)):
         if getattr(asking, name) not in known:
-            raise OptionError(f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.")
+            raise OptionError(
+                f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.",
+                code="wrong_value",
+                option=name,
+            )
     if asking.judgments < 1 or asking.retries < 0:
-        raise OptionError("judgments: 1 or more; retries: 0 or more.")
+        raise OptionError(
+            "judgments: 1 or more; retries: 0 or more.",
+            code="wrong_value",
+            options=["judgments", "retries"],
+        )
     if asking.max_output_tokens is not None and asking.max_output_tokens < 1:
-        raise OptionError("max_output_tokens: 1 or more, or none.")
+        raise OptionError(
+            "max_output_tokens: 1 or more, or none.", code="wrong_value", option="max_output_tokens"
+        )
     if not asking.model.strip():
-        raise OptionError("model: write the name that the endpoint knows it by.")
+        raise OptionError(
+            "model: write the name that the endpoint knows it by.",
+            code="option_missing",
+            option="model",
+        )
     check_parameters(asking.parameters)
     if asking.temperature is not None and not math.isfinite(asking.temperature):
-        raise OptionError(f"temperature={asking.temperature}: write a number, or none.")
+        raise OptionError(
+            f"temperature={asking.temperature}: write a number, or none.",
+            code="wrong_value",
+            option="temperature",
+        )
     for name, field in (("temperature", "temperature"), ("max_output_tokens", "max_tokens")):
         if field in asking.parameters:
             if given.get(name) is not None:
-                raise OptionError(f"{name} is given twice: as an option and as a parameter.")
+                raise OptionError(
+                    f"{name} is given twice: as an option and as a parameter.",
+                    code="given_twice",
+                    option=name,
+                )
             asking = msgspec.structs.replace(asking, **{name: None})
     return msgspec.structs.replace(asking, base_url=checked_url(asking.base_url))
 

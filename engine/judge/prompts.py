@@ -83,7 +83,9 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
         return found
     there = sorted(Path(folder).glob("*.toml"))
     if not there:
-        raise InputError(f"{folder}: no prompts there (files of the form NAME.toml).")
+        raise InputError(
+            f"{folder}: no prompts there (files of the form NAME.toml).", code="file_missing"
+        )
     for path in there:
         if path.stem not in found:
             raise unknown("prompt", path.stem, found, before=f"{path}: ", error=InputError)
@@ -92,7 +94,10 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
             if getattr(mine, name) != getattr(own, name):
                 raise InputError(
                     f"{path}: {name} = {getattr(mine, name)!r}, and the metric reads"
-                    f" {getattr(own, name)!r}. Only instructions, about and version may differ."
+                    f" {getattr(own, name)!r}. Only instructions, about and version may differ.",
+                    code="prompt_unlike",
+                    file=path.name,
+                    field=name,
                 )
         found[path.stem] = mine
     return found
@@ -103,7 +108,9 @@ def _read(path: Path) -> Prompt:
         fields = tomllib.loads(path.read_text("utf-8"))
         prompt = msgspec.convert({"name": path.stem, **fields}, Prompt)
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
-        raise InputError(f"{path}: no prompt: {error}") from None
+        raise InputError(
+            f"{path}: no prompt: {error}", code="file_unreadable", file=path.name
+        ) from None
     if prompt.reply not in REPLIES:
         raise unknown("kind of reply", prompt.reply, REPLIES, before=f"{path}: ", error=InputError)
     return prompt

@@ -112,7 +112,9 @@ def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
             raise InputError(
                 f"by: no slice column {name!r} among the columns of data that are carried along"
                 " (plain values under names that verdict tables do not use)."
-                f"{did_you_mean(name, there)} Columns there: {', '.join(there) or 'none'}."
+                f"{did_you_mean(name, there)} Columns there: {', '.join(there) or 'none'}.",
+                code="column_missing",
+                column=name,
             )
 
 
@@ -145,13 +147,17 @@ def _joined(frame: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
     if "reference" in frame.columns:
         raise InputError(
             "references: the rows have ground truths of their own in column 'reference'. Leave out"
-            " that column or the second table."
+            " that column or the second table.",
+            code="given_twice",
+            column="reference",
         )
     strange = lists.join(frame, on="datum_id", how="anti")["datum_id"]
     if len(strange):
         raise InputError(
             f"references: {count_of(len(strange), 'datum_id')} that no row has:"
-            f" {listing(strange.to_list())}."
+            f" {listing(strange.to_list())}.",
+            code="ids_unmatched",
+            count=len(strange),
         )
     joined = frame.join(lists, on="datum_id", how="left", maintain_order="left")
     return joined.with_columns(pl.col("reference").fill_null([]))
@@ -167,7 +173,8 @@ def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
         able = [m for m, plan in PLANS.items() if set(plan.needs) <= set(frame.columns)]
         raise InputError(
             f"{'; '.join(told)}. Columns there: {', '.join(frame.columns)}. They allow:"
-            f" {', '.join(able) or 'no metric'}."
+            f" {', '.join(able) or 'no metric'}.",
+            code="column_missing",
         )
 
 

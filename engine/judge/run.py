@@ -139,13 +139,16 @@ class Endpoint:
             except GivenUp as error:
                 if error.last.unreachable:
                     raise JudgeError(
-                        f"nobody answers at the judge's address: {error.last}."
+                        f"nobody answers at the judge's address: {error.last}.",
+                        code="endpoint_unreachable",
                     ) from None
                 if error.down:
                     raise JudgeError(
                         f"the judge's endpoint answers no more: {error.down} calls in a row failed"
                         f" every time, the last with {error}. What was answered is in the cache:"
-                        " run again when the endpoint works."
+                        " run again when the endpoint works.",
+                        code="endpoint_failing",
+                        count=error.down,
                     ) from None
                 raise Failed(error.last.kind, str(error)) from None
             else:

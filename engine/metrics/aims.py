@@ -56,6 +56,8 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
     if not any(costs):
         raise OptionError(
             f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: where nothing costs"
-            " anything, every threshold is as good. Write one above 0."
+            " anything, every threshold is as good. Write one above 0.",
+            code="wrong_value",
+            options=["false_positive_cost", "miss_cost"],
         )
     return aims

@@ -171,7 +171,9 @@ def get(task: str, name: str) -> Metric:
         hint = hint or did_you_mean(name, all_metrics(task))
         raise OptionError(
             f"{name!r} is not a known {task} metric.{hint} All of them: evalengine metrics"
-            f" --task {task}, or evalengine.metrics_table()."
+            f" --task {task}, or evalengine.metrics_table().",
+            code="unknown_name",
+            value=name,
         )
     return metric
 

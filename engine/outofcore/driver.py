@@ -500,7 +500,8 @@ def run(
             raise ResultError(
                 f"{option('memory_limit', options.memory_limit)}: what is looked for needs the"
                 f" tally of all datums in memory, which takes more than {gigabytes(job.kept)}, the"
-                " share that this limit leaves for it. Raise it, or leave it out."
+                " share that this limit leaves for it. Raise it, or leave it out.",
+                code="memory_limit_too_small",
             )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
         notes += [] if estimate is None else estimate.notes()

@@ -77,13 +77,21 @@ def limit_of(given: str | int | None) -> int:
     if found is None:
         raise OptionError(
             f"{option('memory_limit', given)}: no size. Write bytes, or a number and a unit:"
-            f" {option('memory_limit', '2GB')}."
+            f" {option('memory_limit', '2GB')}.",
+            code="wrong_value",
+            option="memory_limit",
+            value=given,
         )
     number, unit, binary = found.groups()
     scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
     size = int(float(number) * scale)
     if size <= 0:
-        raise OptionError(f"{option('memory_limit', given)}: must be above 0.")
+        raise OptionError(
+            f"{option('memory_limit', given)}: must be above 0.",
+            code="wrong_value",
+            option="memory_limit",
+            value=given,
+        )
     return size
 
 
@@ -101,7 +109,9 @@ def sufficient_limit(given: str | int | None) -> int:
         raise OptionError(
             f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
             f" compiled kernels take about {BASE >> 20} MiB before any row is read. Give at least"
-            f" {option('memory_limit', f'{LEAST >> 20}MiB')}."
+            f" {option('memory_limit', f'{LEAST >> 20}MiB')}.",
+            code="memory_limit_too_small",
+            least=f"{LEAST >> 20}MiB",
         )
     return limit
 
@@ -180,7 +190,9 @@ def buckets(
         raise OptionError(
             f"{option('memory_limit', given)}: too small for these tables, whose"
             f" {sum(heights.values()):,} rows would be shuffled to {n:,} files, and {MOST_BUCKETS}"
-            f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}."
+            f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}.",
+            code="memory_limit_too_small",
+            least=f"{enough >> 20}MiB",
         )
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
@@ -224,7 +236,9 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
         return [Note("datum_beyond_memory", f"{said} that are free.")]
     raise OptionError(
         f"{option('memory_limit', options.memory_limit)}: {said}. Give at least"
-        f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums."
+        f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums.",
+        code="memory_limit_too_small",
+        least=f"{enough}MiB",
     )
 
 
@@ -245,7 +259,10 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
         f" frames that take about {gigabytes(held)} while they are made, beside the"
         f" {gigabytes(BASE)} of the process. Give at least"
         f" {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics, thresholds or"
-        " slices."
+        " slices.",
+        code="memory_limit_too_small",
+        least=f"{enough}MiB",
+        count=len(tallies.labels),
     )
 
 

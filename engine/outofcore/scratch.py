@@ -55,7 +55,9 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
         except OSError as error:
             raise ScratchError(
                 f"{home}: no scratch folder can be made there: {error}. Name another:"
-                f" {option('scratch', '/mnt/large')}."
+                f" {option('scratch', '/mnt/large')}.",
+                code="scratch_unusable",
+                file=str(home),
             ) from error
         try:
             yield folder
@@ -85,7 +87,8 @@ def _refuse_deleted(folder: Path, error: Exception) -> None:
     if named or read or (not other and not (folder / OWNER).exists()):
         raise ScratchError(
             f"{folder}: files of this run were deleted while it was at work ({error}). Run it"
-            " again, and leave its scratch folder alone; it is deleted when the run ends."
+            " again, and leave its scratch folder alone; it is deleted when the run ends.",
+            code="scratch_deleted",
         ) from error
 
 
@@ -108,7 +111,9 @@ def _refuse_shared(home: Path) -> None:
     raise ScratchError(
         f"{home}: others may write there, and could put work of theirs into the run's place. Name a"
         f" folder of your own, {option('scratch', '/mnt/large/mine')}, or make this one sticky"
-        " (chmod +t)."
+        " (chmod +t).",
+        code="scratch_unsafe",
+        file=str(home),
     )
 
 
@@ -126,7 +131,8 @@ def look_for_room(home: Path, needed: int) -> None:
     if free < needed:
         raise ScratchError(
             f"{home}: about {gigabytes(needed)} of scratch are needed and {gigabytes(free)}"
-            f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}."
+            f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}.",
+            code="scratch_too_small",
         )
 
 

@@ -35,6 +35,8 @@ def taken(path: Path, digest: str) -> Any:
     if sha256(found).hexdigest() != digest:
         raise ScratchError(
             f"{path}: not what this run wrote there; somebody else can write to the folder. Name a"
-            " scratch folder of your own."
+            " scratch folder of your own.",
+            code="scratch_unsafe",
+            file=str(path),
         )
     return pickle.loads(found)

@@ -223,7 +223,9 @@ def rows_of_bucket(
             return None, []
         raise ScratchError(
             f"{error.filename or folder}: rows of bucket {bucket} were deleted while the run was at"
-            " work. Run it again, and leave its scratch folder alone."
+            " work. Run it again, and leave its scratch folder alone.",
+            code="scratch_deleted",
+            bucket=bucket,
         ) from error
     if whole.labels is not None:
         frames[LABELS] = whole.labels

@@ -39,7 +39,11 @@ def refuse(plan: Plan) -> None:
     if not plan.does.limits:
         able = " and ".join(task for task in NAMES if get(task).limits)
         why = f": {plan.does.no_limits}" if plan.does.no_limits else ""
-        raise ResultError(f"limits are computed for {able}; this run is {plan.task}{why}.")
+        raise ResultError(
+            f"limits are computed for {able}; this run is {plan.task}{why}.",
+            code="task_unfit",
+            task=plan.task,
+        )
 
 
 def facts_of(plan: Plan, frames: Frames) -> Found:

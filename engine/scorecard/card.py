@@ -165,7 +165,7 @@ class Scorecard:
                 which does.
         """
         if name in FRAMES and name not in self._providers:
-            raise ResultError(self._not_asked(name))
+            raise ResultError(self._not_asked(name), code="not_kept", frame=name)
         return self.frame(name)
 
     def _not_asked(self, name: str) -> str:

@@ -42,7 +42,8 @@ def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> 
         if not overwrite:
             raise ResultError(
                 f"{directory} already holds a comparison; choose another folder, or replace it with"
-                f" {option('overwrite', True)}."
+                f" {option('overwrite', True)}.",
+                code="folder_used",
             )
     fresh = fresh_name(target)
     try:

@@ -130,7 +130,12 @@ def chosen_rows(
             raise ResultError(no_such_column(name))
         kept = rows.filter(_matches(rows, name, wanted))
         if not kept.height:
-            raise ResultError(_nothing_left(rows, labels, metric, name, wanted))
+            raise ResultError(
+                _nothing_left(rows, labels, metric, name, wanted),
+                code="no_such_row",
+                metric=metric,
+                column=name,
+            )
         rows = kept
     for name in each:
         kept = rows.filter(pl.col(name).is_not_null())

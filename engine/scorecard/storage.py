@@ -116,7 +116,8 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     if not _is_result(target):
         raise ResultError(
             f"cannot write {directory}: the folder holds something else than an evalengine"
-            " result; choose a new folder."
+            " result; choose a new folder.",
+            code="folder_used",
         )
     strange = _strangers(target)
     if overwrite and strange:
@@ -148,7 +149,7 @@ def real_folder(directory: str | Path) -> Path:
         pass
     except OSError as error:
         why = error
-    raise ResultError(f"cannot write {directory}: {why}.")
+    raise ResultError(f"cannot write {directory}: {why}.", code="write_failed")
 
 
 def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -278,11 +279,14 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     if not folder.is_dir():
         raise ResultError(
             f"{folder} is {'a file, not' if folder.exists() else 'not there, so no'} folder of"
-            " results."
+            " results.",
+            code="file_missing",
         )
     path = folder / RUN_FILE
     if not path.is_file():
-        raise ResultError(f"{folder} is not an evalengine result: it has no {RUN_FILE}.")
+        raise ResultError(
+            f"{folder} is not an evalengine result: it has no {RUN_FILE}.", code="not_a_result"
+        )
     try:
         said = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError) as error:

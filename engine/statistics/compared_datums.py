@@ -100,7 +100,9 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
         said = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
         raise InputError(
             f"no datum has a prediction in all runs: of {int(some.sum()):,} lack {said}. Means are"
-            f" over datums with predictions{rule.way}."
+            f" over datums with predictions{rule.way}.",
+            code="nothing_in_common",
+            count=int(some.sum()),
         )
     place = np.where(apart, -1, np.cumsum(~apart) - 1).astype(np.int32)
     codes = {

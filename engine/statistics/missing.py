@@ -48,7 +48,9 @@ def fill_of(missing: str, run: Tallied) -> Fill:
     if rule is None or not rule.fills:
         raise OptionError(
             f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
-            " missing: leave it out."
+            " missing: leave it out.",
+            code="option_unread",
+            option="missing",
         )
     ends: dict[str, float] = {}
     endless, best = [], []
@@ -66,14 +68,20 @@ def fill_of(missing: str, run: Tallied) -> Fill:
             raise OptionError(
                 f"{given}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
                 f" that are missing. Write {option('missing', WORST)}, or name metrics of which"
-                f" higher is better with {option('metrics')}."
+                f" higher is better with {option('metrics')}.",
+                code="wrong_value",
+                option="missing",
+                metrics=list(best),
             )
         return lambda need: 0.0
     if endless:
         raise OptionError(
             f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
             f" Name metrics that have one with {option('metrics')}, or leave {option('missing')}"
-            " out."
+            " out.",
+            code="wrong_value",
+            option="missing",
+            metrics=list(endless),
         )
     return lambda need: ends.get(need, math.nan)
 

@@ -68,7 +68,8 @@ def leading(tallied: Tallied) -> Metric:
     named = ", ".join(metric.name for metric in plan.metrics)
     raise ResultError(
         f"no metric of the run ({named}) is one number of a whole run that is better one way:"
-        f" name one that is in {option('metrics')}."
+        f" name one that is in {option('metrics')}.",
+        code="metric_unfit",
     )
 
 

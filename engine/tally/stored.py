@@ -181,7 +181,8 @@ def load_several(
         if fingerprint is not None and made != fingerprint:
             raise ResultError(
                 f"{path}: made by another plan ({made}, not {fingerprint}): other options, metrics"
-                " or another version. Tally these rows again."
+                " or another version. Tally these rows again.",
+                code="other_plan",
             )
         return file.load(names)
 
@@ -222,7 +223,7 @@ def _archive(path: str | Path) -> zipfile.ZipFile:
         )
         whole = sum(one.file_size for one in archive.infolist()) <= os.path.getsize(path)
     except FileNotFoundError as error:
-        raise ReadError(f"{path}: no such file.") from error
+        raise ReadError(f"{path}: no such file.", code="file_missing", file=str(path)) from error
     except _DAMAGE as error:
         raise _broken(path) from error
     if not (plain and whole):  # nothing in it is compressed, and members do not overlap
@@ -234,7 +235,9 @@ def _archive(path: str | Path) -> zipfile.ZipFile:
 def _broken(path: str | Path) -> ReadError:
     return ReadError(
         f"{path}: cut off or altered since it was written. Delete it; it is made again from the"
-        " tables."
+        " tables.",
+        code="file_damaged",
+        file=str(path),
     )
 
 

@@ -51,6 +51,9 @@ class NotProbabilities(PartRefused):
             f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. {needing}"
             " probabilities: turn logits or percentages into probabilities, or leave"
             " these metrics out.",
+            "not_probabilities",
+            columns=[titles[place] for place in sorted(titles)],
+            rows=[row for row, _, _ in self.found],
         )
 
     def of_all(self, parts: Sequence[NotProbabilities]) -> NotProbabilities:

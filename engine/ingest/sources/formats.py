@@ -57,7 +57,11 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     format_ = by_extension(path)
     if size == 0:
         of = f" {NAMES[format_]}" if format_ else ""
-        raise ReadError(f"{path}: the{of} file is empty (0 bytes). Write it again.")
+        raise ReadError(
+            f"{path}: the{of} file is empty (0 bytes). Write it again.",
+            code="file_empty",
+            file=str(path),
+        )
     magic = next((name for mark, name in _MAGIC.items() if head.startswith(mark)), None)
     if magic is None and _is_trec(path, format_, head):
         return "trec"
@@ -72,7 +76,11 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     if format_ in ("parquet", "ipc") and magic != format_:
         raise ReadError(_not_what_it_says(path, format_, head, magic))
     if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
-        raise ReadError(_truncated(path, "Parquet", "its end mark 'PAR1' is missing"))
+        raise ReadError(
+            _truncated(path, "Parquet", "its end mark 'PAR1' is missing"),
+            code="file_truncated",
+            file=str(path),
+        )
     if format_ == "parquet":
         _note(held, refuse_miscounted(path))
     if format_ == "ipc" and tail[-6:] != b"ARROW1":

@@ -49,7 +49,7 @@ def expand(path: str) -> list[str]:
     if os.path.isdir(path):
         return _in_folder(path)
     if not _WILD.search(path):
-        raise ReadError(f"{path}: no such file.{_near(path)}")
+        raise ReadError(f"{path}: no such file.{_near(path)}", code="file_missing", file=str(path))
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
     if not found:
         raise ReadError(f"{path}: no file matches.{_near(path)}")

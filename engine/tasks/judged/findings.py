@@ -176,7 +176,7 @@ def refuse(found: Findings) -> None:
             was checked.
     """
     if found.wrong_step is not None:
-        raise InputError(found.wrong_step[1])
+        raise InputError(found.wrong_step[1], code="wrong_step", column="step")
     written = {(metric, step) for metric, step, _, _ in found.spelled}
     if not found.again or len(written) == len({(need, part) for *_, need, part in found.spelled}):
         return
@@ -188,7 +188,10 @@ def refuse(found: Findings) -> None:
     raise InputError(
         f"columns 'metric' and 'step': {count_of(found.again, 'row')} of which another has the"
         f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict may"
-        f" appear once; several judgments of one item are distinguished by judgment_index."
+        f" appear once; several judgments of one item are distinguished by judgment_index.",
+        code="repeated_values",
+        column="step",
+        count=found.again,
     )
 
 

@@ -74,7 +74,9 @@ def _fit_written(
             raise InputError(
                 f"column 'metric' names no judged metric: {listing(strange)}."
                 f"{did_you_mean(next(iter(strange)), names('judged'))} `evalengine metrics --task"
-                " judged` lists them; correct the column."
+                " judged` lists them; correct the column.",
+                code="unknown_name",
+                value=next(iter(strange)),
             )
         many = count_of(sum(strange.values()), "row")
         said = f"{many} of metrics that are not known left out: {listing(strange)}."

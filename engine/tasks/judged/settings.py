@@ -84,7 +84,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     defaults: JudgedDefaults = dialect.defaults
     beta = defaults.beta if options.beta is None else float(options.beta)
     if not (math.isfinite(beta) and beta > 0):
-        raise OptionError(f"beta={options.beta}: write a finite number above 0.")
+        raise OptionError(
+            f"beta={options.beta}: write a finite number above 0.",
+            code="wrong_value",
+            option="beta",
+            value=options.beta,
+        )
     return Settings(
         rules=dialect.rules,
         mode=_one_of("mode", options.mode, defaults.mode, MODES),

@@ -209,7 +209,10 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             f"{side.name}: a document appears more than once in {found.size:,}"
             f" {'query' if found.size == 1 else 'queries'}, first{rows_from}: {'; '.join(shown)}."
             " Each may appear once; was a file read twice, or are these passages of one document?"
-            f" Keep the best of them, e.g. by {_best_of(side)}."
+            f" Keep the best of them, e.g. by {_best_of(side)}.",
+            code="repeated_values",
+            column="doc_id",
+            count=found.size,
         )
 
 

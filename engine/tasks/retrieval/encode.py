@@ -349,7 +349,10 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
                 f"{option('match_threshold', 1)}: by {option('match', rule)} a similarity must be"
                 " above the threshold, and none is above 1, so that nothing could match. Write"
                 f" {option('match', 'exact_chunk')} for equal texts, or a lower threshold such as"
-                " 0.999."
+                " 0.999.",
+                code="wrong_value",
+                option="match_threshold",
+                value=1,
             )
 
 
@@ -368,7 +371,9 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
         those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
         raise OptionError(
             f"{option('match_threshold', settings.match_threshold)}: {option('match', rule)}"
-            f" compares nothing with a threshold. Leave it out, or match by {those}."
+            f" compares nothing with a threshold. Leave it out, or match by {those}.",
+            code="option_unread",
+            option="match_threshold",
         )
     ranked = sorted(needs - {"precision_recall_f1", "token_count"})
     if rule in SENTENCES and ranked:

@@ -103,7 +103,10 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
         raise OptionError(
             f"{option('ties', 'average')}: no formula for the mean over all orders of equal"
             f" scores for {', '.join(without)}; leave these metrics out, or write"
-            f" {option('ties', 'trec')} or {option('ties', 'input')}."
+            f" {option('ties', 'trec')} or {option('ties', 'input')}.",
+            code="metric_unfit",
+            option="ties",
+            metrics=list(without),
         )
 
 

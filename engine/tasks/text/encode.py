@@ -113,7 +113,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
         null, flat, many = texts.is_null().to_numpy(), _no_texts(height), np.ones(height, np.int64)
     elif texts is None or references is None:
         if vectors is None:
-            raise InputError(_ONE_SIDED)
+            raise InputError(_ONE_SIDED, code="mixed_sides")
         null = (ours.is_null() | theirs.is_null()).to_numpy()  # type: ignore[union-attr]
         texts, (flat, many) = _no_texts(height), (_no_texts(len(vectors[1])), vectors[2])
     else:
@@ -239,7 +239,10 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
         raise InputError(
             f"predictions: {count_of(twice.size, 'datum')} with several texts, first"
             f" {listing(datums.id.gather(twice[:3]), twice.size)}. Keep one of them, or take the"
-            f" best of each as Valor does: {option('dialect', 'valor')}."
+            f" best of each as Valor does: {option('dialect', 'valor')}.",
+            code="repeated_values",
+            column="text",
+            count=twice.size,
         )
 
 

@@ -78,4 +78,8 @@ _NO_TEXTS = "needs texts on both sides, and the tables have vectors alone"
 
 def _refuse(metrics: list[Metric], why: str) -> None:
     if metrics:
-        raise InputError(f"{', '.join(one.name for one in metrics)} {why}.")
+        raise InputError(
+            f"{', '.join(one.name for one in metrics)} {why}.",
+            code="metric_unfit",
+            metrics=[one.name for one in metrics],
+        )

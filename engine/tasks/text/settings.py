@@ -88,13 +88,27 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
     weights = _either(given, (0.25,) * 4)
     said = option("bleu_weights", list(weights))
     if not weights or len(weights) > MOST_ORDERS:
-        raise OptionError(f"{said}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.")
+        raise OptionError(
+            f"{said}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.",
+            code="wrong_value",
+            option="bleu_weights",
+            value=list(weights),
+        )
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-        raise OptionError(f"{said}: weights are finite numbers, 0 or more.")
+        raise OptionError(
+            f"{said}: weights are finite numbers, 0 or more.",
+            code="wrong_value",
+            option="bleu_weights",
+            value=list(weights),
+        )
     if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
         raise OptionError(
             f"{said}: the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write"
-            f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}."
+            f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}.",
+            code="wrong_value",
+            option="bleu_weights",
+            value=list(weights),
+            sum=math.fsum(weights),
         )
     return tuple(float(weight) for weight in weights)
 
@@ -102,7 +116,10 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
 def _threshold(given: float | None) -> float | None:
     if given is not None and not -1 <= given <= 1:
         raise OptionError(
-            f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1."
+            f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1.",
+            code="wrong_value",
+            option="similarity_threshold",
+            value=given,
         )
     return given
 
@@ -111,7 +128,10 @@ def _share(given: float | None) -> float:
     share = float(_either(given, USUAL_SHARE))
     if not 0 <= share <= 1:
         raise OptionError(
-            f"{option('faithfulness_threshold', given)}: a precision lies between 0 and 1."
+            f"{option('faithfulness_threshold', given)}: a precision lies between 0 and 1.",
+            code="wrong_value",
+            option="faithfulness_threshold",
+            value=given,
         )
     return share
 
@@ -126,7 +146,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     types = _either(options.rouge_types, USUAL)
     if not types:
         raise OptionError(
-            f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}."
+            f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}.",
+            code="wrong_value",
+            option="rouge_types",
+            value=[],
         )
     for name in types:
         _one_of("rouge_types", name, tuple(ROUGE_TYPES), "type of ROUGE")
@@ -136,13 +159,17 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if stems and tokenizer != "ascii":
         raise OptionError(
             f"{option('use_stemmer', True)}: Porter's stemmer is for words of a to z; write"
-            f" {option('rouge_tokenizer', 'ascii')}, or leave it out."
+            f" {option('rouge_tokenizer', 'ascii')}, or leave it out.",
+            code="options_conflict",
+            options=["use_stemmer", "rouge_tokenizer"],
         )
     if dialect.rules.sequence != "rouge-score" and (stems or tokenizer != "ascii"):
         said = option("use_stemmer", True) if stems else option("rouge_tokenizer", tokenizer)
         raise OptionError(
             f"{said}: ROUGE-L of the dialect {dialect.name} goes over words between white space"
-            f" as they are; leave it out, or take another dialect."
+            f" as they are; leave it out, or take another dialect.",
+            code="options_conflict",
+            dialect=dialect.name,
         )
     smoothing = _either(options.smoothing, defaults.smoothing)
     smoothing = "none" if smoothing == "method0" else smoothing
@@ -150,7 +177,12 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     weights = _weights(options.bleu_weights)
     wrong = misfit(weights, smoothing, dialect.rules.bleu)
     if wrong is not None:
-        raise OptionError(f"{option('smoothing', smoothing)} {wrong}.")
+        raise OptionError(
+            f"{option('smoothing', smoothing)} {wrong}.",
+            code="wrong_value",
+            option="smoothing",
+            value=smoothing,
+        )
     of_ter: dict[str, Any] = {
         name: bool(_either(getattr(options, name), False)) for name in TER_OPTIONS
     }

@@ -57,7 +57,9 @@ def of_columns(candidates: pl.Series, references: pl.Series, start: Array) -> Ve
         raise InputError(
             f"{count_of(len(candidates), 'vector')} of texts have {ours.shape[1]} numbers,"
             f" {len(references):,} of references {theirs.shape[1]}: both sides must come from one"
-            " model."
+            " model.",
+            code="lengths_differ",
+            counts=[ours.shape[1], theirs.shape[1]],
         )
     return Vectors(ours, np.arange(len(candidates)), theirs, np.arange(len(references)), start)
 
@@ -137,14 +139,21 @@ def encoded(texts: list[str], encoder: Encoder) -> Array:
             raise InputError(
                 f"{option('embedder')}: encode of {encoder.name} made an array of shape"
                 f" {made.shape} and dtype {made.dtype} of {count_of(len(some), 'text')}; it must"
-                " make one vector of numbers a text."
+                " make one vector of numbers a text.",
+                code="wrong_shape",
+                option="embedder",
+                shape=made.shape,
+                count=len(some),
             )
         rows = made if made.dtype in (np.float32, np.float64) else made.astype(np.float64)
         wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if wrong.size:
             raise InputError(
                 f"{option('embedder')}: encode of {encoder.name} made NaN or infinity of"
-                f" {count_of(wrong.size, 'text')}, first {some[wrong[0]][:60]!r}."
+                f" {count_of(wrong.size, 'text')}, first {some[wrong[0]][:60]!r}.",
+                code="not_finite",
+                option="embedder",
+                count=wrong.size,
             )
         if parts and rows.shape[1] != parts[0].shape[1]:
             raise InputError(

@@ -38,7 +38,10 @@ _LACKING = {"positives": _NO_TRUTH, "negatives": _NO_NEGATIVE}
 def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> Curve:
     """The points of every (group, label), or of all labels of a key as one."""
     if not view.has_scores:
-        raise ResultError(f"the run keeps no scores: score it with {option('metrics', 'ROCAUC')}.")
+        raise ResultError(
+            f"the run keeps no scores: score it with {option('metrics', 'ROCAUC')}.",
+            code="not_kept",
+        )
     of = view.pooled if pooled else view
 
     def shown() -> Array:

@@ -95,7 +95,10 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
     raise InputError(
         f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
         f" {count_of(found.size, 'query', 'queries')} add up to more than a float64 holds:"
-        f" {listing(queries.gather(found[:5]), found.size)}. {way}"
+        f" {listing(queries.gather(found[:5]), found.size)}. {way}",
+        code="too_high",
+        column="relevance",
+        count=found.size,
     )
 
 
