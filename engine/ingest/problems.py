@@ -303,7 +303,8 @@ class PartRefused(InputError):
         """
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
-        return PartRefused(self.step, count, first.first, *first.message, self.code, **first.facts)
+        code, facts = first.about
+        return PartRefused(self.step, count, first.first, *first.message, code, **facts)
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
