@@ -241,7 +241,7 @@ def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     """A run that failed itself, then rows, slices, and what tables and options are refused for."""
     rows = [ChecksFailed([Problem("table", "", f"{n} rows", n)], {}) for n in (1, 2)]
     slices = [
-        PartRefused(step, n, place, "by: ", ("one", "several"), f", first {place}")
+        PartRefused(step, n, place, "by: ", ("one", "several"), f", first {place}", "differ")
         for step, n, place in (((1, 0), 2, 9), ((0, 1), 2, 7), ((0, 1), 3, 4))
     ]
     others = [ee.OptionError("of options"), ee.InputError("of tables")]
