@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from small_tables import ground_truths, predictions
 
 import evalengine as ee
@@ -232,6 +233,54 @@ def test_a_mark_beyond_the_first_rows_is_found(tmp_path: Path) -> None:
     with pytest.raises(ee.InputError) as told:
         ee.score(table.select("datum_id", "prediction"), table.select("datum_id", "target"))
     assert [(one.column, one.shown[0][0]) for one in told.value.problems] == [("target", 1500)]
+
+
+@pytest.mark.parametrize("at", [17, 1400])
+@pytest.mark.parametrize("names", PAIRS)
+def test_a_blank_among_whole_numbers_changes_no_task(
+    names: tuple[str, str], at: int, tmp_path: Path
+) -> None:
+    """One table, two tables and arrays with NaN: the error names the row, and nothing else."""
+    table = pl.DataFrame({names[0]: range(1500), names[1]: [i + 0.37 for i in range(1500)]})
+    row = pl.int_range(pl.len())
+    table = table.with_columns(pl.when(row != at).then(names[0]).alias(names[0]))
+    table.write_csv(tmp_path / "t.csv")
+    whole = table.with_row_index("datum_id")
+    sides = whole.select("datum_id", names[1]), whole.select("datum_id", names[0])
+    arrays = [table[name].cast(pl.Float64).to_numpy() for name in names[::-1]]
+    for given in ((tmp_path / "t.csv",), sides, arrays):
+        with pytest.raises(ee.InputError) as told:
+            ee.score(*given)
+        found = [(one.column, one.count, one.shown[0][0]) for one in told.value.problems]
+        assert found == [("target", 1, at)]
+    card = ee.score(tmp_path / "t.csv", where=f"{names[0]} IS NOT NULL")
+    assert (card.task, card.value("MAE")) == ("regression", pytest.approx(0.37))
+
+
+SAID = [f"the {noun} {verb} on a {colour} mat" for noun in ("cat", "dog", "fox")
+        for verb in ("sat", "lay", "ran") for colour in ("red", "old", "wet")]  # fmt: skip
+WRONG = [text.replace("the", "a") for text in SAID]
+
+
+@pytest.mark.parametrize("names", [("prediction", "reference"), ("predicted", "target")])
+def test_sentences_are_texts(names: tuple[str, str]) -> None:
+    ids = [*range(len(SAID))]
+    sides = {"id": ids, names[0]: WRONG}, {"id": ids, names[1]: SAID}
+    assert ee.score(*sides).task == "text"
+    assert infer(*sides, metrics=["Accuracy"]) == "classification"
+    assert infer({"prediction": SAID}, {"target": SAID}) == "classification"  # equal: classes
+    few = [text.split()[1] for text in SAID]
+    for true, predicted in ((few, WRONG), (SAID[:3] * 9, WRONG[:3] * 9), (few, few)):
+        sides = {"id": ids, "prediction": predicted}, {"id": ids, "target": true}
+        assert infer(*sides) == "classification"
+
+
+def test_sentences_in_columns_of_labels_are_asked_about() -> None:
+    with refused("task_unclear", columns=["y_true", "y_pred"]):
+        infer({"y_true": SAID, "y_pred": WRONG})
+    table = {"y_true": SAID, "y_pred": WRONG}
+    texts = ee.score(table, task="text", columns={"y_true": "reference", "y_pred": "text"})
+    assert (texts.task, infer(table, task="classification")) == ("text", "classification")
 
 
 WHOLE = {"target": [3, 5, 7, 9], "prediction": [3, 5, 7, 8]}

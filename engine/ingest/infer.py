@@ -32,6 +32,7 @@ from .measured import (
     beyond_classes,
     decided,
     fractional,
+    incomplete,
     known_alone,
     numbers,
     numbers_in,
@@ -71,7 +72,27 @@ class _Fit(msgspec.Struct, eq=False):
 
 
 def infer_task(inputs: Inputs, options: Options | None = None) -> str:
-    """The task that tables are for.
+    """The task that tables are for: :func:`_by_columns`, or text where labels are sentences."""
+    options = options or Options()
+    task = _by_columns(inputs, options)
+    named = options.task or options.columns or options.score_columns or options.positive_label
+    able = all(metrics.has("text", name) for name in options.metrics or ())
+    if named or not able or not any(table.wide for table in tables.contracts(task).values()):
+        return task
+    own = _sentences(task, inputs, options)
+    if unknown := {name: to for name, (to, known) in own.items() if not known}:
+        raise InputError(
+            f"task: columns {listing(own)} hold sentences, nearly all distinct. To compare them as"
+            f" texts: {option('task', 'text')} with {option('columns', unknown)}; if each"
+            f" is a class: {option('task', task)}.",
+            code="task_unclear",
+            columns=list(own),
+        )
+    return "text" if own else task
+
+
+def _by_columns(inputs: Inputs, options: Options) -> str:
+    """The task that columns suggest.
 
     A task fits if the predictions, or the one table, have a column that its contract names as a
     sign, and none that tells against it. Of two that fit, one whose signs the other knows as well
@@ -89,7 +110,6 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
         InputError: no task fits, or several, or the one that does needs a second table.
         OptionError: none does, and ``columns`` has its names the wrong way round.
     """
-    options = options or Options()
     for made in _MADE:
         _refuse_unmade(made, inputs, options)
     if options.task is not None:
@@ -139,6 +159,39 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     if way := turned(options.columns, here, every):
         raise OptionError(way)
     raise InputError(_none(inputs, filled, options))
+
+
+def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tuple[str, bool]]:
+    """Columns of labels that are sentences, nearly all distinct, and few equal on both sides.
+
+    Returns:
+        Own name to the column of texts, and whether texts are known by that name; else nothing.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    seen: list[set[str]] = []
+    for role in inputs.sources.keys() & {TABLE, PREDICTIONS, GROUND_TRUTHS}:
+        own: dict[str | None, tuple[str, bool]] = {}
+        for task in (labelled, "text"):
+            table = tables.contracts(task)[role]
+            find = _finder(table, inputs, role, options, {})
+            for column in table.columns:
+                to = _TEXTS.get(column.name) if task != "text" else column.name
+                if to and (task != "text" or to in table.signs):
+                    own[_first(find, column)] = to, task == "text"
+        own.pop(None, None)
+        if not own or any(find.schema[name] != pl.String for name in own):
+            return {}
+        for texts in head_of(inputs.sources[role], [*own], _LOOKED_AT):
+            words = texts.drop_nulls().str.count_matches(r"\S+").median()
+            if words is None or words < _SENTENCE or texts.n_unique() < _DISTINCT * len(texts):
+                return {}
+            seen.append({*texts})
+        found |= own
+    return found if len(seen) == 2 and 2 * len(seen[0] & seen[1]) < len(seen[0]) else {}
+
+
+_SENTENCE, _DISTINCT = 4, 0.9  # median words, share of distinct texts
+_TEXTS = {"label_value": "text", "predicted": "text", "actual": "reference"}
 
 
 def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
@@ -287,9 +340,11 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         series = [group for head in heads for group in head]
         if plain or all(any(map(fractional, group)) for group in series):
             return found
-        single = mended and [len(group) for group in series] == [1, 1]
+        single = [len(group) for group in series] == [1, 1]
         if single and beyond_classes(series[0][0], series[1][0], options):
-            return found  # whose error names the texts that are no numbers
+            frames = {role: inputs.sources[role].frame for role in found}
+            if mended or any(incomplete(frames[role], own) for role, own in found.items()):
+                return found  # whose error names the rows without a number
     return {}
 
 

@@ -278,7 +278,9 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
         fits = numbers(ours) and numbers(theirs)
         if fits and options.task is None and not decided(task, options):
             fits = fractional(ours) and fractional(theirs) and not ours.dtype.is_nested()
-            fits = fits or (mended and beyond_classes(ours, theirs, options))
+            if not fits and beyond_classes(ours, theirs, options):
+                both = pl.DataFrame([ours.alias("0"), theirs.alias("1")])
+                fits = mended or incomplete(both.lazy(), both.columns)
         return table.values[0] if fits else None
     return None
 
@@ -295,6 +297,12 @@ def decided(task: str, options: Options) -> bool:
 _DECIDED = 2  # distinct true values that may be the classes of scores
 
 
+def incomplete(rows: pl.LazyFrame, names: Iterable[str]) -> bool:
+    """Whether any value of some columns is missing: null, NaN, or a text that is no number."""
+    number = pl.col(*names).cast(pl.Float64, strict=False).fill_nan(None)
+    return bool(rows.select(pl.any_horizontal(number.is_null().any())).collect().item())
+
+
 def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool:
     """Whether numbers are neither classes nor scores, though the true ones are whole.
 
@@ -302,6 +310,7 @@ def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool
     """
     return (
         options.positive_label is None
+        and ours.dtype.is_numeric()
         and theirs.dtype.is_numeric()
         and fractional(ours)
         and not fractional(theirs)
