@@ -304,7 +304,7 @@ class PartRefused(InputError):
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
         code, facts = first.about
-        return PartRefused(self.step, count, first.first, *first.message, code, **facts)
+        return PartRefused(self.step, count, first.first, *first.message, code=code, **facts)
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
