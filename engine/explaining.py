@@ -87,7 +87,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
         if one is None:
             raise OptionError(
                 f"{option('number', text)}: a condition is NAME=VALUE.",
-                code="wrong_value",
+                code="option_value",
                 option="number",
                 value=text,
             )
@@ -113,7 +113,7 @@ def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Optio
     except ValueError:
         raise OptionError(
             f"{option('number', name)}: iou={at} is not a number.",
-            code="wrong_value",
+            code="option_value",
             option="iou",
             value=at,
         ) from None
@@ -146,7 +146,7 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
             name = mean
     found = chosen_rows(rows, card.labels, name, filters)
     if found.height > 1:
-        raise ResultError(ambiguous(found, found["metric"][0]))
+        raise ambiguous(found, found["metric"][0])
     return found.row(0, named=True)
 
 

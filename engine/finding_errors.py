@@ -50,7 +50,7 @@ def found_errors(
     """Find what is wrong; arguments as :func:`evalengine.find_errors`, options made."""
     if top < 1:
         raise OptionError(
-            f"{option('top', top)}: write 1 or more.", code="wrong_value", option="top", value=top
+            f"{option('top', top)}: write 1 or more.", code="option_value", option="top", value=top
         )
     if sort not in ORDERS:
         raise unknown("sort", sort, ORDERS)

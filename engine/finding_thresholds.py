@@ -128,7 +128,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
     if wrong := [name for name in named if name not in rules]:
         raise OptionError(
             f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}.",
-            code="wrong_value",
+            code="option_value",
             option="metrics",
             value=wrong,
         )

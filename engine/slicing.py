@@ -62,7 +62,7 @@ def found_slices(
     if not 0 < alpha <= 1:
         raise OptionError(
             f"{option('alpha', alpha)}: write a weight above 0, at most 1.",
-            code="wrong_value",
+            code="option_value",
             option="alpha",
             value=alpha,
         )
@@ -143,7 +143,7 @@ def _hold(**numbers: int) -> None:
         if number < 1:
             raise OptionError(
                 f"{option(name, number)}: write 1 or more.",
-                code="wrong_value",
+                code="option_value",
                 option=name,
                 value=number,
             )

@@ -113,7 +113,7 @@ def as_embedder(given: Any) -> Embedding | Encoder:
             f"{option('embedder')}: {type(given).__name__} has no encode. Give an object with"
             " encode(list of texts), the name of a model, or a mapping such as"
             " {'model': 'my-model', 'base_url': 'http://localhost:8000/v1'}.",
-            code="wrong_value",
+            code="option_value",
             option="embedder",
         )
     if set(given) == {"object"}:
@@ -136,14 +136,14 @@ def as_embedder(given: Any) -> Embedding | Encoder:
         )
     except msgspec.ValidationError as error:
         raise OptionError(
-            f"{option('embedder')}: {error}", code="wrong_value", option="embedder"
+            f"{option('embedder')}: {error}", code="option_value", option="embedder"
         ) from None
     counts = (found.batch_size, found.concurrency, found.dimensions or 1)
     if min(counts) < 1 or found.retries < 0 or not found.timeout > 0:
         raise OptionError(
             f"{option('embedder')}: batch_size, concurrency and dimensions are 1 or more, retries 0"
             " or more, timeout more than 0 seconds.",
-            code="wrong_value",
+            code="option_value",
             options=["batch_size", "concurrency", "dimensions", "retries", "timeout"],
         )
     return found

@@ -55,7 +55,7 @@ def wanted(options: Options) -> Wanted | None:
     if not 0 < level < 1:
         raise OptionError(
             f"{option('intervals', options.intervals)}: write a confidence such as 0.95 or 95.",
-            code="wrong_value",
+            code="option_value",
             option="intervals",
             value=options.intervals,
         )
@@ -63,7 +63,7 @@ def wanted(options: Options) -> Wanted | None:
     if draws < LEAST_DRAWS:
         raise OptionError(
             f"{option('draws', draws)}: write {LEAST_DRAWS} or more.",
-            code="wrong_value",
+            code="option_value",
             option="draws",
             value=draws,
         )

@@ -82,7 +82,7 @@ def label_text(value: Any) -> str:
 
 
 def _refused(what: str, value: Any) -> OptionError:
-    return OptionError(f"{_NAME}: {what}. {_WAYS}.", code="wrong_value", option=_NAME, value=value)
+    return OptionError(f"{_NAME}: {what}. {_WAYS}.", code="option_value", option=_NAME, value=value)
 
 
 def _label(label: Any) -> tuple[Any, Any]:

@@ -83,14 +83,16 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
             {k: v for k, v in merged.items() if k not in _AS_GIVEN}, Options, strict=False
         )
     except msgspec.ValidationError as error:
-        raise OptionError(f"option {_path(error)}: {error}") from None
+        name = path_of(error)
+        raise OptionError(f"option {name}: {error}", code="option_value", option=name) from None
     if options.threads is not None and options.threads < 1:
         raise OptionError(f"{option('threads', options.threads)}: write 1 or more.")
     given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
     return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
 
 
-def _path(error: Exception) -> str:
+def path_of(error: Exception) -> str:
+    """Return the option that msgspec refuses, ``value`` if it names none."""
     text = str(error)
     return text.split("`$.")[1].split("`")[0].split("[")[0] if "`$." in text else "value"
 
@@ -133,7 +135,7 @@ def _as_stop_words(value: Any) -> tuple[str, ...] | str:
         raise OptionError(
             f"stop_words: write a list of strings, or the path of a file with one word a line;"
             f" {wrong[0]!r} is not a string.",
-            code="wrong_value",
+            code="option_value",
             option="stop_words",
             value=wrong[0],
         )

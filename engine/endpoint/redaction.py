@@ -70,7 +70,7 @@ def checked_url(base_url: str) -> str:
         shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
         raise OptionError(
             f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",
-            code="wrong_value",
+            code="option_value",
             option="base_url",
         )
     if parts.username or parts.password or parts.query or parts.fragment:

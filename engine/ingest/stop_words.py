@@ -27,7 +27,7 @@ def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | No
         raise OptionError(
             f"stop_words: {len(wide):,} of {len(found):,} hold white space, first {wide[0]!r}, and"
             " no token does: write one word a line, or a list of single words.",
-            code="wrong_value",
+            code="option_value",
             option="stop_words",
             count=len(wide),
         )

@@ -16,7 +16,7 @@ from ..ingest.stop_words import read_stop_words
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
 from ..schemas.option_synonyms import meant
-from ..schemas.option_values import make_options
+from ..schemas.option_values import make_options, path_of
 from ..schemas.options import FIELDS, Options
 from .checking import check_gates
 from .gates import Gate, parse_gates
@@ -110,13 +110,19 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     in_texts(raw, _without_nul)
     name, variables = raw.get("name"), raw.get("variables", {})
     if not isinstance(name, str) or not name.strip():
-        raise OptionError('name: write the name of the job, such as name = "nightly".')
+        raise OptionError(
+            'name: write the name of the job, such as name = "nightly".',
+            code="option_missing",
+            option="name",
+        )
     given, uses = _values(variables, name, changes, raw.get("time_zone"))
     partition = raw.get("inputs", {}).get("partition")
     if partition in variables:
         raise OptionError(
             f"inputs.partition: {partition!r} stands for every value found on disk; take it out of"
-            " [variables], or give the partition another name."
+            " [variables], or give the partition another name.",
+            code="reserved_name",
+            value=partition,
         )
     later = {"inputs": partition, "outputs": RUN_ID}
     outputs = raw.get("outputs", {})
@@ -133,9 +139,14 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         # The default holds {run_id}, which becomes a mark as it does in texts that are written.
         folder = _expander(given, RUN_ID)(template)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{error}.") from None
+        raise OptionError(f"{error}.", code="option_value", option=path_of(error)) from None
     if folder.endswith("/") and not Path(folder).name:
-        raise OptionError(f"outputs.folder: {folder!r} cannot be replaced; name a folder in it.")
+        raise OptionError(
+            f"outputs.folder: {folder!r} cannot be replaced; name a folder in it.",
+            code="option_value",
+            option="outputs.folder",
+            value=folder,
+        )
     settled = msgspec.structs.replace(job.outputs, folder=folder)
     gates = parse_gates(job.gates, job.fail_if)
     _check_together(job, gates)
@@ -155,7 +166,9 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise OptionError(f"{text!r}: no name of a file has a NUL in it.")
+        raise OptionError(
+            f"{text!r}: no name of a file has a NUL in it.", code="option_value", value=text
+        )
     return text
 
 
@@ -167,17 +180,27 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
     if speaking and job.baseline is None:
         raise OptionError(
             f"gate {speaking[0]!r} speaks of a baseline, and there is none: write"
-            ' baseline = "last", or the folder of an earlier result.'
+            ' baseline = "last", or the folder of an earlier result.',
+            code="option_missing",
+            option="baseline",
         )
     for key in ("first", "last", "required"):
         if getattr(inputs, key) is not None and inputs.partition is None:
-            raise OptionError(f"inputs.{key}: only a job with inputs.partition has one.")
+            raise OptionError(
+                f"inputs.{key}: only a job with inputs.partition has one.",
+                code="option_unread",
+                option=f"inputs.{key}",
+            )
     if job.address is not None and job.executor != "dask":
-        raise OptionError('address: only executor = "dask" has one.')
+        raise OptionError(
+            'address: only executor = "dask" has one.', code="option_unread", option="address"
+        )
     if job.executor not in (None, "threads") and inputs.partition is not None:
         raise OptionError(
             f"executor: partitions are matched by threads, one after the other; leave"
-            f" executor = {job.executor!r} out, or inputs.partition."
+            f" executor = {job.executor!r} out, or inputs.partition.",
+            code="options_conflict",
+            options=["executor", "inputs.partition"],
         )
 
 
@@ -193,7 +216,9 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
     for table, known in _TABLES.items():
         found = raw.get(table, {}) if table else raw
         if not isinstance(found, dict):
-            raise OptionError(f"{table}: write a table, [{table}].")
+            raise OptionError(
+                f"{table}: write a table, [{table}].", code="wrong_type", option=table
+            )
         for key in found:
             if key not in known:
                 kind = f"key of [{table}]" if table else "key of a job"
@@ -222,7 +247,11 @@ def _values(
         isinstance(value, (str, int, float, datetime.date)) and not isinstance(value, bool)
         for value in variables.values()
     ):
-        raise OptionError("variables: write a table of names to texts, numbers or dates.")
+        raise OptionError(
+            "variables: write a table of names to texts, numbers or dates.",
+            code="wrong_type",
+            option="variables",
+        )
     for key in changes:
         if key not in variables:
             if variables:
@@ -233,7 +262,11 @@ def _values(
     uses: dict[str, set[str]] = {}
     for key, value in variables.items():
         if key in found or "." in key or key == RUN_ID:
-            raise OptionError(f"variables: {key!r} has a meaning of its own; choose another name.")
+            raise OptionError(
+                f"variables: {key!r} has a meaning of its own; choose another name.",
+                code="reserved_name",
+                value=key,
+            )
         uses[key] = set()
         made = _expander(found, None, uses[key])
         found[key] = changes[key] if key in changes else made(str(value))
@@ -249,7 +282,10 @@ def _now_in(zone: Any) -> datetime.datetime:
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise OptionError(
             f"time_zone: there is no {zone!r} here; write a name of the IANA database, such as"
-            ' "Europe/Berlin", or leave it out for UTC.'
+            ' "Europe/Berlin", or leave it out for UTC.',
+            code="option_value",
+            option="time_zone",
+            value=zone,
         ) from None
 
 
@@ -279,5 +315,9 @@ def _options(texts: Mapping[str, Any], path: Path) -> Options:
     outer = {key: texts[key] for key in SHARED if key in texts}
     for key in outer:
         if key in inner:
-            raise OptionError(f"{key} is both at the top and in [options]; write it once.")
+            raise OptionError(
+                f"{key} is both at the top and in [options]; write it once.",
+                code="given_twice",
+                option=key,
+            )
     return make_options({**inner, **outer})

@@ -533,7 +533,7 @@ def _judged(
         return _verdicts(plan, card, baseline) + _warned(plan, card), None
     except EvalengineError as error:
         kept = f"{error.said} The numbers are kept in {plan.shown}: mend the gate and run again."
-        return [], type(error)(kept)
+        return [], type(error)(kept, code=error.code, **error.facts)
 
 
 def _warned(plan: JobPlan, card: Scorecard) -> list[Verdict]:

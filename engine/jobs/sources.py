@@ -310,7 +310,11 @@ def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
                 option="inputs.version",
             )
         if variable in pattern:
-            raise OptionError("inputs.partition is for local files: remote folders are not listed.")
+            raise OptionError(
+                "inputs.partition is for local files: remote folders are not listed.",
+                code="partition_misfit",
+                option="inputs.partition",
+            )
         digest = hashlib.sha256(version.encode()).hexdigest()
         return [File(path, without_secrets(pattern), None, None, digest)]
     if variable not in path:

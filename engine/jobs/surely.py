@@ -49,7 +49,9 @@ def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
     if needing and executor not in (None, "threads"):
         raise OptionError(
             f"gate {needing[0].text!r}: with executor {executor!r} what comparing needs is not"
-            " kept: score in memory, or leave surely out."
+            " kept: score in memory, or leave surely out.",
+            code="options_conflict",
+            options=["executor", "surely"],
         )
 
 
@@ -141,7 +143,8 @@ def refuse_own_intervals(gates: Sequence[Gate]) -> None:
             raise OptionError(
                 f"gate {gate.text!r}: a comparison has intervals of differences alone: write"
                 f" {gate.operator} baseline - 0.01 surely, or gate the number where the run is"
-                " scored."
+                " scored.",
+                code="gate_unfit",
             )
 
 

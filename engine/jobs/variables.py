@@ -49,14 +49,20 @@ def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
         if whole in ("{{", "}}"):
             return whole[0]
         if name is None:
-            raise OptionError(f"{text!r} has a lone {whole!r}; write it twice for a brace.")
+            raise OptionError(
+                f"{text!r} has a lone {whole!r}; write it twice for a brace.",
+                code="lone_brace",
+                value=whole,
+            )
         answer = lookup(name)
         if answer is None:
             answer = found[2]
         if answer is None and name.startswith(_ENVIRONMENT):
             raise OptionError(
                 f"{text!r}: the environment has no {name[len(_ENVIRONMENT) :]}; set it, or write"
-                f" {{{name}:value}} for what to take otherwise."
+                f" {{{name}:value}} for what to take otherwise.",
+                code="variable_missing",
+                value=name[len(_ENVIRONMENT) :],
             )
         if answer is None:
             raise unknown("variable", name, [*known, "env.NAME"], before=f"{text!r}: ")

@@ -218,7 +218,7 @@ def _asked(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: bool) 
         rows = chosen_rows(numbers.metrics, numbers.labels, metric, filters, each)
         for group in rows.partition_by(each, maintain_order=True) if each else [rows]:
             if group.height > 1:
-                raise ResultError(ambiguous(group, metric) + _for_example(gate, group, each))
+                raise ambiguous(group, metric, _for_example(gate, group, each))
     except (ResultError, OptionError) as error:
         raise type(error)(
             f"gate {gate.text!r}: {error.said}", code=error.code, **error.facts
@@ -430,7 +430,7 @@ def _earlier(
             return None, _NEW, None
         raise
     if rows.height > 1:
-        raise ResultError(ambiguous(rows, metric))
+        raise ambiguous(rows, metric)
     value: float | None = rows["value"][0]
     if value is None:
         why = f"undefined in the baseline: {rows['reason'][0] or 'no reason is given'}"

@@ -54,19 +54,19 @@ def check_sending(limits: Limits, *, concurrency: int, timeout: float, structure
     if structured not in STRUCTURED:
         raise OptionError(
             f"structured={structured!r}: write {', '.join(STRUCTURED)}.",
-            code="wrong_value",
+            code="option_value",
             option="structured",
         )
     if concurrency < 1 or not 0 < timeout < math.inf:
         raise OptionError(
             "concurrency: 1 or more; timeout: more than 0 seconds.",
-            code="wrong_value",
+            code="option_value",
             options=["concurrency", "timeout"],
         )
     if limits.per_minute is not None and not 0 < limits.per_minute < math.inf:
         raise OptionError(
             f"requests_per_minute={limits.per_minute:g}: more than 0, or none.",
-            code="wrong_value",
+            code="option_value",
             option="requests_per_minute",
         )
     for name, most in (
@@ -76,7 +76,7 @@ def check_sending(limits: Limits, *, concurrency: int, timeout: float, structure
     ):
         if most is not None and not 0 <= most < math.inf:
             raise OptionError(
-                f"{name}={most:g}: 0 or more, or none.", code="wrong_value", option=name
+                f"{name}={most:g}: 0 or more, or none.", code="option_value", option=name
             )
 
 
@@ -100,7 +100,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
             raise OptionError(
                 f"parameters: {name}={value!r} is nothing that JSON can hold; write a finite"
                 " number, string, boolean, list or dict of those.",
-                code="wrong_value",
+                code="option_value",
                 option="parameters",
                 value=name,
             ) from None
@@ -249,18 +249,20 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
         if getattr(asking, name) not in known:
             raise OptionError(
                 f"{name}={getattr(asking, name)!r}: write {' or '.join(known)}.",
-                code="wrong_value",
+                code="option_value",
                 option=name,
             )
     if asking.judgments < 1 or asking.retries < 0:
         raise OptionError(
             "judgments: 1 or more; retries: 0 or more.",
-            code="wrong_value",
+            code="option_value",
             options=["judgments", "retries"],
         )
     if asking.max_output_tokens is not None and asking.max_output_tokens < 1:
         raise OptionError(
-            "max_output_tokens: 1 or more, or none.", code="wrong_value", option="max_output_tokens"
+            "max_output_tokens: 1 or more, or none.",
+            code="option_value",
+            option="max_output_tokens",
         )
     if not asking.model.strip():
         raise OptionError(
@@ -272,7 +274,7 @@ def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
     if asking.temperature is not None and not math.isfinite(asking.temperature):
         raise OptionError(
             f"temperature={asking.temperature}: write a number, or none.",
-            code="wrong_value",
+            code="option_value",
             option="temperature",
         )
     for name, field in (("temperature", "temperature"), ("max_output_tokens", "max_tokens")):

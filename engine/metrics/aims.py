@@ -57,7 +57,7 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
         raise OptionError(
             f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: where nothing costs"
             " anything, every threshold is as good. Write one above 0.",
-            code="wrong_value",
+            code="option_value",
             options=["false_positive_cost", "miss_cost"],
         )
     return aims

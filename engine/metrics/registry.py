@@ -251,7 +251,11 @@ def _wanted(task: str, name: str) -> Asked:
     rated = at_threshold(task, name)
     if rated is not None:
         said = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
-        raise OptionError(f"{name!r}: IoU thresholds are an option of their own: write {said}.")
+        raise OptionError(
+            f"{name!r}: IoU thresholds are an option of their own: write {said}.",
+            code="unknown_name",
+            value=name,
+        )
     cut = _CUT.fullmatch(name)
     if cut is not None:
         metric = _found(task, cut[1] or "TopKAccuracy")

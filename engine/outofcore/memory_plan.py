@@ -78,7 +78,7 @@ def limit_of(given: str | int | None) -> int:
         raise OptionError(
             f"{option('memory_limit', given)}: no size. Write bytes, or a number and a unit:"
             f" {option('memory_limit', '2GB')}.",
-            code="wrong_value",
+            code="option_value",
             option="memory_limit",
             value=given,
         )
@@ -88,7 +88,7 @@ def limit_of(given: str | int | None) -> int:
     if size <= 0:
         raise OptionError(
             f"{option('memory_limit', given)}: must be above 0.",
-            code="wrong_value",
+            code="option_value",
             option="memory_limit",
             value=given,
         )

@@ -85,7 +85,7 @@ def one_value(
     """
     rows = chosen_rows(metrics, labels, metric, filters)
     if rows.height > 1:
-        raise ResultError(ambiguous(rows, rows["metric"][0]))
+        raise ambiguous(rows, rows["metric"][0])
     value: float | None = rows["value"][0]
     return value
 
@@ -115,11 +115,17 @@ def chosen_rows(
     """
     known = metrics["metric"].unique(maintain_order=True).to_list()
     if not known:
-        raise ResultError(f"this scorecard has no numbers, so no {metric!r}.")
+        raise ResultError(
+            f"this scorecard has no numbers, so no {metric!r}.", code="no_such_row", metric=metric
+        )
     asked = _spelled(metric, known)
     if asked.k is not None:
         if filters.get("k", asked.k) != asked.k:
-            raise ResultError(f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.")
+            raise ResultError(
+                f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.",
+                code="given_twice",
+                option="k",
+            )
         filters = {**filters, "k": asked.k}
     metric = asked.metric
     rows = metrics.filter(pl.col("metric") == metric)
@@ -127,7 +133,7 @@ def chosen_rows(
         raise unknown("metric of this scorecard", metric, known, error=ResultError)
     for name, wanted in _by_value(filters, labels).items():
         if name not in KEYS:
-            raise ResultError(no_such_column(name))
+            raise ResultError(no_such_column(name), code="unknown_name", value=name)
         kept = rows.filter(_matches(rows, name, wanted))
         if not kept.height:
             raise ResultError(
@@ -140,7 +146,12 @@ def chosen_rows(
     for name in each:
         kept = rows.filter(pl.col(name).is_not_null())
         if not kept.height:
-            raise ResultError(f"{metric} has no row with a {name}.")
+            raise ResultError(
+                f"{metric} has no row with a {name}.",
+                code="no_such_row",
+                metric=metric,
+                column=name,
+            )
         rows = kept
     settled = {SHORT.get(name, name) for name in (*filters, *each)}
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
@@ -177,7 +188,9 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
     if len(values) > 1:
         raise ResultError(
             f"label_name={name!r} stands for several labels; choose one by label_value:"
-            f" {_listed(values)}."
+            f" {_listed(values)}.",
+            code="ambiguous",
+            columns=["label_value"],
         )
     return {**chosen, "label_value": values[0]}
 
@@ -220,14 +233,14 @@ def _nothing_left(
     return said
 
 
-def ambiguous(rows: pl.DataFrame, metric: str) -> str:
-    """What to say of several rows where one is wanted: which columns tell them apart."""
-    parts = [
-        f"{name}= {_listed(_values(rows, name))}" for name in KEYS if rows[name].n_unique() > 1
-    ]
-    if not parts:
-        return f"{metric} is in {rows.height} rows that nothing distinguishes."
-    return f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:
+    """Return the error for several rows where one is wanted, with the columns that differ."""
+    columns = [name for name in KEYS if rows[name].n_unique() > 1]
+    parts = [f"{name}= {_listed(_values(rows, name))}" for name in columns]
+    said = f"{metric} is in {rows.height} rows that nothing distinguishes."
+    if parts:
+        said = f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+    return ResultError(said + after, code="ambiguous", columns=columns, count=rows.height)
 
 
 def _values(rows: pl.DataFrame, name: str) -> list[Any]:

@@ -69,7 +69,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
                 f"{given}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
                 f" that are missing. Write {option('missing', WORST)}, or name metrics of which"
                 f" higher is better with {option('metrics')}.",
-                code="wrong_value",
+                code="option_value",
                 option="missing",
                 metrics=list(best),
             )
@@ -79,7 +79,7 @@ def fill_of(missing: str, run: Tallied) -> Fill:
             f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
             f" Name metrics that have one with {option('metrics')}, or leave {option('missing')}"
             " out.",
-            code="wrong_value",
+            code="option_value",
             option="missing",
             metrics=list(endless),
         )

@@ -56,7 +56,8 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
         return whole, np.split(place, cuts)
     if any(unnamed):
         raise InputError(
-            "some partitions have datum ids and some have none: give all of them the column."
+            "some partitions have datum ids and some have none: give all of them the column.",
+            code="ids_missing",
         )
     ids = _one_dtype([part.id for part in parts], "datum ids")
     order = ids.arg_sort().to_numpy()
@@ -67,7 +68,10 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
         raise InputError(
             f"{len(twice):,} datum{'s are' if len(twice) > 1 else ' stands'} in more than one"
             f" partition, first {twice.head(3).to_list()}: put all rows of a datum into the same"
-            " one."
+            " one.",
+            code="repeated_values",
+            column="datum_id",
+            count=len(twice),
         )
     code = np.empty(order.size, np.int32)
     code[order] = np.arange(order.size, dtype=np.int32)

@@ -53,7 +53,7 @@ def explain(source: Source, error: BaseException) -> ReadError:
     message names the broken one.
     """
     if wide := _wide_decimals(source, error):
-        return ReadError(wide)
+        return ReadError(wide, code="wrong_dtype")
     if len(source.files) > 1:
         found = _mixed(source) or _broken(source)
         if found is not None:
@@ -88,7 +88,9 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         text_held(name)  # raises if the file is damaged
     found = _place(name, format_)
     if found:
-        return ReadError(f"{name}: cannot be read as {kind}: {found}")
+        return ReadError(
+            f"{name}: cannot be read as {kind}: {found}", code="file_unreadable", file=name
+        )
     if name.endswith(_COMPRESSED) and _CUT_OFF in said:
         repair = "The compressed file is cut off: copy or write it anew."
     if said.startswith(_STORE):  # which says nothing of the file's content
@@ -99,7 +101,11 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
             for mark, what in _AWAY
             if re.search(rf"(?<!\w){mark}(?!\w)", said.lower()) or not mark
         )
-    return ReadError(f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip())
+    return ReadError(
+        f"{name}: cannot be read as {kind}: {said}. {repair}".rstrip(),
+        code="file_unreadable",
+        file=name,
+    )
 
 
 def _place(name: str, format_: str) -> str:
@@ -182,7 +188,9 @@ def _mixed(source: Source) -> ReadError | None:
             continue
         found = difference(first, schema, source.files[0], file)
         if found:
-            return ReadError(f"{source.description}: the files differ: {found}")
+            return ReadError(
+                f"{source.description}: the files differ: {found}", code="files_differ", file=file
+            )
     return None
 
 

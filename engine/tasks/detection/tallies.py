@@ -290,7 +290,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
             f"area_ranges {[name for name, _, _ in settings.areas]}: detailed curves, confusion"
             " matrix, outcomes, PCK and single datums are over all sizes; add a range called"
             " 'all', such as 'all': (0, 1e10).",
-            code="wrong_value",
+            code="option_value",
             option="area_ranges",
         )
     matched, near = met(batch, settings, needs, threads, lap)

@@ -86,7 +86,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if not (math.isfinite(beta) and beta > 0):
         raise OptionError(
             f"beta={options.beta}: write a finite number above 0.",
-            code="wrong_value",
+            code="option_value",
             option="beta",
             value=options.beta,
         )

@@ -350,7 +350,7 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
                 " above the threshold, and none is above 1, so that nothing could match. Write"
                 f" {option('match', 'exact_chunk')} for equal texts, or a lower threshold such as"
                 " 0.999.",
-                code="wrong_value",
+                code="option_value",
                 option="match_threshold",
                 value=1,
             )

@@ -90,14 +90,14 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
     if not weights or len(weights) > MOST_ORDERS:
         raise OptionError(
             f"{said}: write one weight for each n-gram order, 1 to {MOST_ORDERS}.",
-            code="wrong_value",
+            code="option_value",
             option="bleu_weights",
             value=list(weights),
         )
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise OptionError(
             f"{said}: weights are finite numbers, 0 or more.",
-            code="wrong_value",
+            code="option_value",
             option="bleu_weights",
             value=list(weights),
         )
@@ -105,7 +105,7 @@ def _weights(given: tuple[float, ...] | None) -> tuple[float, ...]:
         raise OptionError(
             f"{said}: the weights sum to {math.fsum(weights):g}, and must sum to 1; e.g. write"
             f" {option('bleu_weights', [round(1 / len(weights), 6)] * len(weights))}.",
-            code="wrong_value",
+            code="option_value",
             option="bleu_weights",
             value=list(weights),
             sum=math.fsum(weights),
@@ -117,7 +117,7 @@ def _threshold(given: float | None) -> float | None:
     if given is not None and not -1 <= given <= 1:
         raise OptionError(
             f"{option('similarity_threshold', given)}: a cosine lies between -1 and 1.",
-            code="wrong_value",
+            code="option_value",
             option="similarity_threshold",
             value=given,
         )
@@ -129,7 +129,7 @@ def _share(given: float | None) -> float:
     if not 0 <= share <= 1:
         raise OptionError(
             f"{option('faithfulness_threshold', given)}: a precision lies between 0 and 1.",
-            code="wrong_value",
+            code="option_value",
             option="faithfulness_threshold",
             value=given,
         )
@@ -147,7 +147,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if not types:
         raise OptionError(
             f"{option('rouge_types', [])}: write one or several of {', '.join(ROUGE_TYPES)}.",
-            code="wrong_value",
+            code="option_value",
             option="rouge_types",
             value=[],
         )
@@ -179,7 +179,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if wrong is not None:
         raise OptionError(
             f"{option('smoothing', smoothing)} {wrong}.",
-            code="wrong_value",
+            code="option_value",
             option="smoothing",
             value=smoothing,
         )
