@@ -176,7 +176,10 @@ def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int)
         raise ExecutorError(
             f"executor 'processes': {ATTEMPTS} processes died over the same bucket, the last with"
             f" exit code {code}{' (killed)' if code == -9 else ''}. If memory ran out, lower"
-            f" {option('memory_limit')} or {option('threads')}."
+            f" {option('memory_limit')} or {option('threads')}.",
+            code="workers_died",
+            count=ATTEMPTS,
+            status=code,
         )
     waiting.appendleft(worker.call)
 

@@ -255,7 +255,9 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
     if not every:
         between = f"from {inputs.first or 'the first'} to {inputs.last or 'the last'}"
         raise InputError(
-            f"no partition of {inputs.partition} {between} is there.", code="partitions_missing"
+            f"no partition of {inputs.partition} {between} is there.",
+            code="partitions_missing",
+            values=[],
         )
     required = [inputs.required] if isinstance(inputs.required, str) else inputs.required or []
     lacking = sorted({*required} - every)
@@ -264,7 +266,7 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
             f"{len(lacking)} of the partitions of {inputs.partition} in inputs.required are not"
             f" there: {listed(lacking)}. Wait for them, or take them out of inputs.required.",
             code="partitions_missing",
-            count=len(lacking),
+            values=lacking,
         )
     for role, own in sides.items():
         if every - own:
@@ -273,7 +275,8 @@ def _in_partitions(loaded: LoadedJob, found: dict[str, list[File]]) -> Found:
                 f" missing: {listed(sorted(every - own))}. Wait for them, or leave them out with"
                 " inputs.first and inputs.last.",
                 code="partitions_missing",
-                count=len(every - own),
+                values=sorted(every - own),
+                side=role,
                 of=len(every),
             )
     return Found(_digested(loaded, kept), tuple(sorted(every)))

@@ -175,6 +175,7 @@ def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
             f"{'; '.join(told)}. Columns there: {', '.join(frame.columns)}. They allow:"
             f" {', '.join(able) or 'no metric'}.",
             code="column_missing",
+            columns=sorted({name for names in lacking.values() for name in names}),
         )
 
 

@@ -66,7 +66,8 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
                 raise ScratchError(
                     f"{home}: the disk ran full while scratch was written, of which about"
                     f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
-                    f" larger disk: {option('scratch', '/mnt/large')}."
+                    f" larger disk: {option('scratch', '/mnt/large')}.",
+                    code="scratch_full",
                 ) from error
             _refuse_deleted(folder, error)
             raise

@@ -103,6 +103,7 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
             f" over datums with predictions{rule.way}.",
             code="nothing_in_common",
             count=int(some.sum()),
+            lacking=dict(lacking),
         )
     place = np.where(apart, -1, np.cumsum(~apart) - 1).astype(np.int32)
     codes = {

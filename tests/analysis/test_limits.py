@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from partitions.cases import in_buckets
 from polars.testing import assert_frame_equal
+from refusals import refused
 
 import evalengine as ee
 from evalengine.analysis.limit_table import FoundLimits
@@ -186,10 +187,10 @@ def test_cap():
 
 
 def test_where_nothing_is_left_open():
-    with pytest.raises(ee.ResultError, match="limits are computed for detection and retrieval"):
+    with refused("task_unfit", ee.ResultError, task="text"):
         ee.find_limits("examples/text/answers.parquet")
     assert ee.find_limits(*boxes([0.3, 0.2], [True, True])).frame.is_empty()
-    with pytest.raises(ee.ResultError, match="is classification: equal scores share a threshold"):
+    with refused("task_unfit", ee.ResultError, task="classification"):
         ee.find_limits(pl.DataFrame({"actual": [1, 0], "score": [0.5, 0.5]}))
 
 
@@ -242,9 +243,9 @@ def test_refused(tmp_path):
     card = ee.score(*BOXES)
     card.save(tmp_path / "run")
     for run in (card, tmp_path / "run"):
-        with pytest.raises(ee.ResultError, match="score it with limits=True, or give the tables"):
+        with refused("not_kept", ee.ResultError):
             ee.find_limits(run)
-    with pytest.raises(ee.ResultError, match="limits are computed for detection and retrieval"):
+    with refused("task_unfit", ee.ResultError, task="text"):
         ee.score("examples/text/answers.parquet", limits=True)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from refusals import refused
 
 import evalengine as ee
 from evalengine import metrics
@@ -94,5 +95,5 @@ def test_it_has_to_be_asked_for() -> None:
 
 
 def test_sizes_must_be_all() -> None:
-    with pytest.raises(ee.OptionError, match="single datums are over all sizes"):
+    with refused("option_value", option="area_ranges"):
         ee.score(*example("detection"), metrics=["PerDatum"], area_ranges={"small": (0, 99)})

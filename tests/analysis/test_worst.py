@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.analysis.worst import losses_of, worse_since, worst, worst_codes
@@ -329,7 +330,7 @@ def test_scores_alone_judge_no_datum_and_that_is_said() -> None:
 
 def test_runs_without_a_tally_say_why_they_have_none() -> None:
     card = copy.copy(ee.score(*_classification(0)))
-    with pytest.raises(ResultError, match="too large to keep"):
+    with refused("not_kept", ResultError, step="comparing"):
         tallied_of("run", card)
 
 

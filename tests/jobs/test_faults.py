@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine import atomic, scoring
@@ -71,7 +72,7 @@ class TestLocks:
     ) -> None:
         monkeypatch.setattr(lock, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
         with (
-            pytest.raises(WriteError, match=r"the lock of .*run, .*\.run\.lock: .*No space left"),
+            refused("write_failed", WriteError),
             locked(tmp_path / "run", "a"),
         ):
             pass
@@ -129,9 +130,7 @@ def test_links_in_a_ring(below: bool, write: Write, folder: Path) -> None:
     (folder / "b").symlink_to(folder / "a")
     card = ee.run_job(write()).card
     target = folder / "a" / "x" if below else folder / "a"
-    with pytest.raises(
-        ResultError, match=r"lead back to themselves|Not a directory|not a writable"
-    ):
+    with refused("write_failed", ResultError):
         card.save(target)
     path = write(("runs/{date}", str(target)))
     with pytest.raises(ResultError, match=r"cannot write .*/a"):
@@ -177,7 +176,7 @@ def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) ->
         ee.score(*sides, label_map=str(folder / "map.json"))
     path = write()
     path.write_text(f"a = {deep}")
-    with pytest.raises(ReadError, match=r"job\.toml is not TOML"):
+    with refused("file_unreadable", ReadError):
         ee.run_job(path)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from jobs.conftest import write_day
+from refusals import refused
 
 import evalengine as ee
 from evalengine.jobs import history, running
-from evalengine.schemas.errors import OptionError
 
 Write = Callable[..., Path]
 
@@ -111,5 +111,5 @@ class TestHistory:
         self, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(__import__("sys").modules, "deltalake", None)
-        with pytest.raises(OptionError, match=r"pip install 'evalengine\[delta\]'"):
+        with refused("package_missing", package="deltalake"):
             ee.run_job(write(('"history"', '"history"\nhistory_format = "delta"')))

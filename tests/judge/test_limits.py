@@ -8,6 +8,7 @@ import time
 import polars as pl
 import pytest
 from judge.server import serving
+from refusals import refused
 
 import evalengine as ee
 from evalengine.endpoint.budget import Budget, Limits
@@ -54,7 +55,7 @@ def test_prices_come_from_a_file(tmp_path):
     path.write_text("[other]\ninput = 2.0\noutput = 4.0\n")
     with serving() as server, pytest.raises(ee.OptionError, match="no price of 'm'"):
         run(server, tmp_path, prices=path)
-    with serving() as server, pytest.raises(ee.OptionError, match="max_cost needs prices"):
+    with serving() as server, refused("option_missing", option="prices"):
         run(server, tmp_path, max_cost=1.0)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge.conftest import ROWS
 from judge.server import Answer, reply, serving
+from refusals import refused
 
 import evalengine as ee
 from evalengine.judge.parsing import BadReply, parse, places
@@ -46,7 +47,7 @@ def test_a_statement_has_its_place_in_the_list_whatever_the_reply_does_first():
               sorted_as(["a", "b", "c"], [], ["x", "X"])],
 )  # fmt: skip
 def test_a_statement_that_is_sorted_twice_is_a_bad_reply(reply):
-    with pytest.raises(BadReply, match="sorted more than once") as error:
+    with pytest.raises(BadReply) as error:
         placed(reply)
     assert error.value.kind == "extra_verdicts"
 
@@ -147,6 +148,6 @@ def test_further_columns_go_along_for_slices(server, judged, tmp_path):
 @pytest.mark.parametrize("by", ["topics", "tags", "status"])
 def test_slices_that_will_not_be_there_are_refused_before_anything_is_sent(server, judged, by):
     rows = ROWS.with_columns(topic=pl.lit("x"), tags=pl.lit(["t"]), status=pl.lit("draft"))
-    with pytest.raises(ee.InputError, match=rf"no slice column '{by}'.*Columns there: topic"):
+    with refused("column_missing", column=by):
         judged(server, ["Bias"], data=rows, scoring={"by": [by]})
     assert server.requests == []

@@ -12,6 +12,7 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import boxes, in_buckets, same_as_in_memory, written
 from partitions.test_classification import listed
+from refusals import refused
 
 import evalengine as ee
 from evalengine.executors import Threads
@@ -29,7 +30,7 @@ def test_errors_of_processes_are_those_of_the_input(
 
 
 def test_names_of_executors() -> None:
-    with pytest.raises(ee.OptionError, match="Did you mean 'processes'"):
+    with refused("unknown_name", value="process"):
         pool_of("process", None, None)
     with pytest.raises(ee.OptionError, match="address"):
         pool_of("processes", "tcp://127.0.0.1:1", None)

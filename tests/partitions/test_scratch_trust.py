@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+from refusals import refused
 
 from evalengine.outofcore import sealed, shuffle_stage
 from evalengine.outofcore.scratch import OWNER, PREFIX, scratch_folder, sweep
@@ -27,16 +28,15 @@ def test_nobody_else_can_enter_a_runs_folder(tmp_path: Path) -> None:
         os.umask(before)
 
 
-@pytest.mark.parametrize(("mode", "refused"), [(0o777, True), (0o1777, False), (0o755, False)])
+@pytest.mark.parametrize(("mode", "unsafe"), [(0o777, True), (0o1777, False), (0o755, False)])
 def test_a_folder_in_which_others_may_replace_it_is_refused(
-    mode: int, refused: bool, tmp_path: Path
+    mode: int, unsafe: bool, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(mode)
-    if refused:
-        said = pytest.raises(ScratchError, match=r"others may write there.*sticky")
-        with said, scratch_folder(str(home), 0):
+    if unsafe:
+        with refused("scratch_unsafe", ScratchError, file=str(home)), scratch_folder(str(home), 0):
             pass
     else:
         with scratch_folder(str(home), 0) as folder:
@@ -69,7 +69,7 @@ def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path:
     assert sealed.taken(tmp_path / "orders", digest) == {"a": 1}
     mark = tmp_path / "ran"
     (tmp_path / "orders").write_bytes(pickle.dumps(_Planted(mark)))
-    with pytest.raises(ScratchError, match="not what this run wrote"):
+    with refused("scratch_unsafe", ScratchError):
         sealed.taken(tmp_path / "orders", digest)
     assert not mark.exists()
 

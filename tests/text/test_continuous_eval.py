@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from known import known_answers
 from late import Late
+from refusals import refused
 from rouge import Rouge
 from text.scoring import score, values
 
-import evalengine as ee
 from evalengine.tasks.text.content_words import FUNCTION_WORDS
 
 DIALECT = "continuous-eval"
@@ -137,7 +137,7 @@ def test_reference_without_sentences() -> None:
 
 @pytest.mark.parametrize("given", [{"use_stemmer": True}, {"rouge_tokenizer": "unicode"}])
 def test_options_that_its_rouge_has_not(given: dict[str, object]) -> None:
-    with pytest.raises(ee.OptionError, match="of the dialect continuous-eval goes over words"):
+    with refused("options_conflict", dialect="continuous-eval"):
         score(["a"], [["a"]], dialect=DIALECT, **given)
 
 

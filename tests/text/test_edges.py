@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 from text.scoring import score, values
 
 import evalengine as ee
@@ -69,7 +70,7 @@ def test_two_tables_one_row_a_reference() -> None:
 def test_several_predictions_of_a_datum() -> None:
     ours = pl.DataFrame({"datum_id": [1, 1, 2], "text": ["a x", "a b", "c"]})
     theirs = pl.DataFrame({"datum_id": [1, 2, 2], "text": ["a b", "c", "d"]})
-    with pytest.raises(ee.InputError, match=r"1 datum with several texts, first 1\. Keep one"):
+    with refused("repeated_values", column="text", count=1):
         ee.score(ours, theirs)
     card = ee.score(ours, theirs, dialect="valor", bleu_weights=[1.0])
     assert values(card, "ROUGE1") == [1.0, 1.0]
@@ -103,9 +104,9 @@ def test_nulls_are_refused_or_skipped() -> None:
 
 
 def test_texts_of_another_type() -> None:
-    with pytest.raises(ee.InputError, match=r"'text' has dtype Float64; it must hold strings"):
+    with refused("wrong_dtype", side="table", column="text"):
         ee.score(pl.DataFrame({"text": [0.5], "reference": ["a"]}), task="text")
-    with pytest.raises(ee.InputError, match="strings, or lists of strings"):
+    with refused("wrong_dtype", side="table", column="reference"):
         ee.score(pl.DataFrame({"text": ["a"], "reference": [[0.5]]}), task="text")
 
 
@@ -214,7 +215,7 @@ def test_plain_calls() -> None:
         ee.rouge(ours, ["a"])
     with pytest.raises(ee.InputError, match="references of text 1"):
         ee.rouge(ours, ["a", []])
-    with pytest.raises(ee.InputError, match="prediction 0 is not a string"):
+    with refused("wrong_type", row=0):
         ee.bleu([3], ["a"])  # type: ignore[list-item]
 
 
@@ -258,7 +259,7 @@ def test_null_texts_may_be_empty_texts(tmp_path: Path) -> None:
             f"id,text,reference\n1,{field},hello world\n2,how are you,how are you\n"
         )
     want = ee.score(tmp_path / "empty.csv", metrics=["WER"]).value("WER")
-    with pytest.raises(ee.InputError, match=r"nulls='skip'.*nulls='empty'"):
+    with refused("null_values", side="table", column="text", count=1, rows=[0]):
         ee.score(tmp_path / "null.csv", metrics=["WER"])
     card = ee.score(tmp_path / "null.csv", metrics=["WER"], nulls="empty")
     assert card.value("WER") == want == pytest.approx(0.4)

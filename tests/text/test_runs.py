@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -19,5 +19,13 @@ def test_plans_and_checks_say_what_happens() -> None:
     assert report.recognised == {"table": {"answer": "text"}}
     assert any("1 empty prediction" in note for note in report.notes)
     twice = pl.concat([table.head(1), table.head(1)])
-    with pytest.raises(ee.InputError, match="in more than one row"):
+    with refused(
+        "repeated_values",
+        side="table",
+        column="datum_id",
+        count=2,
+        rows=[0, 1],
+        values=1,
+        key=["datum_id"],
+    ):
         ee.check(twice)

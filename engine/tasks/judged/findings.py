@@ -176,7 +176,9 @@ def refuse(found: Findings) -> None:
             was checked.
     """
     if found.wrong_step is not None:
-        raise InputError(found.wrong_step[1], code="wrong_step", column="step")
+        raise InputError(
+            found.wrong_step[1], code="wrong_step", column="step", row=found.wrong_step[0]
+        )
     written = {(metric, step) for metric, step, _, _ in found.spelled}
     if not found.again or len(written) == len({(need, part) for *_, need, part in found.spelled}):
         return

@@ -194,13 +194,14 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
         found = np.flatnonzero(twice[i])
         if not found.size or (i == 0 and repeats):
             continue
-        shown = []
+        shown, named = [], []
         for q in found[:3].tolist():
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
             doc = docs.gather([int(twice[i, q] - 1 - start[q])]).item()
             where = mine[(docs == doc).to_numpy()]
             where = where if side.row is None else np.sort(side.row[where])
+            named += where[:3].tolist()
             at = " and ".join(map(str, where[:3].tolist()))
             place = "" if side.column is None else f" in rows {at}"
             shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
@@ -211,8 +212,10 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
             " Each may appear once; was a file read twice, or are these passages of one document?"
             f" Keep the best of them, e.g. by {_best_of(side)}.",
             code="repeated_values",
+            side=side.name,
             column="doc_id",
             count=found.size,
+            rows=named,
         )
 
 

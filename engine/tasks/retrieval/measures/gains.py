@@ -99,6 +99,7 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
         code="too_high",
         column="relevance",
         count=found.size,
+        highest=highest,
     )
 
 
