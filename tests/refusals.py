@@ -1,4 +1,4 @@
-"""Assertions on refusals: the code and the facts of an error, not its wording."""
+"""Assertions on refusals and notes: their codes and facts, not their wording."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from evalengine.ingest.problems import ChecksFailed
 from evalengine.schemas.errors import EvalengineError
+from evalengine.schemas.results import Finding
 
 
 @contextmanager
@@ -34,3 +35,18 @@ def refused(
     same = [of for name, of in found if name == code]
     assert same, f"{[name for name, _ in found]}: {info.value}"
     assert facts in [{name: of.get(name) for name in facts} for of in same], same
+
+
+def noted(result: Any, code: str, **facts: Any) -> Finding:
+    """Return the only finding with a code, with ``count``, ``severity`` and facts as given.
+
+    Args:
+        result: a scorecard or the report of ``check``.
+        code: of the finding.
+        **facts: expected ``count``, ``severity`` or items of its facts.
+    """
+    found = [one for one in result.findings if one.code == code]
+    assert len(found) == 1, result.findings
+    have = {"count": found[0].count, "severity": found[0].severity, **found[0].facts}
+    assert {name: have.get(name) for name in facts} == facts
+    return found[0]

@@ -70,6 +70,10 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
         ]
         raise InputError(
             f"{called}: {count_of(odd.size, 'row')} with a height or width that is not a number of"
-            f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1."
+            f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1.",
+            code="image_size_wrong",
+            table=called,
+            count=odd.size,
+            rows=odd[:_SHOWN].tolist(),
         )
     return np.where(sized[:, None], number, 0).astype(np.int64)

@@ -181,7 +181,9 @@ def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
         )
         raise InputError(
             f"predictions: {count_of(keys.size, 'segment')} in the maps without a row in the"
-            f" table: {shown}. Give each its row, or make its pixels 0 (void)."
+            f" table: {shown}. Give each its row, or make its pixels 0 (void).",
+            code="segments_without_row",
+            count=keys.size,
         )
     pixels = np.zeros(found.id.size, np.int64)
     segment = found.of(pairs.place, pairs.found)
@@ -194,7 +196,9 @@ def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
         )
         raise InputError(
             f"predictions: {count_of(empty.size, 'segment')} without a pixel in the map of the"
-            f" image: {shown}. Remove these rows, or write their pixels."
+            f" image: {shown}. Remove these rows, or write their pixels.",
+            code="segments_without_pixels",
+            count=empty.size,
         )
 
 

@@ -75,7 +75,10 @@ def _refuse_two_maps(side: Side, rows: Array) -> None:
     if several.height:
         raise InputError(
             f"{side.row(several['row'][0])}: {count_of(several.height, 'image')} whose rows name"
-            " several maps. All segments of an image are in one: was an image predicted twice?"
+            " several maps. All segments of an image are in one: was an image predicted twice?",
+            code="repeated_values",
+            column="raster",
+            count=several.height,
         )
 
 
@@ -97,12 +100,16 @@ def _paint(
             raise InputError(
                 f"{side.row(int(rows[own[0]]))}: masks of one image are of several sizes (height x"
                 f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:_SHOWN])}. Write all at the"
-                " size of the image."
+                " size of the image.",
+                code="sizes_differ",
+                rows=[int(rows[own[0]])],
             )
         if (ids[rows[own]] < 0).any():
             raise InputError(
                 f"{side.row(int(rows[own[0]]))}: some masks of the image have a segment_id and some"
-                " have none. Give each one, or none."
+                " have none. Give each one, or none.",
+                code="null_values",
+                column="segment_id",
             )
         pixels = _Painted(side, masks, own, rows, ids[rows[own]])
         out[code] = MapRow(int(rows[own[0]]), side.row, pixels)
@@ -141,7 +148,9 @@ class _Painted:
                 raise InputError(
                     f"{self._side.row(int(self._rows[i]))}: its mask shares"
                     f" {count_of(taken, 'pixel')} with another one of the image. A pixel is of one"
-                    " segment: take them off one of the two."
+                    " segment: take them off one of the two.",
+                    code="segments_overlap",
+                    count=taken,
                 )
             here[pixels] = one
         return here

@@ -42,13 +42,19 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if kind == "boundary" and rules.joined_stuff:
         raise OptionError(
             f"{option('iou_type', kind)}: dialect {dialect.name!r} joins segments of stuff, whose"
-            f" boundaries no reference defines. Write {option('dialect', 'coco')} or leave it out."
+            f" boundaries no reference defines. Write {option('dialect', 'coco')} or leave it out.",
+            code="options_conflict",
+            option="iou_type",
+            value=kind,
         )
     ratio = _RATIO if options.boundary_ratio is None else options.boundary_ratio
     if not 0 < ratio < 1:
         raise OptionError(
             f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
-            " below 1."
+            " below 1.",
+            code="wrong_value",
+            option="boundary_ratio",
+            value=ratio,
         )
     return Settings(rules=rules, boundary_ratio=ratio if kind == "boundary" else None)
 

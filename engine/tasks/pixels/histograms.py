@@ -109,6 +109,9 @@ def narrowed(side: Array) -> Array:
         if low <= _INT32.min or high > _INT32.max:
             raise InputError(
                 f"label indices from {low} to {high}: they must lie within 32 bits with a sign."
-                " Give labels smaller indices."
+                " Give labels smaller indices.",
+                code="too_high",
+                low=low,
+                high=high,
             )
     return side.astype(np.int32, copy=False)

@@ -33,13 +33,13 @@ class Found(msgspec.Struct, frozen=True):
         pairs: the counts.
         resampled: places of pairs whose predicted map was brought onto another grid.
         large: pairs and windows of those that are too large to be read at once.
-        wrong: messages about pairs that cannot be counted.
+        wrong: errors of pairs that cannot be counted.
     """
 
     pairs: Pairs
     resampled: tuple[int, ...]
     large: tuple[tuple[int, Window], ...]
-    wrong: tuple[str, ...]
+    wrong: tuple[InputError, ...]
 
 
 def count_maps(
@@ -68,7 +68,7 @@ def count_maps(
 
     with quiet() if files else nullcontext():
         made = workers.over(offsets, whole)
-        _refuse([message for part in made for message in part.wrong])
+        _refuse([error for part in made for error in part.wrong])
         counted = [part.pairs for part in made]
         large = [one for part in made for one in part.large]
         if large:
@@ -83,13 +83,15 @@ def _weight(pair: Pair) -> int:
     return max([1, *sizes])
 
 
-def _refuse(wrong: list[str]) -> None:
+def _refuse(wrong: list[InputError]) -> None:
     if not wrong:
         return
     more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
-    shown = "\n".join(f"- {message}" for message in wrong[:_SHOWN])
+    shown = "\n".join(f"- {error.said}" for error in wrong[:_SHOWN])
     raise InputError(
-        f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{shown}{more}"
+        f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{shown}{more}",
+        code=wrong[0].code,
+        **{**wrong[0].facts, "count": len(wrong)},
     )
 
 
@@ -111,7 +113,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
     counter = Counter()
     resampled: list[int] = []
     large: list[tuple[int, Window]] = []
-    wrong: list[str] = []
+    wrong: list[InputError] = []
     for place in range(first, last):
         truth, found = pairs[place]
         if opens is map_of and truth is not None and found is not None:
@@ -139,7 +141,7 @@ def _count_range(pairs: list[Pair], first: int, last: int, resample: bool, opens
                 for window in windows:
                     _add(counter, place, opened, window)
             except InputError as error:
-                wrong.append(error.said)
+                wrong.append(error)
     return Found(counter.taken(), tuple(resampled), tuple(large), tuple(wrong))
 
 
@@ -152,7 +154,7 @@ def _add(
         counter.add(place, *pixels)
     except InputError as error:
         named = " and ".join(side.place.named for side in sides if side is not None)
-        raise InputError(f"{named}: {error.said}") from None
+        raise InputError(f"{named}: {error.said}", code=error.code, **error.facts) from None
 
 
 def _by_windows(

@@ -125,9 +125,19 @@ class Map:
             self.file = stack.enter_context(opened(place.path, remote=True))
         except OSError as error:  # rasterio's are
             why = str(error).rstrip(".")
-            raise InputError(f"{place.named}: {place.path!r} cannot be read: {why}.") from None
+            raise InputError(
+                f"{place.named}: {place.path!r} cannot be read: {why}.",
+                code="raster_unreadable",
+                file=place.path,
+                rows=[place.row],
+            ) from None
         if why := damage(self.file, place.path):
-            raise InputError(f"{place.named}: {place.path!r} {why}. Write the file again.")
+            raise InputError(
+                f"{place.named}: {place.path!r} {why}. Write the file again.",
+                code="raster_unreadable",
+                file=place.path,
+                rows=[place.row],
+            )
         self.grid = grid_of(self.file)
         self.shape = (self.grid.height, self.grid.width)
         self.band = self._band()
@@ -135,7 +145,10 @@ class Map:
         if np.dtype(dtype).kind not in "iub":
             raise InputError(
                 f"{place.named}: band {self.band} of {place.path!r} holds {dtype}, and pixels are"
-                " indices of labels. Write the file with an integer type."
+                " indices of labels. Write the file with an integer type.",
+                code="wrong_dtype",
+                dtype=dtype,
+                file=place.path,
             )
 
     def _band(self) -> int:
@@ -146,7 +159,10 @@ class Map:
             if band > count:
                 raise InputError(
                     f"{self.place.named}: {self.place.path!r} has {count} bands, and raster_band is"
-                    f" {band}."
+                    f" {band}.",
+                    code="band_missing",
+                    bands=count,
+                    band=band,
                 )
             return band
         kinds = self.file.colorinterp
@@ -155,7 +171,9 @@ class Map:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} has {count} bands"
                 f" ({', '.join(kind.name for kind in kinds)}), and a label map one. Is it a"
-                " picture? A column raster_band says which band holds the indices."
+                " picture? A column raster_band says which band holds the indices.",
+                code="band_unnamed",
+                bands=count,
             )
         return shown[0] + 1
 
@@ -204,7 +222,10 @@ class Map:
         except rasterio.errors.RasterioError as error:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} breaks off within rows {top} to {bottom}:"
-                f" {error.__cause__ or error}. Write the file again."
+                f" {error.__cause__ or error}. Write the file again.",
+                code="raster_unreadable",
+                file=self.place.path,
+                rows=[self.place.row],
             ) from None
         return found
 
@@ -252,7 +273,9 @@ class Resampled(Map):
             )
         except (rasterio.errors.RasterioError, ValueError) as error:
             raise InputError(
-                f"{found.place.named}: {found.place.path!r} cannot be resampled: {error}."
+                f"{found.place.named}: {found.place.path!r} cannot be resampled: {error}.",
+                code="raster_unreadable",
+                file=found.place.path,
             ) from None
         self.band = found.band
 
@@ -301,7 +324,9 @@ def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
             f" {truth.grid.told()}: their pixels do not line up."
             f"{' Are rows and columns exchanged?' if truth.shape == found.shape[::-1] else ''}"
             " Write both on one grid, or"
-            f" {option('resample', True)} to take the nearest predicted pixel."
+            f" {option('resample', True)} to take the nearest predicted pixel.",
+            code="grids_differ",
+            rows=[found.place.row],
         )
     return Resampled(found, truth, stack)
 

@@ -119,7 +119,11 @@ class Side(msgspec.Struct):
             raise InputError(
                 f"column 'raster_coding': {count_of(len(wrong), 'row')} with what is not a coding,"
                 f" first {self.row(wrong[0])}: {found[wrong[0]]!r}. Known are"
-                f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}."
+                f" {', '.join((*CODINGS, OWN_COLOURS, GREY))}.",
+                code="unknown_name",
+                column="raster_coding",
+                count=len(wrong),
+                value=found[wrong[0]],
             )
         return found
 
@@ -127,7 +131,12 @@ class Side(msgspec.Struct):
         if pixels.ndim != 2 or pixels.dtype.kind not in "iub" or not pixels.size:
             raise InputError(
                 f"{self.row(row)}: 'raster' holds an array of shape {pixels.shape} of"
-                f" {pixels.dtype}; it must be rows of pixels, whole numbers in two dimensions."
+                f" {pixels.dtype}; it must be rows of pixels, whole numbers in two dimensions.",
+                code="wrong_shape",
+                side=self.role,
+                column="raster",
+                rows=[row],
+                shape=pixels.shape,
             )
         return pixels
 
@@ -150,7 +159,12 @@ class Side(msgspec.Struct):
             some = [*refused.items()][:_SHOWN]
             shown = "; ".join(f"{self.row(row)}: {values[row]!r} {why}" for row, why in some)
             n = count_of(len(refused), "path")
-            raise InputError(f"column 'raster': {n} that may not be opened: {shown}.")
+            raise InputError(
+                f"column 'raster': {n} that may not be opened: {shown}.",
+                code="path_refused",
+                column="raster",
+                count=len(refused),
+            )
         if missing:
             shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
             tried = "looked for in the current folder"
@@ -159,7 +173,12 @@ class Side(msgspec.Struct):
             raise ReadError(
                 f"column 'raster': {count_of(len(missing), 'file')} not there,"
                 f" {tried}: {shown}. Paths are taken from the current folder, then"
-                " from the table's own; correct them, or leave these rows out."
+                " from the table's own; correct them, or leave these rows out.",
+                code="file_missing",
+                side=self.role,
+                column="raster",
+                count=len(missing),
+                rows=missing[:_SHOWN],
             )
         return found
 
@@ -187,7 +206,10 @@ def _arrays(values: pl.Series) -> list[Array | PackedMap | None]:
         if (widths != width).any():
             raise InputError(
                 f"column 'raster': row {len(arrays)} has lines of {widths.min()} to"
-                f" {widths.max()} pixels; all lines of a label map are of one length."
+                f" {widths.max()} pixels; all lines of a label map are of one length.",
+                code="pixels_uneven",
+                column="raster",
+                rows=[len(arrays)],
             )
         arrays.append(flat.reshape(len(lines), width))
     return arrays

@@ -49,13 +49,13 @@ def decoded(
         numbers = numbers_of(coding, index[here], {} if names is None else names.colours)
         wrong = here[numbers == UNKNOWN]
         if wrong.size:
-            raise InputError(_meaningless(side, coding, row[wrong], index[wrong], pixels[wrong]))
+            raise _meaningless(side, coding, row[wrong], index[wrong], pixels[wrong])
         out[here] = np.where(numbers == VOID, void, numbers)
     return out
 
 
-def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> str:
-    """That values have no label, which ones, and where the first is."""
+def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> InputError:
+    """Return the error that values have no label, which ones, and where the first is."""
     most = np.unique(index)
     shown = ", ".join(_told(coding, int(one)) for one in most[:3])
     more = f" and {most.size - 3:,} more" if most.size > 3 else ""
@@ -66,11 +66,16 @@ def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Arra
         if is_coloured(coding)
         else f"Say which index is which label: {option('labels')}."
     )
-    return (
+    return InputError(
         f"{side.called}: {count_of(most.size, what)} without a label in {coding}: {shown}{more},"
         f" {count_of(int(pixels.sum()), 'pixel')} in"
         f" {count_of(np.unique(side.datum[row]).size, 'datum')}, first"
-        f" {side.numbered(int(row.min()))}. {way}"
+        f" {side.numbered(int(row.min()))}. {way}",
+        code="values_unlabelled",
+        side=side.role,
+        coding=coding,
+        count=most.size,
+        pixels=int(pixels.sum()),
     )
 
 

@@ -101,7 +101,9 @@ class Sizes:
             raise InputError(
                 f"{who(at)}: its pixels are {h} x {w} (height x width), and those of {before}"
                 f" {height} x {width}: masks of one datum ({self._ids[one]!r}) must be of one"
-                f" size.{more} Write both at the size of the image."
+                f" size.{more} Write both at the size of the image.",
+                code="sizes_differ",
+                count=wrong.size,
             )
 
 
@@ -158,7 +160,10 @@ def with_polygons(
         raise InputError(
             f"{side.row(int(polygon[unknown[0]]))}: {count_of(unknown.size, 'polygon')} of images"
             " whose height and width nothing says. Give a table of datums with columns height and"
-            " width, or the columns themselves."
+            " width, or the columns themselves.",
+            code="image_size_missing",
+            side=side.role,
+            count=unknown.size,
         )
     read = read_polygons(
         side.frame["polygon"].gather(polygon),
@@ -247,5 +252,8 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
         raise InputError(
             f"{named}: a raster of {height} x {width} pixels is compared with masks, which are"
             f" of fewer than"
-            " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps."
+            " 2^32. Cut both into tiles, each a datum of its own, or write both as label maps.",
+            code="too_many_pixels",
+            height=height,
+            width=width,
         )

@@ -76,7 +76,10 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
             f"column 'raster': {count_of(len(wrong), 'file')} whose pixels do not line up with"
             f" those of the"
             f" same datum:\n{shown}{more}\nWrite the rasters of a datum on one grid; only label"
-            " maps can be resampled."
+            " maps can be resampled.",
+            code="grids_differ",
+            column="raster",
+            count=len(wrong),
         )
 
 

@@ -93,13 +93,18 @@ def index_names(frames: Frames, settings: Settings) -> Names | None:
         if isinstance(index, str):
             raise InputError(
                 f"labels: column 'index' holds strings ({index!r}, ...); pixels hold integers. Cast"
-                " it to Int64."
+                " it to Int64.",
+                code="wrong_dtype",
+                column="index",
             )
         if index in known:
             raise InputError(
                 f"labels: index {index} names both {known[index]!r} and {value!r}. Each index"
                 f" may appear once a label_key; merge labels with"
-                f" {option('label_map', {str(value): str(known[index])})}."
+                f" {option('label_map', {str(value): str(known[index])})}.",
+                code="repeated_values",
+                column="index",
+                value=index,
             )
         known[index] = value
         if "color" in labels.columns and labels["color"][row] is not None:
@@ -119,7 +124,9 @@ def _colour(text: str, label: Any) -> int:
     colour = colour_of(text)
     if colour is None:
         raise InputError(
-            f"labels: {text!r} of {label!r} is not a colour. Write #804080, or 128,64,128."
+            f"labels: {text!r} of {label!r} is not a colour. Write #804080, or 128,64,128.",
+            code="not_a_colour",
+            value=text,
         )
     return colour
 
@@ -150,14 +157,16 @@ def labels_of(
                 f" ({listing(seen.index[:3].tolist())}), and the other side's labels are"
                 f" {dtypes.kind_of(other)}. Say which index is which:"
                 f" {option('labels')} with the labels in order of index, or a table with columns"
-                " label_value and index."
+                " label_value and index.",
+                code="index_unnamed",
+                side=role,
             )
         return pl.Series("label_value", seen.index, dtype=pl.Int64)
     keys = seen.key.to_list()
     found = [names.of(key).get(int(index)) for key, index in zip(keys, seen.index, strict=True)]
     unnamed = [i for i, value in enumerate(found) if value is None]
     if unnamed:
-        raise InputError(_unnamed(seen, unnamed, names, role, ids))
+        raise _unnamed(seen, unnamed, names, role, ids)
     return pl.Series("label_value", found, dtype=names.dtype)
 
 
@@ -182,7 +191,7 @@ def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true:
     return out
 
 
-def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> str:
+def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Series) -> InputError:
     first = unnamed[0]
     index, key = int(seen.index[first]), seen.key[first]
     known = sorted(names.of(key))
@@ -194,12 +203,17 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
     ways = [option("background", index)]
     if role == GROUND_TRUTHS:
         ways.insert(0, option("ignore_index", index))
-    return (
+    return InputError(
         f"{role.replace('_', ' ')}: index {index} has no name:"
         f" {count_of(int(seen.pixels[first]), 'pixel')} in"
         f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
         f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {there}."
-        f" Name it there, or write {' or '.join(ways)}."
+        f" Name it there, or write {' or '.join(ways)}.",
+        code="index_unnamed",
+        side=role,
+        value=index,
+        pixels=int(seen.pixels[first]),
+        datums=int(seen.datums[first]),
     )
 
 

@@ -59,7 +59,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(
             f"{option('ignore_index', background)}: this index is background in dialect"
             f" {dialect.name!r} or by {option('background')}. Ignored pixels count nowhere,"
-            " background counts where the other side has a label; choose one."
+            " background counts where the other side has a label; choose one.",
+            code="options_conflict",
+            option="ignore_index",
+            value=background,
         )
     invalid = options.invalid_polygons or INVALID[0]
     if invalid not in INVALID:
@@ -68,17 +71,28 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if not 0 < ratio < 1:
         raise OptionError(
             f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
-            " below 1."
+            " below 1.",
+            code="wrong_value",
+            option="boundary_ratio",
+            value=ratio,
         )
     spacing = options.pixel_spacing or (1.0,)
     if len(spacing) > 2 or not all(0 < step < float("inf") for step in spacing):
         raise OptionError(
             f"{option('pixel_spacing', spacing)}: the height and the width of a pixel, above 0, or"
-            " one number for both."
+            " one number for both.",
+            code="wrong_value",
+            option="pixel_spacing",
+            value=spacing,
         )
     tolerance = 1.0 if options.surface_tolerance is None else options.surface_tolerance
     if not 0 <= tolerance < float("inf"):
-        raise OptionError(f"{option('surface_tolerance', tolerance)}: a distance from 0.")
+        raise OptionError(
+            f"{option('surface_tolerance', tolerance)}: a distance from 0.",
+            code="wrong_value",
+            option="surface_tolerance",
+            value=tolerance,
+        )
     return Settings(
         rules=rules,
         ignore_index=options.ignore_index,
