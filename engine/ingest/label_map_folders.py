@@ -347,7 +347,11 @@ def _plain(side: _Side, coloured: bool) -> str:
         f"{side.called}: {file!r} holds colours ({count_of(len(odd), 'colour')} of no known"
         f" palette, first {first}), and label maps hold indices of labels. {why}"
         f" {option('labels')} with a table of label_value and color (#804080 or 128,64,128), or"
-        f" {LISTED} beside the folder, as CVAT writes it, with lines such as road:128,64,128."
+        f" {LISTED} beside the folder, as CVAT writes it, with lines such as road:128,64,128.",
+        code="values_unlabelled",
+        side=side.role,
+        count=len(odd),
+        values=odd[:3],
     )
 
 

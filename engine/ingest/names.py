@@ -274,7 +274,9 @@ def point_out_swap(
                         continue
                     hint = f" The {other.replace('_', ' ')} have {theirs[0]!r}: are the two tables"
                     problems[i] = msgspec.structs.replace(
-                        problem, message=f"{problem.message}{hint} swapped?"
+                        problem,
+                        message=f"{problem.message}{hint} swapped?",
+                        facts={**problem.facts, "swapped_with": theirs[0]},
                     )
     for column in contracts[PREDICTIONS].optional:
         if column.single and column.name not in ours.exprs and not ours.wide:

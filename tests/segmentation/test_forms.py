@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import noted, refused
 from segmentation.making import EVERY, NAMES, rows_of, same, some_maps
 
 import evalengine as ee
@@ -101,10 +102,7 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
     )
     found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
     card = ee.score(found, truth, metrics=EVERY)
-    assert (
-        "ground truths: labels overlap in 1 datum; such pixels count for each of them."
-        in card.notes
-    )
+    noted(card, "labels_overlap", count=1)
     assert card.value("IOU", label_value="a") == 2 / 3
     assert card.value("Recall", label_value="b") == 0.0
     row = card.metrics.filter(metric="PixelAccuracy")
@@ -112,7 +110,7 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
     assert "overlap" in row["reason"][0]
     (of_image,) = card.metrics.filter(metric="PixelAccuracyPerImage").iter_rows(named=True)
     assert (of_image["value"], of_image["scored"]) == (None, 0)
-    assert of_image["reason"] == "no image on which it is defined"
+    assert "no image" in of_image["reason"]
     of_datum = card.per_datum.filter(metric="PixelAccuracy")
     assert of_datum["value"].to_list() == [None]
     others = [pl.DataFrame({"datum_id": [2], "label_value": ["a"], "mask": [[[1, 0, n, 0]]]})
@@ -136,7 +134,7 @@ def test_polygons_need_the_size_of_the_image() -> None:
     truth = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "mask": [mask.tolist()]})
     assert ee.score(found, truth).value("mIOU") == 1.0
     assert ee.score(found, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
-    with pytest.raises(ee.InputError, match="height and width nothing says"):
+    with refused("image_size_missing", count=1):
         ee.score(found, found)
     sized = pl.DataFrame({"datum_id": ["x"], "height": [5], "width": [6]})
     card = ee.score(found, found, datums=sized)

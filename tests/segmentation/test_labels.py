@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from refusals import noted, refused
 from segmentation.making import EVERY, NAMES, rows_of, some_maps
 
 import evalengine as ee
@@ -47,7 +48,7 @@ def test_a_label_that_nothing_has_is_undefined() -> None:
     card = ee.score(FOUND, TRUTH, labels=[*NAMES, "pole"])
     row = card.metrics.filter(metric="IOU", label_value="pole")
     assert row["value"].to_list() == [None]
-    assert row["reason"][0] == "no pixel of this label on either side"
+    assert "no pixel" in row["reason"][0]
     assert card.value("mIOU") == ee.score(FOUND, TRUTH).value("mIOU")
     lite = ee.score(FOUND + 1, TRUTH + 1, labels=[*NAMES, "pole"], dialect="valor-lite")
     assert lite.value("IOU", label_value="pole") == 0.0
@@ -55,33 +56,31 @@ def test_a_label_that_nothing_has_is_undefined() -> None:
 
 
 def test_an_index_without_a_name() -> None:
-    with pytest.raises(ee.InputError) as raised:
-        ee.score(FOUND, TRUTH, labels=NAMES[:2])
-    said = str(raised.value)
     many = int((TRUTH == 2).sum())
-    assert f"ground truths: index 2 has no name: {many} pixels in 5 datums, first datum 0" in said
-    assert "labels= names the indices 0 to 1" in said
-    assert "ignore_index=2 or background=2" in said
+    where = {"side": "ground_truths", "value": 2, "pixels": many, "datums": 5}
+    with refused("index_unnamed", **where) as raised:
+        ee.score(FOUND, TRUTH, labels=NAMES[:2])
+    assert "first datum 0" in str(raised.value)
+    assert "indices 0 to 1" in str(raised.value)
+    assert "ignore_index=2 or background=2" in str(raised.value)
     other = FOUND.copy()
     other[3, 2, 2] = 255
-    with pytest.raises(
-        ee.InputError, match="predictions: index 255 has no name: 1 pixel in 1 datum"
-    ):
+    with refused("index_unnamed", side="predictions", value=255, pixels=1, datums=1):
         ee.score(other, TRUTH, labels=NAMES, ignore_index=255)
 
 
 def test_an_index_that_stands_twice() -> None:
     labels = pl.DataFrame({"label_value": ["a", "b"], "index": [1, 1]})
-    with pytest.raises(ee.InputError, match="index 1 names both 'a' and 'b'"):
+    with refused("repeated_values", column="index", value=1):
         ee.score(FOUND, TRUTH, labels=labels)
     words = pl.DataFrame({"label_value": ["a", "b"], "index": ["x", "y"]})
-    with pytest.raises(ee.InputError, match="column 'index' holds strings"):
+    with refused("wrong_dtype", column="index"):
         ee.score(FOUND, TRUTH, labels=words)
 
 
 def test_an_ignored_index_within_the_list_is_told() -> None:
     card = ee.score(FOUND, TRUTH, labels=NAMES, ignore_index=0)
-    assert any("'road' is index 0, which is ignored" in note for note in card.notes)
+    assert "'road' is index 0" in noted(card, "ignored_index_named").message
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -100,8 +99,8 @@ def test_a_label_map_merges(named: bool) -> None:
 
 def test_labels_of_one_side_are_told() -> None:
     card = ee.score(np.full((1, 2, 2), 3), np.full((1, 2, 2), 1))
-    assert "1 label in the predictions only: 3." in card.notes
-    assert "1 label in the ground truths only: 1." in card.notes
+    assert ": 3." in noted(card, "labels_in_predictions_only", count=1).message
+    assert ": 1." in noted(card, "labels_in_ground_truths_only", count=1).message
 
 
 @pytest.mark.parametrize("ignored", [0, 2])
@@ -152,9 +151,9 @@ def test_a_key_whose_pixels_are_all_ignored_has_rows_with_reasons(form: str) -> 
     assert rows["value"].to_list() == [None] * rows.height
     assert rows["support"].to_list() == [0] * rows.height
     reasons = dict(rows.select("metric", "reason").iter_rows())
-    assert reasons["PixelAccuracy"] == "no pixel that counts"
-    assert reasons["mIOU"] == "no label to average over"
-    assert reasons["mIOUPerImage"] == "no image on which it is defined"
+    assert "no pixel" in reasons["PixelAccuracy"]
+    assert "no label" in reasons["mIOU"]
+    assert "no image" in reasons["mIOUPerImage"]
     assert card.value("mIOU", label_key="b") == 0.25
     assert card.value("PixelAccuracy", label_key="b") == 0.5
     of_datum = card.per_datum.filter(metric="mIOU")
@@ -169,6 +168,6 @@ def test_a_run_without_a_label_has_rows_with_reasons(dialect: str) -> None:
     blank = np.full((2, 3, 4), 7)
     card = ee.score(blank, blank, ignore_index=7, dialect=dialect)
     (row,) = card.metrics.filter(metric="mIOU").iter_rows(named=True)
-    assert (row["value"], row["reason"]) == (None, "no label to average over")
+    assert (row["value"], row["reason"][:8]) == (None, "no label")
     (of_valor,) = [one for one in card.to_valor() if one["type"] == "mIOU"]
     assert of_valor == {"type": "mIOU", "value": 0.0, "parameters": {"label_key": "label"}}

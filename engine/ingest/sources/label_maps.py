@@ -49,13 +49,18 @@ def open_label_maps(thing: Any) -> Source:
             raise InputError(
                 f"label maps: {'datum ' + repr(ids[place]) if ids else f'map {place}'} holds"
                 f" {one.dtype}, and pixels are indices of labels. Write .astype('int64'), or take"
-                " the argmax over classes first."
+                " the argmax over classes first.",
+                code="wrong_dtype",
+                value=ids[place] if ids else place,
+                dtype=one.dtype,
             )
     try:
         named = pl.Series("datum_id", range(len(maps)) if ids is None else ids)
     except (pl.exceptions.PolarsError, TypeError) as error:
         raise InputError(
-            f"label maps: datum ids must be all strings or all integers: {error}."
+            f"label maps: datum ids must be all strings or all integers: {error}.",
+            code="wrong_dtype",
+            column="datum_id",
         ) from None
     kind = type(thing).__name__
     return Source(
@@ -89,7 +94,10 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
             raise InputError(
                 f"{description}: a label map's datum is its file's name without the extension, and"
                 f" two have the same one: {other} and {file}. Rename one of them, or write a table"
-                " with datum_id and raster (the path)."
+                " with datum_id and raster (the path).",
+                code="repeated_values",
+                column="datum_id",
+                value=one,
             )
     rows = pl.DataFrame(
         {"datum_id": ids, "raster": files}, schema={"datum_id": pl.String, "raster": pl.String}
@@ -112,7 +120,9 @@ def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
         raise InputError(
             f"label maps: an array of shape {array.shape} looks like one colour picture [h, w,"
             f" {width}], and label maps are [n, h, w]. Turn its colours into indices of labels, one"
-            f" map [h, w]. {way.format(n)}"
+            f" map [h, w]. {way.format(n)}",
+            code="wrong_shape",
+            shape=array.shape,
         )
     if n < 2 or array.dtype.kind not in "iub" or not array.size:
         return
@@ -128,7 +138,9 @@ def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
         raise InputError(
             f"label maps: an array of shape {array.shape} holds at most one {high} per pixel along"
             f" its first axis, so that it looks like one image with an axis of {n} classes. Write"
-            f" .argmax(0) to get its label map. {way.format(n)}"
+            f" .argmax(0) to get its label map. {way.format(n)}",
+            code="wrong_shape",
+            shape=array.shape,
         )
 
 
