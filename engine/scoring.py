@@ -357,13 +357,13 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
     rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
     if rule is not None and not rule.leaves(plan.settings):
         return [*notes]
-    if any(note.kind in _EXPLAINED for note in notes):
-        return [*notes]
     way = " Their ground truths count as missed."
     if rule is not None:
         way = f" Means are over the rest alone, so that they may be too high{rule.way}."
     told = []
     for note in notes:
+        if note.kind in _EXPLAINED:
+            return [*notes]
         if note.kind == kind and note.facts:
             n, of = note.facts["with_ground_truths"], truths or note.facts["ground_truths"]
             many = n >= MANY * of and n > 0
@@ -491,16 +491,13 @@ def told_of(frames: Frames) -> Told:
 
 
 def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
-    findings = []
+    said, warnings, findings = [*_recognised(recognised)], [], []
     for note in notes:
-        severity = "warning" if note.warning else "note"
-        said = spoken(note.message)
-        findings.append(Finding(note.kind, severity, said, note.count, note.facts))
-    return Told(
-        (*_recognised(recognised), *[one.message for one in findings]),
-        tuple([one.message for one in findings if one.severity == "warning"]),
-        tuple(findings),
-    )
+        message, severity = spoken(note.message), "warning" if note.warning else "note"
+        said.append(message)
+        warnings += [message] * note.warning
+        findings.append(Finding(note.kind, severity, message, note.count, note.facts))
+    return Told(tuple(said), tuple(warnings), tuple(findings))
 
 
 def card_of(

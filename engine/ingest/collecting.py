@@ -143,8 +143,7 @@ _GROUPS = 50  # distinct values of a column of which each may have a table of it
 
 def _with_groups(side: Side, problem: Problem) -> Problem:
     """A problem of repeated keys, with the column that is not read and tells the rows apart."""
-    exprs = side.naming.exprs
-    used = {name for expr in exprs.values() for name in expr.meta.root_names()}
+    exprs, used = side.naming.exprs, side.naming.used
     key = [exprs[name] for name in side.table.key if name in exprs]
     for own, dtype in side.schema.items():
         if own in used or not (dtype in (pl.String, pl.Categorical) or dtype.is_integer()):

@@ -241,8 +241,7 @@ def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.Data
     unread = set() if source.format != KIND or role == GROUND_TRUTHS else _marks(found, options)
     naming = recognise(schema, table, options.columns, options.box_format, options.angle_format)
     refuse(naming.problems, {role: source.description})
-    read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
-    read |= unread
+    read = naming.used | unread
     rest = [name for name in schema if name not in read and name not in naming.exprs]
     return source.frame.select(*naming.exprs.values(), *rest).collect()
 

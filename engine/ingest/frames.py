@@ -299,9 +299,7 @@ def assemble(
     notes += told
     marks |= {role: known.made for role, known in ids.items() if known.made is not None}
     if part is None:
-        if any(note.kind in meeting.LONE for note in more):
-            more += of_labels(ready, options, more)
-        notes += more
+        notes += [*more, *(of_labels(ready, options, more) if more else [])]
     if by_row:
         slices, told = slices_by_row(plan, frames)
     else:

@@ -111,7 +111,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         OptionError: none does, and ``columns`` has its names the wrong way round.
     """
     for made in _MADE:
-        _refuse_unmade(made, inputs, options)
+        if options.task == made.task or (options.metrics and options.task is None):
+            _refuse_unmade(made, inputs, options)
     if options.task is not None:
         return options.task
     roles = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in inputs.sources]
@@ -233,18 +234,18 @@ def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
         InputError: the task, or the metrics that only it has, need that command first.
     """
     role = next((one for one in (TABLE, PREDICTIONS) if inputs.schemas.get(one)), None)
-    if role is None or options.task not in (None, made.task):
+    if role is None:
         return
-    schema = inputs.schemas[role]
-    signs = [column for column in made.columns if column.name in made.signs]
     source = tables.contracts(made.task)[made.made_of]
-    own = [column for column in source.columns if column.name in source.any_of]
-    if any(is_there(one, options, schema) for one in signs) or not any(
-        is_there(one, options, schema) for one in own
-    ):
+
+    def there(table: Table, names: Sequence[str]) -> bool:
+        own = [column for column in table.columns if column.name in names]
+        return any(is_there(column, options, inputs.schemas[role]) for column in own)
+
+    if there(made, made.signs) or not there(source, source.any_of):
         return
     named = tuple(options.metrics or ())
-    if options.task is None and (not named or _owners(named) != [made.task]):
+    if options.task is None and _owners(named) != [made.task]:
         return
     named = tuple(named or metrics.names(made.task)[:1])
     path = inputs.sources[role].files[:1]
@@ -311,8 +312,6 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             for role in roles
             if all(role in contracts for role in roles)
         ]
-        named = decided(task, options)
-        spread = named or any(side.spread for side in sides)
         found: dict[str, frozenset[str]] = {}
         heads: list[list[list[pl.Series]]] = []
         mended = False
@@ -334,7 +333,11 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             heads.append([[values[name] for name in group if name is not None] for group in groups])
         if not found or len(found) < len(roles):
             continue
-        plain = spread or all(known_alone(task, role, own) for role, own in found.items())
+        plain = (
+            any(side.spread for side in sides)
+            or decided(task, options)
+            or all(known_alone(task, role, own) for role, own in found.items())
+        )
         if not plain and (answer := sides[0].answer) is not None:
             plain = known_alone(task, roles[0], [answer])
         series = [group for head in heads for group in head]

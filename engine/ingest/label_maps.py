@@ -53,8 +53,7 @@ def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
     if ours.table.shape != "pixels" or "label_value" not in ours.naming.exprs:
         return []
-    used = {name for expr in ours.naming.exprs.values() for name in expr.meta.root_names()}
-    known = {*used, *sliced, *theirs.schema}
+    known = {*ours.naming.used, *sliced, *theirs.schema}
     found = [name for name, dtype in ours.schema.items() if dtype.is_float() and name not in known]
     told = {
         name.casefold()

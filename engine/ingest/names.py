@@ -42,6 +42,11 @@ class Naming(msgspec.Struct):
     labels: tuple[Any, ...] = ()
     constant: tuple[pl.Expr, dict[Any, str]] | None = None
 
+    @property
+    def used(self) -> set[str]:
+        """Own names of the columns that are read."""
+        return {name for expr in self.exprs.values() for name in expr.meta.root_names()}
+
 
 def check_columns(
     columns: Mapping[str, str] | None, schemas: Mapping[str, tuple[Mapping[str, object], Table]]
@@ -170,8 +175,7 @@ def unread(
         table: the contract.
         sliced: columns that are read for slices.
     """
-    used = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
-    notes = []
+    used, notes = naming.used, []
     for column, reason in table.unread:
         known = {name.casefold() for name in (column.name, *column.aliases)}
         idle = [n for n in schema if n.casefold() in known and n not in used and n not in sliced]

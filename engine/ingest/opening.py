@@ -504,11 +504,12 @@ def open_inputs(
 def _may_look_alike(thing: Any) -> bool:
     """Check for folders and text files, whose formats may look alike."""
     paths = thing if isinstance(thing, (list, tuple)) else [thing]
-    return len(paths) > 0 and all(
-        isinstance(path, (str, os.PathLike))
-        and (os.fspath(path).lower().endswith((".txt", ".txt.gz")) or os.path.isdir(path))
-        for path in paths
-    )
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)) or not (
+            os.fspath(path).lower().endswith((".txt", ".txt.gz")) or os.path.isdir(path)
+        ):
+            return False
+    return len(paths) > 0
 
 
 _NAMED = ("coco", "annotations")

@@ -64,17 +64,18 @@ def told_before(
     task = next(side.table.task for role, side in sides.items() if role in SIDES)
     told: list[Note] = []
     problems: list[Problem] = []
-    schemas = [side.schema for role, side in sides.items() if role in SIDES]
-    named = any(not values.MODELS.isdisjoint(map(str.casefold, schema)) for schema in schemas)
-    lists = task == "text" and any(pl.List in schema.values() for schema in schemas)
-    forecasts = any(
-        side.naming.constant is not None
-        or ("prediction" in side.naming.exprs and len(side.schema) > len(side.naming.exprs))
-        for role, side in sides.items()
-        if role in SIDES
-    )
-    if named or lists or forecasts:
-        told, problems = rules.apply(values.RULES, task, *values.evidence_of(ready, options))
+    for role, side in sides.items():
+        schema, naming = side.schema, side.naming
+        if role in SIDES and (
+            naming.constant is not None
+            or not values.MODELS.isdisjoint(map(str.casefold, schema))
+            or (task == "text" and pl.List in schema.values())
+            or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
+        ):
+            found, known = values.evidence_of(ready, options)
+            if found:
+                told, problems = rules.apply(values.RULES, task, found, known)
+            break
     if evidence is not None and not problems:
         more, problems = rules.apply(columns.RULES, task, signals, evidence)
         told += more
@@ -111,10 +112,8 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
     for role, naming in namings.items():
         source = inputs.sources[role]
-        if source.held:
-            read = {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
-            own = [source.held[name] for name in sorted(read) if name in source.held]
-            refuse_expanding(inputs.room, own, source.description)
+        if source.held and (own := sorted(naming.used & source.held.keys())):
+            refuse_expanding(inputs.room, map(source.held.__getitem__, own), source.description)
     again = {
         role
         for role, naming in namings.items()

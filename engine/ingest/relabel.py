@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -361,24 +362,20 @@ def named_classes(
     Returns:
         roles whose columns changed, so that they are to be recognised again.
     """
-    labels = [
-        (role, own, schemas[role][own])
-        for role, naming in namings.items()
-        if role != LABELS
-        for column in tables[role].columns
-        if column.name in LABEL_COLUMNS and column.name in naming.exprs
-        for own in naming.exprs[column.name].meta.root_names()
-    ]
-    numbers = [(role, own, dtype) for role, own, dtype in labels if _inner(dtype).is_integer()]
-    if not numbers or len(labels) < 2:
-        return set()
-    named = [
-        (role, own, dtype, names)
-        for role, own, dtype in numbers
-        if (names := _of_source(sources[role]).get(own))
-    ]
-    texts = any(_inner(dtype) in (pl.String, pl.Categorical, pl.Enum) for _, _, dtype in labels)
-    if not named or not (texts or len({names for *_, names in named}) > 1):
+    named: list[tuple[str, str, pl.DataType, Names]] = []
+    texts, numbers, columns = False, [], 0
+    for role, naming in namings.items():
+        for column in LABEL_COLUMNS if role != LABELS else ():
+            for own in naming.exprs[column].meta.root_names() if column in naming.exprs else ():
+                dtype = schemas[role][own]
+                inner = dtype.inner if isinstance(dtype, pl.List) else dtype
+                columns += 1
+                texts |= inner in (pl.String, pl.Categorical, pl.Enum)
+                numbers += [(role, own, dtype)] * inner.is_integer()
+    for role, own, dtype in numbers if columns > 1 else ():
+        if names := _of_source(sources[role]).get(own):
+            named.append((role, own, dtype, names))
+    if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()
     for role, own, dtype, names in named:
         source, places = sources[role], list(range(len(names)))
@@ -395,9 +392,3 @@ def named_classes(
         )
         source.notes = (*source.notes, ("class_names", said, None))
     return {role for role, *_ in named}
-
-
-def _inner(dtype: pl.DataType) -> pl.DataType:
-    if not isinstance(dtype, pl.List):
-        return dtype
-    return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()

@@ -6,6 +6,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -382,7 +383,7 @@ def _large(inputs: Inputs) -> bool:
             packed = sum(map(os.path.getsize, source.files))
         except OSError:
             return False
-        size += max(packed, sum(one.total for one in source.held.values()) // _PACKED)
+        size += max(packed, sum(map(attrgetter("total"), source.held.values())) // _PACKED)
     return size > 0 and size * _GROWTH > free_memory() // 2
 
 

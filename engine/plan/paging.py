@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -51,10 +52,9 @@ def page_frames(
 
 def _why(plan: planner.Plan, frame: PageFrame) -> str:
     """Why a frame cannot be made, and how to get it if it can be had."""
-    refused = [plan.refused[name] for name in frame.metrics if name in plan.refused]
-    if refused:
-        return refused[0]
-    own = [*(metric.name for metric in plan.metrics), *frame.metrics]
+    if (refused := next(filter(None, map(plan.refused.get, frame.metrics)), None)) is not None:
+        return refused
+    own = [*map(attrgetter("name"), plan.metrics), *frame.metrics]
     # Without a report nothing is known of what the tables can carry: the report says so.
     told = frame.tallied and not plan.paged
     way = option("report", "report.html") if told else option("metrics", own)

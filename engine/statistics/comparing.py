@@ -500,7 +500,8 @@ def _votes(
 def _moved(a: Array, b: Array, direction: str) -> tuple[Array, Array]:
     """Find the datums that became better, and those that became worse."""
     gone = b - a if direction != "lower" else a - b
-    tie = WIDTHLESS * np.nan_to_num(np.fmax(np.abs(a), np.abs(b)), posinf=0.0).max(initial=0.0)
+    size = np.fmax(np.abs(a), np.abs(b))
+    tie = WIDTHLESS * size.max(initial=0.0, where=np.isfinite(size))
     with np.errstate(invalid="ignore"):
         return gone > tie, gone < -tie
 

@@ -8,6 +8,8 @@ https://github.com/VisDrone/VisDrone2018-DET-toolkit
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
@@ -30,25 +32,21 @@ _WHY = "the last four fields are a score, a category from 0 to 11, truncation an
 
 
 def _detect_boxes(look: Look) -> bool:
-    return look.mostly(lambda head: _fits(head, _BOX), ".txt")
+    return look.mostly(partial(_fits, width=_BOX), ".txt")
 
 
 def _detect_tracks(look: Look) -> bool:
-    if look.mostly(lambda head: _fits(head, _TRACK), ".txt"):
+    if look.mostly(partial(_fits, width=_TRACK), ".txt"):
         return True
-    return look.mostly(lambda head: _fits(head, _TRACK, found=True), ".txt") and _theirs(look)
-
-
-def _theirs(look: Look) -> bool:
-    """Check that the other side is VisDrone's: results with a class are also MOTChallenge's."""
-    if look.other is None:
+    if look.other is None or not look.mostly(partial(_fits, width=_TRACK, found=True), ".txt"):
         return False
+    # The other side must be VisDrone's: results with a class are also MOTChallenge's.
     own = {*CLASSES} - {*MOT_CLASSES}
     known = look.other.title.startswith(TITLES["visdrone-tracking"])
     return known or bool(own & look.named()[1])
 
 
-def _fits(head: bytes, width: int, *, found: bool = False) -> bool:
+def _fits(head: bytes, *, width: int, found: bool = False) -> bool:
     """Check that the last four fields of nearly all lines are those of the format.
 
     Args:
@@ -56,6 +54,8 @@ def _fits(head: bytes, width: int, *, found: bool = False) -> bool:
         width: fields of a line.
         found: whether truncation and occlusion may both be -1 everywhere, if a line is of a track.
     """
+    if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
+        return False
     lines = [line.strip().rstrip(",").split(",") for line in lines_in(head)]
     whole = [line for line in lines if len(line) == width and all(map(is_number, line))]
     if not whole or len(whole) < _FIT * len(lines):

@@ -95,11 +95,15 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
         unread -= naming.exprs.keys()
         unread -= naming.recognised.keys()
     signals = set()
-    if unread:
+    if unread and not {ours.source.format, theirs.source.format} <= _NAMING:
         signals.add("unread_on_both")
     if ours.source.format == theirs.source.format == "mapping":
         signals.add("mappings")
     return signals, Columns(ready, options, frozenset(unread)) if signals else None
+
+
+_NAMING = frozenset({"annotations", "tracks"})
+"""Formats whose readers name all positions."""
 
 
 def _differing(evidence: Columns) -> Iterator[Facts]:
@@ -146,7 +150,7 @@ def _idle(evidence: Columns) -> list[str]:
     known = {name.casefold() for name in conditioned | {*ready.plan.pieces}}
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
-        known |= {name.casefold() for name in side.table.names | _used(side.naming)}
+        known |= {name.casefold() for name in side.table.names | side.naming.used}
         for column, _ in side.table.unread:  # another note reports these
             known |= {name.casefold() for name in (column.name, *column.aliases)}
     return [
@@ -157,11 +161,6 @@ def _idle(evidence: Columns) -> list[str]:
         and name.casefold() not in known
         and not _words(name) & _BOOKKEEPING
     ]
-
-
-def _used(naming: Naming) -> set[str]:
-    """Own names of the columns that are read."""
-    return {name for expr in naming.exprs.values() for name in expr.meta.root_names()}
 
 
 def _words(name: str) -> set[str]:
@@ -387,20 +386,18 @@ def columns_read(
         Role to own names that are read by their canonical name or by ``columns``; own name to
         canonical name of those guessed from their name; and own names that are not read.
     """
-    found = {}
-    sliced = {*pieces, *(name for one in (where or {}).values() for name in one.names)}
+    found: dict[str, dict[str, Any]] = {}
+    sliced = set(pieces)
+    for one in (where or {}).values():
+        sliced |= set(one.names)
     for role, (schema, naming) in tables.items():
-        used = _used(naming) | {name for name in sliced if name in schema}
-        guessed = {
-            own: to
-            for own, to in naming.recognised.items()
-            if own in used and own not in (named or {})
-        }
-        found[role] = {
-            "read": [name for name in schema if name in used and name not in guessed],
-            "guessed": guessed,
-            "unread": [name for name in schema if name not in used],
-        }
+        used = naming.used | sliced
+        found[role] = {"read": [], "guessed": {}, "unread": []}
+        for name in schema:
+            if name in naming.recognised and name in used and name not in (named or {}):
+                found[role]["guessed"][name] = naming.recognised[name]
+            else:
+                found[role]["read" if name in used else "unread"].append(name)
     return found
 
 

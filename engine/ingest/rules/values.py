@@ -117,7 +117,7 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
 
 def _unread_spans(side: Side) -> list[str]:
     """Own names of columns of lists of spans, by the fields of structs or by name."""
-    used = {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
+    used = side.naming.used
     return [
         name
         for name, dtype in side.schema.items()
@@ -131,7 +131,7 @@ def _other_predictions(side: Side, options: Options) -> list[str]:
     if read is None:
         return []
     own, *_ = read.meta.root_names()
-    used = {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
+    used = side.naming.used
     every = {"unique_id", "ds"} <= side.schema.keys()  # as StatsForecast and its kin name them
     every |= own in (options.columns or {}) and "series" in side.naming.exprs
     return [
@@ -390,16 +390,16 @@ def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[
         options: of the run.
         notes: on the labels of both sides.
     """
-    lone = [
-        str(label[-1] if isinstance(label, tuple) else label)
-        for note in notes
-        if note.kind in LONE
-        for label in note.lowest
-    ]
-    if not any(_MARK.search(label) for label in lone):
+    if not any(map(_MARK.search, _lone(notes))):
         return []
     task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)
     return apply(OF_LABELS, task, {"lone_mark"}, Values(ready, options, {}, {}, {}))[0]
+
+
+def _lone(notes: Sequence[Note]) -> Iterator[str]:
+    for note in notes:
+        for label in note.lowest if note.kind in LONE else ():
+            yield str(label[-1] if isinstance(label, tuple) else label)
 
 
 _MARK = re.compile(MISSING)

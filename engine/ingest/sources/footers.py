@@ -55,11 +55,15 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
         if mark != _MAGIC or length > end:
             return {}
         file.seek(end - length)
-        footer = file.read(length)
-        wrong = _wrong(file, footer)
+        told: Fields = {}
+        try:
+            told, _ = _struct(file.read(length), 0)
+            wrong = _wrong(file, told)
+        except _NOT_WHOLE:
+            wrong = "its footer lacks parts that every footer has"
         if wrong:
             raise ReadError(f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again.")
-        return _held(file, footer)
+        return _held(file, told)
 
 
 _FEW = 1 << 24  # bytes of a row group in memory, of which nothing is to be feared
@@ -67,11 +71,11 @@ _WIDTHS = (1, 4, 8, 8, 4, 8, 16, 16)  # bytes of a value in memory, by physical 
 _BYTES = 6  # the physical type of texts
 
 
-def _held(file: IO[bytes], footer: bytes) -> dict[str, Held]:
+def _held(file: IO[bytes], told: Fields) -> dict[str, Held]:
     """Columns in memory, of the sizes that the footer gives; dictionaries and runs are expanded."""
     found: dict[str, Held] = {}
     try:
-        for group in _struct(footer, 0)[0][4]:
+        for group in told[4]:
             if max(group[2], 16 * group[3]) * len(group[1]) < _FEW:
                 continue
             for chunk in (one[3] for one in group[1] if 3 in one):
@@ -101,24 +105,19 @@ def _long_texts(file: IO[bytes], chunk: Fields) -> Held:
     return longest
 
 
-def _wrong(file: IO[bytes], footer: bytes) -> str:
+def _wrong(file: IO[bytes], told: Fields) -> str:
     """What is wrong with a file, as a clause; empty where nothing is known to be."""
-    try:
-        told, _ = _struct(footer, 0)
-        groups = told[4]
-        rows, own = told[3], sum(group[3] for group in groups)
-        if own != rows:
-            return f"its footer counts {rows:,} rows in all, but {own:,} in its row groups"
-        if 8 in told:  # encrypted
-            return ""
-        names, flat = _names(told[2])
-        for place, group in enumerate(groups, 1):
-            where = f" of row group {place:,}" if groups[1:] else ""
-            wrong = _wrong_group(file, group, names, flat, where)
-            if wrong:
-                return wrong
-    except _NOT_WHOLE:
-        return "its footer lacks parts that every footer has"
+    groups, rows = told[4], told[3]
+    own = sum(group[3] for group in groups)
+    if own != rows:
+        return f"its footer counts {rows:,} rows in all, but {own:,} in its row groups"
+    if 8 in told:  # encrypted
+        return ""
+    names, flat = _names(told[2])
+    for place, group in enumerate(groups, 1):
+        where = f" of row group {place:,}" if groups[1:] else ""
+        if wrong := _wrong_group(file, group, names, flat, where):
+            return wrong
     return ""
 
 

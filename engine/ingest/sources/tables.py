@@ -71,7 +71,7 @@ def open_source(
     single = isinstance(thing, (str, os.PathLike))
     if not single and not _paths(thing):
         return open_object(thing, box_format, wanted=wanted)
-    paths = [os.fspath(item) for item in ([thing] if single else thing)]
+    paths = [*map(os.fspath, [thing] if single else thing)]
     source = _open_paths(
         paths,
         storage_options,
@@ -80,7 +80,7 @@ def open_source(
         room=room,
         other=other,
     )
-    reads(source.files or [path.partition("::")[0] for path in paths])
+    reads(source.files or [paths[0].partition("::")[0], *paths[1:]])
     return source
 
 

@@ -430,13 +430,14 @@ def _labels_of(rows: Rows) -> Array:
 
 def _note_decisions(frames: Frames, rows: Rows) -> None:
     """Note scores that are 0 and 1 only, which are likely decisions and not scores."""
-    n = sum(part.size for part in rows.parts)
-    if n < _LEAST or any(
-        ((part[:_LEAST] != 0) & (part[:_LEAST] != 1)).any() for part in rows.parts
-    ):
-        return
-    ones = sum(int(np.count_nonzero(part == 1)) for part in rows.parts)
-    if 0 < ones < n and ones + sum(int(np.count_nonzero(part == 0)) for part in rows.parts) == n:
+    for length in (_LEAST, None):  # a few of each part first
+        n = ones = 0
+        for part in rows.parts:
+            one = part[:length] == 1
+            if not (one | (part[:length] == 0)).all():
+                return
+            n, ones = n + one.size, ones + int(one.sum())
+    if n >= _LEAST and 0 < ones < n:
         said = (
             f"all {n:,} scores are 0 or 1, as decisions are: areas under curves then have a single"
             " threshold. Give the scores before they were cut."
