@@ -96,7 +96,7 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
         "thresholds_lacking": (without, "none for the label {}, which is as without the option"),
     }
     return [
-        Note(kind, f"thresholds: {words.format(listing(values))}.", 0)
+        Note(kind, f"thresholds: {words.format(listing(values))}.", 0, facts={"labels": values})
         for kind, (values, words) in told.items()
         if values
     ]

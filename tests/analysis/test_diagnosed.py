@@ -59,7 +59,8 @@ def test_nothing_is_made_up(planted):
 def test_where_nothing_stands_out_single_datums_do():
     table = pl.DataFrame({"text": ["a b", "c d"], "reference": ["a b", "c e"]})
     found = ee.diagnose(table).frame
-    assert found["finding"].to_list() == ["datum 1: ROUGE1 0.5, ROUGE2 0, ROUGEL 0.5"]
+    (lone,) = found["finding"]
+    assert re.findall(r"[\d.]+(?=[:,]|$)", lone) == ["1", "0.5", "0", "0.5"]
     assert found["more"].unique().to_list() == ["errors"]
     numbers = pl.DataFrame({"prediction": [1.5, 2.0, 4.5], "target": [1.0, 2.0, 3.0]})
     assert ee.diagnose(numbers, task="regression").frame["share"].to_list() == [0.75, 0.25]
@@ -69,9 +70,8 @@ def test_command():
     tables = [f"examples/classification/{side}.parquet" for side in ("predictions", "groundtruths")]
     done = CliRunner().invoke(cli, ["diagnose", *tables, "--by", "source", "--top", "1"])
     assert done.exit_code == 0, done.output
-    assert (
-        done.output.splitlines()[3].strip().startswith("label 'technical' is taken for 'billing'")
-    )
+    first = done.output.splitlines()[3]
+    assert re.findall(r"'(\w+)'", first)[:2] == ["technical", "billing"]
     rows = CliRunner().invoke(cli, ["diagnose", *tables, "--format", "csv"])
     assert rows.output.startswith("finding,share,n,more")
 
@@ -86,11 +86,10 @@ def test_what_cannot_be_looked_for_is_told():
     )  # fmt: skip
     truth = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "b"]})
     found = ee.diagnose(table, truth, datums=pl.DataFrame({"datum_id": [1, 2, 3]}))
-    assert [note.split(" were not looked for: ")[0] for note in found.notes] == [
-        "ground truths that are likely wrong",
-        "slices",
-    ]
-    assert "note: slices were not looked for" in repr(found)
+    likely, slices = found.notes
+    assert "likely wrong" in likely
+    assert slices.startswith("slices were not")
+    assert f"note: {slices}"[:20] in repr(found)
 
 
 def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
@@ -114,8 +113,8 @@ def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
     assert {"'bus'", "'car'"} <= set(re.findall(r"'\w+'", whole.frame["finding"][0]))
     assert saved.frame["finding"][0] == whole.frame["finding"][0]
     kept = "; ".join(saved.notes)
-    assert "no frame outcomes, which metric Outcomes makes" in kept
-    assert "a scored run keeps no tables" in kept
+    assert "metric Outcomes" in kept
+    assert "keeps no tables" in kept
 
 
 @pytest.fixture
@@ -164,4 +163,4 @@ def test_slices_that_a_run_keeps_are_looked_at(planted, tmp_path):
     for run in (kept, tmp_path / "run"):
         assert ee.diagnose(run).frame["finding"].str.starts_with("datums with bad = true").any()
     notes = ee.diagnose(ee.score(*sides)).notes
-    assert any(one.startswith("slices were not looked for: the run knows") for one in notes)
+    assert any(one.startswith("slices were not") for one in notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_rows_are_those_that_why_counts(found: FoundErrors, card: ee.Scorecard) 
     assert told["wrong"].to_list() == told["false"].to_list()
     assert (told["missed"] <= told["lost"]).all()
     assert told["lost"].sum() - told["missed"].sum() == 8
-    assert "8 missed objects without a row: predictions below 0.378 hit them." in found.notes
+    assert any("8 missed objects" in one and "below 0.378" in one for one in found.notes)
     below = card.errors.filter(pl.col("score") < 0.378)
     lost = set(below.filter("mended")["annotation_id"])
     assert lost
@@ -86,12 +87,11 @@ def test_rows_are_at_one_iou_that_of_why(found: FoundErrors) -> None:
     several = ee.find_errors(*BOXES, top=1000, iou_thresholds=[0.5, 0.75])
     assert several.rows is not None
     assert several.rows.equals(found.rows)
-    assert "rows are at IoU 0.5: those at 0.75 are left out." in several.notes
+    assert any("at IoU 0.5: those at 0.75" in one for one in several.notes)
     strict = ee.find_errors(*BOXES, top=1000, pr_curve_iou_threshold=0.75)
     assert strict.rows is not None
     assert set(strict.rows["iou_threshold"]) == {0.75}
-    assert any("rows are at IoU 0.75, at which the run was scored, and F1 at 0.5" in note
-               for note in strict.notes)  # fmt: skip
+    assert any("at IoU 0.75" in note and "F1 at 0.5" in note for note in strict.notes)
 
 
 def test_sure_predictions_come_first_by_score_and_what_was_missed_last() -> None:
@@ -137,7 +137,7 @@ def test_a_run_without_errors_has_none() -> None:
     assert len(found) == 0
     assert found.rows is not None
     assert found.rows.height == 0
-    assert repr(found) == "nothing is wrong in 1 datum"
+    assert repr(found).endswith("in 1 datum")
 
 
 def test_rows_of_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -> None:
@@ -160,9 +160,9 @@ def test_rows_of_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -
     for asked in (["--rows"], ["--to", "cvat", "--out", str(tmp_path / "a.xml")]):
         done = CliRunner().invoke(cli, ["errors", str(tmp_path / "without"), *asked])
         assert done.exit_code == 2
-        assert f"score it with --metrics Errors); leave {asked[0]} out" in " ".join(
-            done.output.split()
-        )
+        said = " ".join(done.output.split())
+        assert "--metrics Errors" in said
+        assert f"leave {asked[0]} out" in said
     with refused("option_unread", option="ground_truths"):
         ee.find_errors(card, BOXES[1])
 
@@ -203,14 +203,12 @@ def test_the_shell(found: FoundErrors, card: ee.Scorecard) -> None:
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    assert printed("--top", "1").startswith("the worst of 60 datums, by F1")
+    assert "of 60 datums" in printed("--top", "1")
     text = printed("--top", "2")
-    assert text.splitlines()[:4] == [
-        "the 2 worst of 60 datums, by F1 (iou threshold 0.5000, score threshold 0.3780)",
-        "",
-        "  datum_id        F1  why",
-        "  frame_0054  0.0000  4 of 4 objects missed",
-    ]
+    heading, _, header, first, *_ = text.splitlines()
+    assert re.findall(r"\d[\d.]*", heading) == ["2", "60", "1", "0.5000", "0.3780"]
+    assert header.split() == ["datum_id", "F1", "why"]
+    assert first.split()[:5] == ["frame_0054", "0.0000", "4", "of", "4"]
     assert found.rows is not None
     rows = pl.read_csv(io.StringIO(printed("--rows", "--top", "5", "--format", "csv")))
     assert rows["annotation_id"].to_list() == found.rows["annotation_id"].head(5).to_list()
@@ -220,7 +218,7 @@ def test_the_shell(found: FoundErrors, card: ee.Scorecard) -> None:
     assert "474.0 344.0 827.0 508.0" in printed("--rows", "--top", "1")
     done = CliRunner().invoke(cli, ["errors", *BOXES, "--sort", "score"])
     assert done.exit_code == 2
-    assert "--sort is of --rows" in done.output
+    assert "--sort is of" in done.output
 
 
 IMAGES = EXAMPLES / "detection" / "datums.parquet"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -100,7 +102,7 @@ def test_without_probabilities_of_all_labels(table):
         truth = table.drop("score")
         found = ee.find_label_errors(table, truth, multilabel=True)
         assert not len(found)
-        assert "datums may have several labels" in repr(found)
+        assert "several labels" in repr(found)
 
 
 def boxes(rows):
@@ -182,7 +184,7 @@ def test_scores_that_are_no_probabilities():
         ee.find_label_errors(percent, truths)
     told = ee.diagnose(percent, truths).frame["finding"].to_list()
     assert told
-    assert not any("ground truths that may be wrong" in one for one in told)
+    assert not any("may be wrong" in one for one in told)
 
 
 def test_names_of_classes():
@@ -262,12 +264,15 @@ def test_saved_runs(tmp_path):
 def test_command():
     done = CliRunner().invoke(cli, ["label-errors", *BOXES, "--reason", "missing", "--top", "2"])
     assert done.exit_code == 0
-    assert "17 labels may be wrong, the 2 most suspicious" in done.output
+    assert "17 labels" in done.output
+    assert "the 2 most" in done.output
     rows = CliRunner().invoke(cli, ["label-errors", *BOXES, "--format", "json"])
     assert '"reason":"other label"' in rows.output.replace(": ", ":")
     text = repr(ee.find_label_errors(*BOXES, reasons=["tiny"]))
-    assert text.startswith("no label is suspicious")
-    assert "there are location, missing, other label, unfound" in text
+    assert text.startswith("no label")
+    assert re.findall("location|missing|other label|tiny|unfound|duplicate", text)[-4:] == [
+        "location", "missing", "other label", "unfound",
+    ]  # fmt: skip
     assert "<table>" in ee.find_label_errors(*BOXES)._repr_html_()
 
 

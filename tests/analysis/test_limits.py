@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations, product
 
 import numpy as np
@@ -202,11 +203,10 @@ def test_numbers_that_nothing_moved_are_not_counted():
     assert 0 < wide < len(rows)  # a limit alone: a row a number
     assert {row["bound"] for row in rows} == {"at least"}
     heading = repr(found).splitlines()[0]
-    others = f"{len(rows) - wide} more were not moved by what was tried"
-    assert heading == f"{wide} numbers could move, the widest first; {others}"
+    assert re.findall(r"\d+", heading) == [str(wide), str(len(rows) - wide)]
     assert all(row["lowest"] < row["highest"] for row in found.shown.to_dicts())
     some = found.frame.filter(pl.col("lowest") == pl.col("highest"))
-    assert repr(FoundLimits(some)) == "no number was moved by what was tried"
+    assert repr(FoundLimits(some)).startswith("no number")
 
 
 LISTS = [f"examples/retrieval/{name}.parquet" for name in ("run", "qrels")]
@@ -256,9 +256,9 @@ def test_command():
     assert {line.split(",")[-4] for line in done.output.splitlines()[1:]} == {"cap", "ties"}
     shown = CliRunner().invoke(cli, asked).output
     assert "[0.5,0.55" not in shown
-    assert "not moved by what was tried" in shown
-    assert "numbers of single labels and slices left out" in shown
+    assert "not moved" in shown
+    assert "left out" in shown
     shown = CliRunner().invoke(cli, ["limits", *LISTS, "--metric", "P@5,MAP,bpref"]).output
     widths = [float(line.split()[5]) - float(line.split()[4]) for line in shown.splitlines()[3:7]]
     assert widths == sorted(widths, reverse=True)
-    assert "unjudged: no bounds are known of 'bpref', but their range" in shown
+    assert "known of 'bpref'" in shown

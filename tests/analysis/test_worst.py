@@ -250,7 +250,7 @@ def test_what_is_said() -> None:
     truths = pl.concat([truths, truths.with_columns(xmin=50.0, xmax=59.0)])
     ours = pl.concat([truths.head(1), truths.head(1).with_columns(label_value=pl.lit("b"))])
     found = worst(tallied_of("run", ee.score(ours.with_columns(score=0.7), truths)))
-    assert found["why"].to_list() == ["1 of 2 objects missed, 1 false positive"]
+    assert found["why"][0].split(", ") == ["1 of 2 objects missed", "1 false positive"]
     maps = [[[0, 0], [0, 1]], [[0, 1], [1, 1]]]
     ours, truths = (pl.DataFrame({"datum_id": [1], "raster": [one]}) for one in maps)
     found = worst(tallied_of("run", ee.score(ours, truths, metrics=["mIOU"])))
@@ -258,12 +258,14 @@ def test_what_is_said() -> None:
     assert found["why"].to_list() == [said]
     table = pl.DataFrame({"actual": ["cat", "dog"], "predicted": ["<script>", "dog"]})
     found = worst(tallied_of("run", ee.score(table)))
-    assert found["why"].to_list() == ["predicted <script>, is cat"]
+    (why,) = found["why"]
+    assert "<script>" in why
+    assert "cat" in why
     assert found["datum_id"].to_list() == [0]
     run = pl.DataFrame({"query_id": ["a"] * 3, "doc_id": ["x", "y", "z"], "score": [3.0, 2, 1]})
     judged = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["z", "x"], "relevance": [1, 0]})
     found = worst(tallied_of("run", ee.score(run, judged)))
-    assert found["why"].to_list() == ["first relevant document at rank 3"]
+    assert found["why"][0].endswith("rank 3")
 
 
 def test_queries_without_relevant_documents_are_not_worst() -> None:

@@ -32,8 +32,9 @@ def test_queries_that_one_run_lacks_leave_both(test: str) -> None:
     assert (row["a"], row["b"], found.n) == (both, both, 9)
     assert (row["wins"], row["ties"], row["losses"], found.flips.height) == (0, 9, 0, 0)
     (said,) = [note for note in found.warnings if note.startswith("compared are")]
-    assert "the 9 datums that all runs have predictions of" in said
-    assert "(lacking: a 0, b 3); complete=True counts each of the others as 0" in said
+    assert "the 9 datums" in said
+    assert "a 0, b 3" in said
+    assert "complete=True" in said
     assert not [note for note in found.notes if "counts as missed" in note]
 
 
@@ -43,7 +44,8 @@ def test_with_complete_they_count_as_nothing() -> None:
     for name, run in (("a", WHOLE), ("b", GAPPED)):
         assert row[name] == ee.score(run, QRELS, metrics=["MRR"], complete=True).value("MRR")
     assert (row["wins"], row["losses"], found.n) == (0, 3, 12)
-    assert found.warnings[0].startswith("many of 12 datums have no prediction (a of 0, b of 3)")
+    assert "of 12 datums" in found.warnings[0]
+    assert "a of 0, b of 3" in found.warnings[0]
 
 
 def test_runs_that_lack_the_same_are_not_said_to_count_it() -> None:
@@ -73,7 +75,7 @@ def test_texts_that_one_run_lacks_leave_both() -> None:
     found = compared(whole, gapped, ground_truths=truth, metrics=["ROUGE1"])
     assert (found.differences["a"] == found.differences["b"]).all()
     assert (found.n, found.differences.height > 0) == (3, True)
-    assert "Means are over the rest alone, so that they may be too high." in found.warnings[0]
+    assert "too high" in found.warnings[0]
 
 
 @pytest.mark.parametrize("surely", ["", " surely"])
@@ -100,7 +102,7 @@ def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: P
         passed = "passed" if lacking == 1 and not surely else "failed"
         assert [one.status for one in found] == ["failed", passed]
         assert {(one.value, one.baseline) for one in found} == {(both, both)}
-        assert all(f"no value for {lacking} datum" in one.reason for one in found)
+        assert all(f"for {lacking} datum" in one.reason for one in found)
     assert answer_apart(earlier, earlier) is False
 
 

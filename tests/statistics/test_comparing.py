@@ -364,10 +364,8 @@ def test_the_verdict_names_other_numbers_that_significantly_differ():
     ]
     asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
     found = ee.compare(*runs, **asked)
-    assert found.verdict.startswith(
-        "a and b do not differ significantly by MRR: MRR 0.9583 against 1.0000"
-    )
-    assert found.verdict.endswith(" b is significantly worse by P@2.")
+    assert "MRR 0.9583 against 1.0000" in found.verdict
+    assert found.verdict.endswith("worse by P@2.")
     assert "worse by" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -212,11 +213,11 @@ def test_what_there_is_no_threshold_of() -> None:
     )
     assert 7 in made.frame["label_value"]
     assert 7 not in made.table("ThresholdAtMaxF")["label_value"]
-    assert (
-        "no threshold for 'ThresholdAtMaxF of 7', 'ThresholdAtRecall of 7',"
-        " 'ThresholdAtPrecision of 7': no ground truth." in made.notes
-    )
-    assert any("no threshold reaches it." in note for note in made.notes)
+    (without,) = [note for note in made.notes if "no ground truth" in note]
+    assert re.findall(r"'(\w+) of 7'", without) == [
+        "ThresholdAtMaxF", "ThresholdAtRecall", "ThresholdAtPrecision",
+    ]  # fmt: skip
+    assert any("threshold reaches" in note for note in made.notes)
     header, *_ = [line for line in repr(made).splitlines() if "rule" in line]
     assert header.endswith("kept")
     one = ee.find_thresholds(found, truth, metrics="ThresholdAtMaxF", draws=20)
@@ -227,7 +228,7 @@ def test_what_there_is_no_threshold_of() -> None:
 def test_runs_that_thresholds_cut(find: Callable[..., Any]) -> None:
     sides = TestFiles.boxes()
     card = ee.score(*sides, metrics=["Counts"], thresholds={0: 0.6})
-    assert any("nothing lower was looked at" in note for note in find(card, draws=20).notes)
+    assert any("nothing lower" in note for note in find(card, draws=20).notes)
     assert not any("nothing lower" in note for note in find(*sides, draws=20).notes)
 
 
@@ -242,7 +243,7 @@ def test_labels_that_exclude_each_other() -> None:
     given: dict[str, Any] = {"metrics": "ThresholdAtMaxF", "draws": 20}
     for several in (False, True):
         found = ee.find_thresholds(scored, truth, **given, multilabel=several)
-        said = [note for note in found.notes if note.startswith("labels exclude each other")]
+        said = [note for note in found.notes if note.startswith("labels exclude")]
         assert len(said) == (not several)
         held = ee.score(
             scored, truth, metrics=["Counts"], multilabel=several, thresholds=found.table()
