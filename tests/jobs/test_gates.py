@@ -158,7 +158,7 @@ class TestRows:
     def test_undefined_fails_with_its_reason(self) -> None:
         verdicts = judged("recall[label=*] >= 0")
         assert [one.status for one in verdicts] == ["passed", "passed", "failed"]
-        assert verdicts[-1].reason == "undefined: no ground truth"
+        assert verdicts[-1].reason.startswith("undefined")
         assert verdicts[-1].value is None
 
     @pytest.mark.parametrize(
@@ -256,7 +256,8 @@ class TestBaseline:
         by_row = {one.row: one for one in found}
         assert by_row["label=cat"].status == "passed"
         gone = by_row["label=dog"]
-        assert (gone.status, gone.reason) == ("skipped", "in the baseline alone")
+        assert gone.status == "skipped"
+        assert "baseline alone" in gone.reason
         assert gone.value is None
         assert gone.baseline is not None
 
@@ -268,13 +269,13 @@ class TestBaseline:
         gone = Numbers(before.task, hidden, before.labels)
         [verdict] = judged("mAR >= baseline", baseline=gone)
         assert (verdict.status, verdict.value) == ("failed", 0.7)
-        assert verdict.reason.startswith("undefined in the baseline")
+        assert verdict.reason.startswith("undefined in")
 
 
 def test_the_table_begins_with_what_failed() -> None:
     verdicts = judged("mAR > 0.5", "mAR > 0.7000001", "mAP[iou=0.5] > baseline", first=True)
     lines = gates_table(verdicts).splitlines()
-    assert lines[0] == "gates: 1 of 3 failed, 1 skipped"
+    assert "1 of 3 failed, 1 skipped" in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["status", "failed", "skipped", "passed"]
     assert "0.7" in lines[2]
 
@@ -310,7 +311,7 @@ class TestCoverage:
 
     def test_the_reason_names_the_way_out(self) -> None:
         (verdict,) = judge_gates([parse_gate("Faithfulness >= 0.5")], self.numbers(5))
-        assert verdict.reason.startswith("only 8% of the rows could be scored")
+        assert verdict.reason.startswith("only 8%")
         assert "'coverage >= 0.08'" in verdict.reason
 
 

