@@ -370,6 +370,7 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
             if many and rule is None:  # objects that are missed honestly are few in their datum
                 busy = note.facts.get("busy", 0)
                 many = n >= min(of, 2) and note.facts.get("busy_missing", 0) >= MANY * busy
+                many |= note.facts.get("lost", 0) >= max(1, MANY * of)
             if many:
                 note = msgspec.structs.replace(note, message=note.message + way, warning=True)
         told.append(note)

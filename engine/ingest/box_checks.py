@@ -58,14 +58,15 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     n = check.count(wrong)
     negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
     if n and not negative:
+        ends = {check.own("xmax"): "box_width", check.own("ymax"): "box_height"}
+        way = f"{option('columns', ends)} for both tables; for one of them, rename its columns"
+        if len(ends) == 1:  # a list
+            way = option("box_format", "xywh")
         check.add(
             "inverted_boxes", "xmin", n,
             f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
             f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
-            " corners; if the last two numbers are width and height, name them so:"
-            f" {option('columns', {'w': 'box_width', 'h': 'box_height'})}, or"
-            f" {option('box_format', 'xywh')} for"
-            " lists.",
+            f" corners; if the last two numbers are width and height, name them so: {way}.",
         )  # fmt: skip
     flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     zero = check.count(flat & ~wrong)

@@ -171,22 +171,23 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
     found: dict[str, tuple[str, bool]] = {}
     seen: list[set[str]] = []
     for role in inputs.sources.keys() & {TABLE, PREDICTIONS, GROUND_TRUTHS}:
-        own: dict[str | None, tuple[str, bool]] = {}
+        own: dict[str, tuple[str, bool]] = {}
         for task in (labelled, "text"):
             table = tables.contracts(task)[role]
             find = _finder(table, inputs, role, options, {})
             for column in table.columns:
                 to = _TEXTS.get(column.name) if task != "text" else column.name
-                if to and (task != "text" or to in table.signs):
-                    own[_first(find, column)] = to, task == "text"
-        own.pop(None, None)
+                name = _first(find, column)
+                if to and name and (task != "text" or to in table.signs):
+                    own[name] = to, task == "text"
         if not own or any(find.schema[name] != pl.String for name in own):
             return {}
-        for texts in head_of(inputs.sources[role], [*own], _LOOKED_AT):
-            words = texts.drop_nulls().str.count_matches(r"\S+").median()
-            if words is None or words < _SENTENCE or texts.n_unique() < _DISTINCT * len(texts):
-                return {}
-            seen.append({*texts})
+        head = head_of(inputs.sources[role], [*own], _LOOKED_AT)
+        few = pl.all().str.count_matches(r"\S+").median().fill_null(0) < _SENTENCE
+        few |= pl.all().n_unique() < _DISTINCT * pl.len()
+        if head.select(pl.any_horizontal(few)).item():
+            return {}
+        seen += [{*texts} for texts in head]
         found |= own
     return found if len(seen) == 2 and 2 * len(seen[0] & seen[1]) < len(seen[0]) else {}
 

@@ -266,12 +266,19 @@ def _busy(rows: Mapping[str, pl.DataFrame]) -> dict[str, int]:
     """Count the datums with at least the median number of ground truths, and those unpredicted.
 
     A detector misses all of few objects easily; a run that lost its rows lost them everywhere.
+    Videos, and datums with many objects, count as lost whatever the others have.
     """
     truths = rows[GROUND_TRUTHS].group_by("datum_id").len()
+    full = 0 if "frame" in rows[GROUND_TRUTHS].columns else _FULL
     busy = truths.filter(pl.col("len") >= pl.col("len").median())
     found = rows[PREDICTIONS]["datum_id"].unique()
-    missing = busy.join(found.to_frame(), on="datum_id", how="anti")
-    return {"busy": busy.height, "busy_missing": missing.height}
+    missing = truths.filter(~pl.col("datum_id").is_in(found.implode()))
+    lost = missing["len"] >= full
+    missing = busy.join(missing, on="datum_id", how="semi")
+    return {"busy": busy.height, "busy_missing": missing.height, "lost": int(lost.sum())}
+
+
+_FULL = 50  # ground truths that no detector misses all of
 
 
 def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:

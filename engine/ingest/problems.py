@@ -116,7 +116,8 @@ def _kind(note: Note) -> tuple[str, str]:
 
 
 _COUNTED = re.compile(r"\b[0-9][0-9,]*\b")
-_ADDED = ("count", "of", "with_ground_truths", "ground_truths", "busy", "busy_missing", "values")
+_OF_DATUMS = ("with_ground_truths", "ground_truths", "busy", "busy_missing", "lost")
+_ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
 
 

@@ -26,6 +26,7 @@ _ROWS = 100  # of a datum and side
 LEAST = 10  # boxes on each side, below which only few readings are tried
 FEWEST = 3  # of which other forms can be told, if they fit well
 POOR, GOOD = 0.25, 0.5  # mean of the best IoU of each ground truth, as they are and otherwise
+FAIR, _GAIN = 0.7, 0.25  # fit from which no other is tried, and what another has to gain
 WELL = 0.8  # the latter of few boxes
 _FEW_PAIRS = 4  # boxes on boxes, of which exchanged labels can be told: chance exchanges three
 _ON = 0.5  # IoU from which a box lies on another
@@ -124,15 +125,17 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
     fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
     if not fewest:
         return _shifted_ids(predictions, truths, datums)
-    if fit(ours.boxes, theirs.boxes) >= POOR:
-        return labels_apart(ours, theirs, labels)
-    return boxes_apart(ours.boxes, theirs.boxes, fewest) or _shifted_ids(
-        predictions, truths, datums
-    )
+    as_is = fit(ours.boxes, theirs.boxes)
+    doubt = boxes_apart(ours.boxes, theirs.boxes, fewest, as_is) if as_is < FAIR else None
+    if as_is >= POOR:
+        return doubt or labels_apart(ours, theirs, labels)
+    return doubt or _shifted_ids(predictions, truths, datums)
 
 
-def boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | None:
-    """A warning of boxes that would meet in another unit or form."""
+def boxes_apart(
+    ours: list[Array], theirs: list[Array], fewest: int, as_is: float = 0.0
+) -> Note | None:
+    """A warning of boxes that would meet in another unit or form, much better than they do."""
     boxes = {"predictions": ours, "ground truths": theirs}
     extreme = {name: np.abs(np.concatenate(side)) for name, side in boxes.items()}
     for name, other in _PAIRS:
@@ -144,7 +147,7 @@ def boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | N
             )
     if fewest < FEWEST:
         return None
-    good = good_fit(fewest)
+    good = max(good_fit(fewest), as_is + _GAIN)
     for name, other in _PAIRS:
 
         def fitted(reading: Reading, name: str = name) -> float:
@@ -154,26 +157,54 @@ def boxes_apart(ours: list[Array], theirs: list[Array], fewest: int) -> Note | N
         for said, instead, reading in _READINGS:
             if fitted(reading) >= good:
                 told = f", or the {other} {instead}" if instead else ""
-                return _warning(f"the {name} seem to {said}{told}")
+                return _warning(
+                    f"the {name} seem to {said}{told}. {option('box_format')} is for lists of both"
+                    " sides; to mend one side only, rename its columns to what they hold (cx, cy,"
+                    " box_width, box_height), or convert them"
+                )
         if fewest < LEAST:  # a factor fits any few
             continue
         mine, others = (np.median(_extents(boxes[side]), axis=0) for side in (name, other))
         with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area have no factor
             factor = others / mine
         scale = np.concatenate([factor, factor])
-        if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= GOOD:
+        if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= good:
             return _warning(
                 f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.3g}"
                 f" and y"
                 f" by about {factor[1]:.3g}: the images were scaled"
             )
+    moved = _offset(ours, theirs) if fewest >= LEAST else None
+    if moved is not None and fit([one + moved for one in ours], theirs) >= good:
+        return _warning(
+            f"the predictions overlap the ground truths once {moved[0]:+.4g} is added to x and"
+            f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop"
+        )
     return None
+
+
+def _offset(ours: list[Array], theirs: list[Array]) -> Array | None:
+    """The commonest offset of ground truths from predictions of about their size, float64 [4]."""
+    pairs = [other[None] - mine[:, None] for mine, other in zip(ours, theirs, strict=True)]
+    corners = np.concatenate([one.reshape(-1, 4) for one in pairs])
+    near = _ALIKE * np.median(_extents(theirs), axis=0)
+    same = (np.abs(corners[:, 2:] - corners[:, :2]) <= near).all(axis=1)
+    offsets = corners[same][:_OFFSETS, :2]
+    if not len(offsets):
+        return None
+    around = (np.abs(offsets[:, None] - offsets) <= near).all(axis=2)
+    common: Array = np.median(offsets[around[around.sum(axis=1).argmax()]], axis=0)
+    return np.tile(common, 2)
+
+
+_ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that are one
+_OFFSETS = 1_000  # that are compared with each other
 
 
 def _warning(said: str) -> Note:
     return Note(
         "boxes_apart",
-        f"boxes of the two sides hardly overlap, and the numbers mean little: {said}.",
+        f"boxes of the two sides overlap too little, and the numbers mean little: {said}.",
         warning=True,
     )
 

@@ -91,13 +91,11 @@ def test_the_map_of_labels_that_mends(names: list[str]) -> None:
         lambda found: found.update(
             label_value=np.random.default_rng(1).integers(0, 5, IMAGES * EACH)
         ),
-        lambda found: found.update(
-            xmin=found["xmin"] + 5000, xmax=found["xmax"] + 5000
-        ),
+        lambda found: found.update(datum_id=found["datum_id"][::-1].copy()),
     ],
 )  # fmt: skip
 def test_nothing_is_said_of_others(change: Callable[[dict[str, Any]], None]) -> None:
-    """Good boxes; one label for all, labels by chance, and boxes elsewhere explain nothing."""
+    """Good boxes; one label for all, labels by chance, and images by chance explain nothing."""
     found, truths = tables()
     change(found)
     assert not warned(found, truths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from partitions.cases import in_buckets
+from refusals import refused
 
 import evalengine as ee
 
@@ -80,6 +82,49 @@ def test_extents_in_place_of_corners() -> None:
     sides = tables(theirs + 1, np.concatenate([start, extent], axis=1), each=1)
     (warning,) = ee.score(*sides, task="detection").warnings
     assert "widths and heights where the second corners are expected" in warning
+
+
+@pytest.mark.parametrize("of_truths", [False, True])
+def test_extents_of_one_side_that_overlap_corners_in_part(of_truths: bool) -> None:
+    """A mean IoU of 0.6 without inverted boxes; renaming the columns of one side mends it."""
+    rng = np.random.default_rng(2)
+    start, extent = rng.uniform(5, 60, (60, 2)), rng.uniform(90, 200, (60, 2))
+    theirs = np.concatenate([start, start + extent], axis=1)
+    wrong = np.concatenate([start, extent], axis=1)
+    sides = [*(tables(theirs, wrong) if of_truths else tables(wrong, theirs))]
+    (finding,) = (one for one in ee.score(*sides).findings if one.severity == "warning")
+    assert finding.code == "boxes_apart"
+    names = {"xmax": "box_width", "ymax": "box_height"}
+    sides[of_truths] = sides[of_truths].rename(names)
+    mended = ee.score(*sides)
+    assert (mended.warnings, mended.value("mAP", iou=0.75)) == ((), 1)
+
+
+def test_inverted_boxes_name_their_own_columns() -> None:
+    ours, theirs = boxes(1)
+    sides = [side.rename({"xmax": "right", "ymax": "bottom"}) for side in tables(ours, theirs)]
+    wrong = [
+        side.with_columns(right=pl.col("right") - pl.col("xmin"),
+                          bottom=pl.col("bottom") - pl.col("ymin"))
+        for side in sides
+    ]  # fmt: skip
+    with refused("inverted_boxes") as told:
+        ee.score(*wrong)
+    columns = {"right": "box_width", "bottom": "box_height"}
+    assert all(f'"{own}": "{to}"' in str(told.value) for own, to in columns.items())
+    assert ee.score(*wrong, columns=columns).metrics.equals(ee.score(*sides).metrics)
+
+
+@pytest.mark.parametrize("offset", [[100.0, 100.0], [-30.0, 0.0], [0.0, 2000.0]])
+def test_boxes_of_another_origin(offset: list[float]) -> None:
+    ours, theirs = boxes(8, 0.02)
+    card = ee.score(*tables(ours + np.array(offset * 2), theirs))
+    (finding,) = (one for one in card.findings if one.severity == "warning")
+    assert finding.code == "boxes_apart"
+    found = [
+        float(one) for one in re.findall(r"([-+][\d.]+) (?:is added )?to [xy]", finding.message)
+    ]
+    assert found == pytest.approx([-one for one in offset], abs=10)
 
 
 def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

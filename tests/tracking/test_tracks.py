@@ -206,6 +206,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "no frame in common": ("no_common_frame", {"frame": 1000 + 7 * pl.col("frame")}),
     "scaled": ("boxes_apart", {c: pl.col(c) * 2 for c in CORNERS}),
+    "another origin": ("boxes_apart", {c: pl.col(c) + 25 for c in CORNERS}),
     "shares of the image": ("boxes_apart", {c: pl.col(c) / 1000 for c in CORNERS}),
     "x and y exchanged": (
         "boxes_apart",
@@ -231,8 +232,36 @@ def test_tracks_that_would_match_otherwise_are_a_warning(fault: str) -> None:
     assert [one.code for one in bounded.findings if one.severity == "warning"] == [kind]
 
 
+@pytest.mark.parametrize("few", ["predictions", "ground_truths"])
+def test_every_fifth_frame_of_one_side(few: str) -> None:
+    rows = [(s, f, o, 5.0 * f + 90 * o) for s in "ab" for f in range(2, 42) for o in (1, 2)]
+    names = ["sequence", "frame", "object_id", "xmin"]
+    truth = pl.DataFrame(rows, names, orient="row").with_columns(
+        ymin=pl.lit(0.0), xmax=pl.col("xmin") + 40, ymax=pl.lit(50.0)
+    )
+    found = truth.rename({"object_id": "track_id"})
+    kept = pl.col("frame") % 5 == 3
+    sides = (found.filter(kept), truth) if few == "predictions" else (found, truth.filter(kept))
+    card = ee.score(*sides)
+    (finding,) = (one for one in card.findings if one.severity == "warning")
+    assert (finding.code, finding.facts["side"]) == ("frames_skipped", few)
+    assert sorted(finding.facts["steps"]) == [1, 5]
+    mended = ee.score(*sides, where="frame % 5 = 3")
+    assert (mended.value("HOTA"), mended.warnings) == (1, ())
+    assert ee.score(found.filter((pl.col("frame") * 7) % 11 < 3), truth).warnings == ()
+
+
+def test_a_sequence_without_predictions_is_a_warning() -> None:
+    """One of two; in detection an image of few objects may have none."""
+    found, truth = tracks(0)
+    card = ee.score(found.filter(pl.col("sequence") == "a"), truth)
+    codes = [one.code for one in card.findings if one.severity == "warning"]
+    assert codes == ["datums_without_predictions"]
+
+
 def test_tracks_that_match_have_no_warning() -> None:
     """Neither have those whose first or last frames a tracker misses, nor a poor tracker's."""
+    noise = np.random.default_rng(0)
     for seed in range(10):
         found, truth = tracks(seed)
         for kept in (
@@ -241,6 +270,6 @@ def test_tracks_that_match_have_no_warning() -> None:
             found.filter(pl.col("frame") < 9),
             found.filter(pl.col("track_id") == 1),
             found.with_columns(track_id=pl.int_range(pl.len())),
-            found.with_columns(pl.col(CORNERS) + 25),
+            found.with_columns(pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=found.height))),
         ):
             assert ee.score(kept, truth).warnings == ()

@@ -13,6 +13,7 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.results import empty_frame
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ...tally.registry import stored_as
@@ -49,6 +50,7 @@ _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agre
 _BETTER = 0.05  # gain in the mean of best IoUs that other frame numbers have to bring
 _SEQUENCES, _FRAMES = 8, 200  # that are looked at if boxes match but first frames differ
 _SHIFTS = (1, -1)
+_GAPS = 5  # between frames of a side, below which a common step is chance
 _AT = 0.5  # IoU at which HOTA's matches are counted here
 
 
@@ -173,6 +175,30 @@ def _shifted(
     return None
 
 
+def _skipped(truth: Side, found: Side) -> Note | None:
+    """A warning of a side that has only every n-th frame of the other's sequences."""
+    sizes = [truth.frame.size, found.frame.size]
+    if 2 * max(sizes) < 3 * min(sizes):
+        return None
+    steps = []
+    for side in (truth, found):
+        key = np.unique(np.stack([side.datum, side.frame]), axis=1)
+        gaps = np.diff(key[1])[np.diff(key[0]) == 0]
+        steps.append(int(np.gcd.reduce(gaps)) if gaps.size >= _GAPS else 0)
+    if not min(steps) or steps[0] == steps[1]:
+        return None
+    step, first = max(steps), (found if steps[1] > steps[0] else truth).frame.min()
+    few = "predictions" if steps[1] > steps[0] else "ground truths"
+    return Note(
+        "frames_skipped",
+        f"the {few} have at most every {step}th frame, the other side every {min(steps)}. Frames of"
+        " one side only count as missed or as false positives: leave them out, e.g. with"
+        f" {option('where', f'frame % {step} = {first % step}')}.",
+        warning=True,
+        facts={"side": few.replace(" ", "_"), "steps": steps},
+    )
+
+
 def _exchanged(truth: Side, found: Side) -> Note | None:
     """A warning of predictions whose ids and frames are exchanged."""
     ids = found.ids.cast(pl.Int64, strict=False)
@@ -287,7 +313,8 @@ def _matched(
 ) -> Matched:
     """Match, and add the notes on it to those of the frames."""
     matched = match(batch, settings, needs, workers)
-    doubt = disagreement(batch, matched.truth, matched.found, matched.rows, settings.alphas)
+    sides = matched.truth, matched.found
+    doubt = disagreement(batch, *sides, matched.rows, settings.alphas) or _skipped(*sides)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
     return matched
 
