@@ -15,19 +15,24 @@ from evalengine.schemas.results import Finding
 
 @contextmanager
 def refused(
-    code: str, kind: type[EvalengineError] = EvalengineError, **facts: Any
+    code: str,
+    kind: type[EvalengineError] = EvalengineError,
+    *,
+    match: str | None = None,
+    **facts: Any,
 ) -> Iterator[pytest.ExceptionInfo[EvalengineError]]:
     """Expect an error with a code and, among its facts, these.
 
     Args:
         code: expected ``error.code``, or ``kind`` of one of the problems of a table.
         kind: expected class of the error.
+        match: a few words or a number that the message has and no fact, a pattern.
         **facts: expected items of its facts; others may be there too.
 
     Yields:
         The ``ExceptionInfo`` of ``pytest.raises``, for further assertions.
     """
-    with pytest.raises(kind) as info:
+    with pytest.raises(kind, match=match) as info:
         yield info
     found = [(info.value.code, info.value.facts)]
     if isinstance(info.value, ChecksFailed):

@@ -246,7 +246,10 @@ def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) ->
         some = ", ".join(repr(name) for name in lone[:_SHOWN])
         raise InputError(
             f"{side.description}: coordinates are shares of the images, and the other side's are"
-            f" pixels. The sizes of {len(lone):,} images are not known, first {some}. {_WAY}"
+            f" pixels. The sizes of {len(lone):,} images are not known, first {some}. {_WAY}",
+            code="image_size_missing",
+            count=len(lone),
+            value=lone[0],
         )
     columns = side.frame.collect_schema().names()
     wide, high = pl.col("__width"), pl.col("__height")

@@ -97,7 +97,9 @@ def convert(
     if KIND in kinds and to == COCO:
         raise InputError(
             "COCO's JSON is written of images, not of tracks: write"
-            f" {option('to', TABLES)} or {option('to', 'mot')}."
+            f" {option('to', TABLES)} or {option('to', 'mot')}.",
+            code="options_conflict",
+            option="to",
         )
     converted = [table for table in TABLE_CONTRACTS if table.found_by]
     table = next((one for one in converted if kinds.intersection(one.formats)), converted[0])
@@ -106,7 +108,8 @@ def convert(
             raise InputError(
                 f"{source.description}: coordinates are shares of images whose sizes are not"
                 " known, and tables and COCO have pixels. Keep the images beside the labels, or"
-                f" give a table of datum_id, width and height as {option('datums', 'TABLE')}."
+                f" give a table of datum_id, width and height as {option('datums', 'TABLE')}.",
+                code="image_size_missing",
             )
     with said_plainly():
         frames = {role: _frame(inputs, role, known, table) for role in inputs.sources}

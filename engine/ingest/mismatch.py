@@ -133,7 +133,9 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
     return InputError(
         f"datums: no {speech.column} of the table{there} is one of the predictions or ground truths"
-        f" ({samples(some)}), so that nothing is scored.{why or ' Is it a table of these data?'}"
+        f" ({samples(some)}), so that nothing is scored.{why or ' Is it a table of these data?'}",
+        code="no_common_id",
+        column=speech.column,
     )
 
 
@@ -162,7 +164,11 @@ def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[
             f" {option('columns', {'mine': speech.column})} says which."
         )
     if not met.common:
-        raise InputError(f"predictions and ground truths have no {speech.column} in common: {said}")
+        raise InputError(
+            f"predictions and ground truths have no {speech.column} in common: {said}",
+            code="no_common_id",
+            column=speech.column,
+        )
     return [
         Note(
             "ids_hardly_meet",

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from annotations.test_same_numbers import numbers, written
 from annotations.writers import WRITERS, images, write_coco, write_voc, write_yolo
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.annotations.registry import recognised
@@ -132,7 +133,7 @@ def test_boxes_without_width_and_beyond_the_image(tmp_path: Path) -> None:
 def test_a_line_with_a_comma_too_many_is_named(tmp_path: Path) -> None:
     found, truth = written("open-images", tmp_path)
     truth.write_text(truth.read_text().replace("img 003,", "img, 003,"))
-    with pytest.raises(ee.ReadError, match=r"boxes.csv, line \d+: more fields than the header's 9"):
+    with refused("file_malformed", ee.ReadError, file=str(truth), match="header's 9"):
         ee.score(found, truth)
 
 
@@ -140,9 +141,9 @@ def test_a_table_of_datums_that_has_none(tmp_path: Path) -> None:
     found, truth = written("voc", tmp_path)
     names = pl.DataFrame({"datum_id": [f"{one.stem}.jpg" for one in images(0, found=False)]})
     for limit in (None, "1TiB"):
-        with pytest.raises(ee.InputError, match=r"no datum_id of the table .*'img 0") as refused:
+        with refused("no_common_id", column="datum_id", match="'img 0") as told:
             ee.score(found, truth, datums=names, memory_limit=limit)
-        assert "id_format=['extension']" in str(refused.value)
+        assert "id_format=['extension']" in str(told.value)
     card = ee.score(found, truth, datums=names, id_format=["extension"], dialect="coco")
     assert card.value("AP50") > 0
 
@@ -175,10 +176,8 @@ def test_label_maps_beside_voc_boxes_are_told_of(tmp_path: Path) -> None:
     maps.mkdir()
     (maps / "a.png").write_bytes(b"")
     (said,) = [note for note in ee.check(found, root).notes if "label maps" in note]
-    assert said == (
-        f"of {root} the boxes are read; the 1 label maps of SegmentationClass are read if that"
-        f" folder is given: {maps}, beside a folder of predicted ones."
-    )
+    assert "1 label maps" in said
+    assert f"{maps}," in said
 
 
 def test_key_points_of_categories_survive(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from annotations.writers import NAMES, WRITERS, Image, images
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.ingest.frames import load_frames
@@ -31,8 +32,7 @@ def written(name: str, folder: Path, seed: int = 0) -> tuple[Path, Path]:
 def numbers(found: Path, truths: Path, **options: Any) -> list[float]:
     card = ee.score(found, truths, dialect="coco", iou_type="bbox", **options)
     # Open Images has none, unless a table tells them.
-    warnings = [one for one in card.warnings if "sizes are not known" not in one]
-    assert not warnings
+    assert {one.code for one in card.findings if one.severity == "warning"} <= {"sizes_unknown"}
     stats: list[float] = card.to_coco()["stats"]
     return stats
 
@@ -58,7 +58,7 @@ def test_a_format_alone(name: str, want: list[float], tmp_path: Path) -> None:
     assert numbers(found, truths, datums=sizes) == want
     alone = ee.score(found, truths, dialect="coco", iou_type="bbox")
     assert [*alone.to_coco()["stats"][:3]] == want[:3], "shares on both sides meet alike"
-    assert any("sizes are not known" in note for note in alone.notes)
+    noted(alone, "sizes_unknown")
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,14 @@ def test_numbers_without_names_are_told_of(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     found, _ = written("yolo", tmp_path / "a")
     _, truths = written("coco", tmp_path / "b")
-    by_range, by_boxes = ee.check(found, truths).warnings
-    assert f"numbered 0 to {len(NAMES) - 1}, those of the ground truths 1 to" in by_range
-    assert "one side counts its classes from another number" in by_boxes
-    assert "label_format=['+1']" in by_boxes
+    report = ee.check(found, truths)
+    assert {one.code for one in report.findings if one.severity == "warning"} == {
+        "labels_apart",
+        "labels_one_off",
+    }
+    assert f"0 to {len(NAMES) - 1}" in noted(report, "labels_one_off").message
+    assert noted(report, "labels_apart").facts["shift"] == 1
+    assert "label_format=['+1']" in noted(report, "labels_apart").message
 
 
 def test_results_that_number_images(want: list[float], tmp_path: Path) -> None:
@@ -110,8 +114,9 @@ def test_places_in_a_list_are_no_numbers_of_images(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     for ids, warned in ((range(20), True), (range(5, 45, 2), False), (range(9, 45, 4), False)):
         found.write_text(json.dumps([{"image_id": i, **box} for i in ids]))
-        warnings = ee.check(found, f"{tmp_path}/*.txt", datums=pl.DataFrame(sizes)).warnings
-        assert any("8 of 20 match, which may be chance" in one for one in warnings) == warned
+        report = ee.check(found, f"{tmp_path}/*.txt", datums=pl.DataFrame(sizes))
+        told = [one for one in report.findings if "8 of 20" in one.message]
+        assert [one.severity for one in told] == ["warning"] * warned
 
 
 @pytest.mark.parametrize("name", WITH_SIZES)
@@ -173,5 +178,5 @@ def test_attributes_of_cvat_are_no_columns_with_a_meaning(tmp_path: Path) -> Non
     assert (row["score"], row["occluded"]) == (0.5, 1)
     assert (row["attribute_area"], row["attribute_occluded"]) == ("wet", "no")
     file.write_text(text.format("high"))
-    with pytest.raises(ee.EvalengineError, match=r"a\.xml: attribute 'confidence'"):
+    with refused("file_malformed", file=str(file), match="'confidence'"):
         ee.score(file, file)

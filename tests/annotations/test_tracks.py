@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from coco_masks import compressed
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.cli import cli
@@ -49,8 +50,9 @@ def test_mot(tmp_path: Path) -> None:
     sides = mot(tmp_path)
     card = ee.score(*sides, dialect="mot", metrics=METRICS)
     assert [card.value(name) for name in METRICS] == [2, 2, 0, 0.5]
-    assert any("MOTChallenge tracks: 6 boxes in 1 sequence." in note for note in card.notes)
-    assert any("ground truths: 2 rows with 0 in 'considered'" in note for note in card.notes)
+    read = [one for one in card.findings if one.code == "format_recognised"]
+    assert [one.count for one in read] == [6, 6]
+    noted(card, "not_considered", count=2)
     plain = ee.score(*sides, metrics=METRICS, label_map={"distractor": "pedestrian"})
     assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
 
@@ -62,9 +64,8 @@ def test_one_is_told_as_one(tmp_path: Path) -> None:
     written(tmp_path / "found" / "S.txt", *(line.format(i, i) for i in (1, 2)))
     written(tmp_path / "one" / "S.txt", line.format(1, 1))
     truth = str(tmp_path / "gt")
-    assert "1 missed, 0 too many, 1 switch" in {
-        *ee.find_errors(str(tmp_path / "found"), truth).datums["why"]
-    }
+    why = {*ee.find_errors(str(tmp_path / "found"), truth).datums["why"]}
+    assert {"1 missed", "1 switch"} <= {part for one in why for part in one.split(", ")}
     said = ee.explain(str(tmp_path / "one"), truth)
     assert "predictions: 1 row from" in said
     done = CliRunner().invoke(cli, ["check", str(tmp_path / "one"), truth])
@@ -111,9 +112,7 @@ def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> Non
     sides = mot(tmp_path)
     lines = ["0,7,0,10,20,40,0.9,-1,-1,-1", "5,7,0,10,20,40,0.9,-1,-1,-1"]
     written(tmp_path / "found" / "S-1.txt", *lines)
-    with pytest.raises(
-        ee.InputError, match=r"2 rows of frames .* first frame 0 of 'S-1', .*1 to 4"
-    ):
+    with refused("frames_beyond", count=2, match="frame 0 of 'S-1', .*1 to 4"):
         ee.score(*sides, dialect="mot", metrics=METRICS)
     written(tmp_path / "gt" / "S-1" / "seqinfo.ini", "[Sequence]", "name=S-1")
     assert ee.score(*sides, dialect="mot", metrics=METRICS).value("FP") == 2
@@ -148,7 +147,7 @@ def test_files_of_nothing(tmp_path: Path) -> None:
 
 def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:
     sides = mot(tmp_path)
-    with pytest.raises(ee.InputError, match=r"scores 'pedestrian'.* 'x'\. .*label_map=\{\"x\""):
+    with refused("labels_not_evaluated", labels=["x"], match=r"label_map=\{\"x\""):
         ee.score(*sides, dialect="mot", label_map={"pedestrian": "x", "distractor": "x"})
     card = ee.score(*sides, dialect="kitti", metrics=METRICS)
     said = "ground truths: 2 rows of labels that the dialect does not evaluate left out."
@@ -160,7 +159,7 @@ def test_detections_are_no_tracks(tmp_path: Path) -> None:
     alone = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")
     card = ee.score(alone, truth, dialect="mot", metrics=METRICS)
     assert card.value("FN") == 2
-    assert any("1 lines without an id" in note for note in card.notes)
+    assert noted(card, "boxes_without_id", count=1)
 
 
 def test_kitti(tmp_path: Path) -> None:
@@ -182,38 +181,38 @@ def test_kitti(tmp_path: Path) -> None:
     ]
     card = ee.score(*sides, dialect="kitti", metrics=METRICS)
     assert [card.value(name) for name in METRICS[:3]] == [1, 1, 0]
-    assert any("1 row of labels that the dialect does not evaluate" in note for note in card.notes)
+    noted(card, "labels_not_evaluated", count=1)
     plain = ee.score(*sides, metrics=METRICS)
     assert [plain.value(name) for name in METRICS[:3]] == [2, 3, 2]  # labels meet as they are
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("1,2,x,10,20,40,1,1,1", "line 2: 'x' is not a number"), ("1,2,3", "line 2: 3 fields")],
+    [("1,2,x,10,20,40,1,1,1", "'x' is not a"), ("1,2,3", "3 fields")],
 )
 def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mot(tmp_path)
     file = tmp_path / "gt" / "S-1" / "gt" / "gt.txt"
     first, *others = file.read_text().splitlines()
     written(file, first, line, *others)
-    with pytest.raises(ee.ReadError, match=said):
+    with refused("file_malformed", ee.ReadError, file=str(file), line=2, match=said):
         ee.score(found, truth, dialect="mot")
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("2.6,7,0,0,1,1,1", "line 2: '2.6' is not a whole number"),
-        ("2,7.5,0,0,1,1,1", "line 2: '7.5' is not a whole number"),
-        ("2,nan,0,0,1,1,1", "line 2: 'nan' is not a number"),
-        ("2.6 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '2.6' is not a whole number"),
-        ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "line 2: '7.5' is not a whole number"),
+        ("2.6,7,0,0,1,1,1", "'2.6'.* whole number"),
+        ("2,7.5,0,0,1,1,1", "'7.5'.* whole number"),
+        ("2,nan,0,0,1,1,1", "'nan'.* number"),
+        ("2.6 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "'2.6'.* whole number"),
+        ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "'7.5'.* whole number"),
     ],
 )
 def test_frames_and_ids_are_whole(tmp_path: Path, line: str, said: str) -> None:
     first = "1,7,0,0,1,1,1" if "," in line else "1 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1"
     file = str(written(tmp_path / "0000.txt", first, line))
-    with pytest.raises(ee.InputError, match=said):
+    with refused("file_malformed", file=file, line=2, match=said):
         ee.score(file, file, task="tracking")
 
 
@@ -257,17 +256,17 @@ def test_mots(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("1 x 2 20 30 aa", "line 2: 'x' is not a number"), ("1 2 20 30 aa", "line 2: 5 fields")],
+    [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")],
 )
 def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
     found, truth = mots(tmp_path)
     first, *others = Path(found).read_text().splitlines()
     written(Path(found), first, line, *others)
-    with pytest.raises(ee.ReadError, match=said):
+    with refused("file_malformed", ee.ReadError, file=found, line=2, match=said):
         ee.score(found, truth)
 
 
 def test_negative_sizes_of_text(tmp_path: Path) -> None:
     file = str(written(tmp_path / "S.txt", "1,7,0,0,9,3,1", "1,8,0,0,9,-3,1"))
-    with pytest.raises(ee.ReadError, match="line 2: height -3 is negative"):
+    with refused("file_malformed", ee.ReadError, file=file, line=2, match="height -3"):
         ee.score(file, file)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -94,7 +95,7 @@ def test_one_side_alone() -> None:
     assert (card.value("IDF1"), card.value("FP")) == (0, 7)
     card = ee.score(table([], "track_id"), table([], "object_id"), task="tracking")
     assert card.value("HOTA") is None
-    assert "no boxes on either side" in card.metrics["reason"].to_list()
+    assert any("no boxes" in one for one in card.metrics["reason"].drop_nulls())
 
 
 def test_a_sequence_is_as_long_as_its_frames() -> None:
@@ -104,7 +105,7 @@ def test_a_sequence_is_as_long_as_its_frames() -> None:
         card = ee.score(*sides, datums=datums, metrics=["FP", "FPPerFrame"])
         assert card.value("FPPerFrame") == card.value("FP") / length
     datums = pl.DataFrame({"sequence": ["s"], "frames": [5]})
-    with pytest.raises(ee.InputError, match=r"'frames': 1 sequence shorter .* 's' \(5 of 6\)"):
+    with refused("sequence_short", column="frames", count=1, match=r"'s' \(5 of 6\)"):
         ee.score(*sides, datums=datums, metrics=["FPPerFrame"])
 
 
@@ -117,16 +118,15 @@ def test_perfect_and_turned_round_ids() -> None:
 
 def test_one_id_twice_in_a_frame() -> None:
     twice = [*FOUND, (2, 7, 3.0)]
-    with pytest.raises(ee.InputError, match="track_id") as told:
+    with refused("repeated_values", column="track_id", count=2, match="frame=2, track_id=7"):
         ee.score(table(twice, "track_id"), table(TRUTH, "object_id"))
-    assert "sequence='s', frame=2, track_id=7" in str(told.value)
 
 
 def test_masks_of_one_side() -> None:
     truth = table(TRUTH, "object_id")
     found = truth.select("sequence", "frame", track_id="object_id", mask=pl.lit(None))
     masks = pl.Series([{"size": [4, 4], "counts": [2, 4, 10]}]).new_from_index(0, found.height)
-    with pytest.raises(ee.InputError, match="predictions: 9 rows without a box"):
+    with refused("geometry_missing", side="predictions", count=9):
         ee.score(found.with_columns(mask=masks), truth, task="tracking")
 
 
@@ -155,9 +155,9 @@ def test_thresholds() -> None:
     assert rows["iou_threshold"].to_list() == pytest.approx([0.05, 0.95])
     one = ee.score(*sides, metrics=["HOTA"], iou_thresholds=[0.95])
     assert one.value("HOTA") == rows["value"][1]
-    with pytest.raises(ee.OptionError, match="not among iou_thresholds"):
+    with refused("wrong_value", ee.OptionError, value=0.33):
         ee.score(*sides, iou_thresholds_to_return=[0.33])
-    with pytest.raises(ee.OptionError, match="above 0"):
+    with refused("wrong_value", ee.OptionError, option="iou_thresholds", value=0.0):
         ee.score(*sides, iou_thresholds=[0.0])
 
 

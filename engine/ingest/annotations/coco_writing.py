@@ -51,7 +51,9 @@ def coco_files(
             keys = ", ".join(map(repr, side["label_key"].unique().sort().to_list()[:_SHOWN]))
             raise InputError(
                 f"label_key: COCO knows one kind of label, and here are several ({keys}). Take one"
-                f" of them: {option('where', 'label_key = ...')}."
+                f" of them: {option('where', 'label_key = ...')}.",
+                code="several_keys",
+                column="label_key",
             )
     images = _with_all(datums, sides, "datum_id")
     classes = _with_all(labels, sides, "label_value")
@@ -258,7 +260,9 @@ class _Shapes:
             raise InputError(
                 f"{one.place.named(0)}: a polygon with holes, which COCO has as a mask only, of"
                 f" image {row['datum_id']!r}, whose size is not known. Give a table of datum_id,"
-                f" width and height as {option('datums', 'TABLE')}."
+                f" width and height as {option('datums', 'TABLE')}.",
+                code="image_size_missing",
+                value=row["datum_id"],
             )
         masks = rasterise(one, np.array([size[0]]), np.array([size[1]]))
         return to_rle(masks)[0]

@@ -185,7 +185,9 @@ def head_of(file: str, size: int = _HEAD) -> bytes:
     except (EOFError, zlib.error):  # the reader reports a file that is cut off
         return b""
     except OSError as error:
-        raise ReadError(f"{file}: cannot be read: {error.strerror or error}.") from None
+        raise ReadError(
+            f"{file}: cannot be read: {error.strerror or error}.", code="file_unreadable", file=file
+        ) from None
 
 
 def lines_in(head: bytes, most: int = 500) -> list[str]:
@@ -241,11 +243,15 @@ def text_of(file: str) -> str:
         with io.TextIOWrapper(plain(file), "utf-8-sig", newline=None) as opened:
             return opened.read()
     except UNPACKED as error:
-        raise ReadError(f"{file}: cannot be read: {_why(error)}.") from None
+        raise ReadError(
+            f"{file}: cannot be read: {_why(error)}.", code="file_unreadable", file=file
+        ) from None
     except UnicodeDecodeError as error:
         raise ReadError(
             f"{file}: is not UTF-8 (byte {error.start:,}). Save it as UTF-8; of Latin-1: iconv -f"
-            " LATIN1 -t UTF-8 OLD > NEW."
+            " LATIN1 -t UTF-8 OLD > NEW.",
+            code="file_unreadable",
+            file=file,
         ) from None
 
 
@@ -259,7 +265,7 @@ def broken(file: str, line: int | None, wrong: str, repair: str) -> ReadError:
         repair: what to do, as a sentence.
     """
     place = file if line is None else f"{file}, line {line:,}"
-    return ReadError(f"{place}: {wrong}. {repair}")
+    return ReadError(f"{place}: {wrong}. {repair}", code="file_malformed", file=file, line=line)
 
 
 def image_ids(look: Look, files: tuple[str, ...], *, below: str = "") -> list[str]:

@@ -62,7 +62,11 @@ def expand_hierarchy(
         path = os.fspath(ground_truths)
         look = look_at([path])
         if look is None or not OPEN_IMAGES.detect(look):
-            raise ReadError(f"{path}: holds no CSV of Open Images. Give a table for anything else.")
+            raise ReadError(
+                f"{path}: holds no CSV of Open Images. Give a table for anything else.",
+                code="format_unknown",
+                file=path,
+            )
         read = OPEN_IMAGES.read(look)
         rows, datums = read.rows, read.datums if datums is None else datums
     tree = hierarchy if isinstance(hierarchy, Mapping) else _read(os.fspath(hierarchy))
@@ -84,9 +88,17 @@ def _read(path: str) -> Tree:
         with open(path, encoding="utf-8") as file:
             tree = json.load(file)
     except (OSError, ValueError) as error:
-        raise ReadError(f"{path}: is not a hierarchy that can be read: {error}.") from None
+        raise ReadError(
+            f"{path}: is not a hierarchy that can be read: {error}.",
+            code="file_malformed",
+            file=path,
+        ) from None
     if not isinstance(tree, dict) or "LabelName" not in tree:
-        raise ReadError(f"{path}: a hierarchy is an object with 'LabelName' and 'Subcategory'.")
+        raise ReadError(
+            f"{path}: a hierarchy is an object with 'LabelName' and 'Subcategory'.",
+            code="file_malformed",
+            file=path,
+        )
     return tree
 
 
@@ -134,5 +146,8 @@ def _refuse(labels: Iterable[Any], known: Mapping[str, Any], what: str) -> None:
         shown = ", ".join(map(repr, unknown[:_SHOWN]))
         raise InputError(
             f"{what}: {count_of(len(unknown), 'label')} not in the hierarchy, first {shown}. Take"
-            " the rows out, or add the labels to the tree."
+            " the rows out, or add the labels to the tree.",
+            code="unknown_label",
+            count=len(unknown),
+            value=unknown[0],
         )

@@ -72,7 +72,10 @@ def _read(look: Look) -> Annotations:
             read[kind].append(made)
     frames = read["boxes"] + read["submission"]
     if len({"score" in frame.columns for frame in frames}) > 1:
-        raise ReadError(f"{look.given}: some files have scores and others none. Give one side.")
+        raise ReadError(
+            f"{look.given}: some files have scores and others none. Give one side.",
+            code="scores_missing",
+        )
     rows = pl.concat(frames, how="diagonal")  # flags that some files lack are null there
     if _GROUPS in rows.columns:
         rows = rows.with_columns(pl.col(_GROUPS).fill_null(0))

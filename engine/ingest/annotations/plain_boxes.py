@@ -148,7 +148,9 @@ def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
         f" or of a file per class (image, score, corners), and the files do not show which: files"
         f" {_some(stems)}, first fields {_some(firsts)}. Rename files of classes to"
         " det_test_CLASS.txt; make tables of files of images first: evalengine convert"
-        f" {PER_IMAGE} {look.given} -o FOLDER."
+        f" {PER_IMAGE} {look.given} -o FOLDER.",
+        code="format_unknown",
+        file=look.given,
     )
 
 

@@ -55,7 +55,12 @@ def track_files(
     sequences = pl.concat(named).unique().sort()
     odd = sequences.filter(sequences.str.contains(r"[/\\\x00]|^\.|^$")).to_list()
     if odd:
-        raise InputError(f"sequences are names of files here, and {listing(odd[:3])} cannot be.")
+        raise InputError(
+            f"sequences are names of files here, and {listing(odd[:3])} cannot be.",
+            code="not_a_file_name",
+            column="sequence",
+            value=odd[0],
+        )
     files: dict[str, tuple[Writer, int]] = {}
     for name, side in sides.items():
         if side is None:
@@ -89,7 +94,10 @@ def _from_one(
         if early:
             raise InputError(
                 f"{name}: {count_of(early, 'row')} of frames below 0, and MOTChallenge counts"
-                " frames from 1. Renumber those of both sides."
+                " frames from 1. Renumber those of both sides.",
+                code="too_low",
+                column="frame",
+                count=early,
             )
         from_zero |= side is not None and bool((side["frame"] == 0).any())
     if not from_zero:
@@ -134,7 +142,11 @@ def _boxed(side: pl.DataFrame, name: str) -> pl.DataFrame:
     if {*CORNER_NAMES} <= {*side.columns}:
         lone = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
     if lone:
-        raise InputError(f"{name}: {count_of(lone, 'row')} without a box, which the format needs.")
+        raise InputError(
+            f"{name}: {count_of(lone, 'row')} without a box, which the format needs.",
+            code="geometry_missing",
+            count=lone,
+        )
     ids = side["object_id" if "object_id" in side.columns else "track_id"]
     if not ids.dtype.is_integer() or (ids < 0).any():
         ids = ids.rank("dense")
@@ -176,18 +188,28 @@ def _classes(side: pl.DataFrame, name: str) -> pl.Series:
         raise InputError(
             f"{name}: MOTChallenge has no class for the labels {listing(odd[:5], len(odd))}; it has"
             f" {', '.join(MOT_CLASSES)}. Say which of them each is:"
-            f" {option('label_map', {odd[0]: MOT_CLASSES[0]})}."
+            f" {option('label_map', {odd[0]: MOT_CLASSES[0]})}.",
+            code="unknown_label",
+            value=odd[0],
         )
     return kind.alias("class")
 
 
 def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
     if "label_value" not in side.columns:
-        raise InputError(f"{name}: KITTI has a class a box: give a column label_value.")
+        raise InputError(
+            f"{name}: KITTI has a class a box: give a column label_value.",
+            code="column_missing",
+            column="label_value",
+        )
     label = pl.col("label_value").cast(pl.String)
     odd = side.filter(label.str.contains(r"\s") | (label == ""))["label_value"].unique().to_list()
     if odd:
-        raise InputError(f"{name}: labels with blanks in KITTI's text: {listing(odd[:5])}.")
+        raise InputError(
+            f"{name}: labels with blanks in KITTI's text: {listing(odd[:5])}.",
+            code="label_unwritable",
+            value=odd[0],
+        )
     region = _given(side, "region", 0).cast(pl.Boolean)
     nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE)]
     known = name == _FOUND and "score" in side.columns and side["score"].count()

@@ -39,7 +39,9 @@ def read_tree(file: str, root: str) -> Element:
                 parser.feed(block)
         tree: Element = parser.close()
     except UNPACKED as error:
-        raise ReadError(f"{file}: cannot be read: {error}.") from None
+        raise ReadError(
+            f"{file}: cannot be read: {error}.", code="file_unreadable", file=file
+        ) from None
     except ParseError as error:
         said = str(error).partition(":")[0]
         raise broken(file, error.position[0], f"broken XML ({said})", "Write it again.") from None

@@ -136,7 +136,9 @@ class _Lines(msgspec.Struct):
                 with plain(name) as opened:
                     text = opened.read().removeprefix(b"\xef\xbb\xbf")
             except UNPACKED as error:
-                raise ReadError(f"{name}: cannot be read: {error}.") from None
+                raise ReadError(
+                    f"{name}: cannot be read: {error}.", code="file_unreadable", file=name
+                ) from None
             for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
                 if words and not words[0].startswith(b"#"):
                     file.append(at)

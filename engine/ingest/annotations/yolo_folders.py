@@ -178,7 +178,9 @@ def gathered(look: Look) -> Files:
     if not images and not labels:
         raise ReadError(
             f"{file}: neither images nor labels are where train, val and test say. Correct 'path'"
-            " there, or give the folder of the labels."
+            " there, or give the folder of the labels.",
+            code="file_missing",
+            file=file,
         )
     split = split if len({*split.values()}) > 1 else {}
     return Files(tuple(dict.fromkeys(labels)), tuple(dict.fromkeys(images)), split, names, points)

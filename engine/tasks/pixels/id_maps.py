@@ -57,7 +57,9 @@ class IdMap(Map):
         if ids.dtype.kind == "i" and ids.size and ids.min() < 0:
             raise InputError(
                 f"{self.place.named}: its map has the id {ids.min()}: ids are whole numbers from 1,"
-                " and 0 where there is no segment."
+                " and 0 where there is no segment.",
+                code="too_low",
+                value=int(ids.min()),
             )
         return ids
 

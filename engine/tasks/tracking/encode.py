@@ -155,11 +155,13 @@ def refuse_frames(batch: Batch, first: int) -> None:
         InputError: counted, with the first of them.
     """
     said = []
+    count = 0
     for role, side in ((GROUND_TRUTHS, batch.truth), (PREDICTIONS, batch.found)):
         last = batch.length[side.datum]
         wrong = np.flatnonzero((last > 0) & ((side.frame < first) | (side.frame >= first + last)))
         if wrong.size:
             at = wrong[0]
+            count += wrong.size
             name = batch.datums.id[int(side.datum[at])]
             said.append(
                 f"{role.replace('_', ' ')}: {count_of(wrong.size, 'row')} of frames that their"
@@ -169,7 +171,9 @@ def refuse_frames(batch: Batch, first: int) -> None:
     if said:
         raise InputError(
             f"{'; '.join(said)}. Number frames from {first}; or correct the sequence's length"
-            " (seqLength in seqinfo.ini, column frames of the datums)."
+            " (seqLength in seqinfo.ini, column frames of the datums).",
+            code="frames_beyond",
+            count=count,
         )
 
 
@@ -193,7 +197,10 @@ def refuse_short(batch: Batch, seen: Array) -> None:
         raise InputError(
             f"datums: column 'frames': {count_of(short.size, 'sequence')} shorter than the frames"
             f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or leave them"
-            " out: then frames with rows are counted."
+            " out: then frames with rows are counted.",
+            code="sequence_short",
+            column="frames",
+            count=short.size,
         )
 
 
@@ -217,7 +224,10 @@ def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
         raise InputError(
             f"{role.replace('_', ' ')}: {count_of(boxless, 'row')} without a box. Write columns"
             " xmin, ymin, xmax and ymax; or give both sides masks or polygons, and write"
-            f" {option('iou_type', 'segm')}."
+            f" {option('iou_type', 'segm')}.",
+            code="geometry_missing",
+            side=role,
+            count=boxless,
         )
 
 
@@ -247,7 +257,9 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
         raise InputError(
             f"{lacking}: no labels, and the {there} have a column label_value. Objects and"
             f" tracks are matched within their label: give the {lacking} the column, too, or leave"
-            f" it out of the {there}."
+            f" it out of the {there}.",
+            code="column_missing",
+            column="label_value",
         )
     return all(have)
 

@@ -54,7 +54,11 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
     if rest.size:
         raise InputError(
             f"{role.replace('_', ' ')}: {count_of(rest.size, 'row')} without a mask or a polygon,"
-            f" first row {rest[0]:,} (counted from 0). Give each row one, or compare boxes."
+            f" first row {rest[0]:,} (counted from 0). Give each row one, or compare boxes.",
+            code="geometry_missing",
+            side=role,
+            count=rest.size,
+            rows=rest[:1].tolist(),
         )
     order = np.concatenate([np.zeros(0, np.int64), *rows])
     return concat(parts).take(np.argsort(order))

@@ -306,7 +306,9 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
         f"the dialect scores {listing(wanted)}, and the tables have none of them but"
         f" {listing(sorted(map(str, names)))}. Map labels:"
         f" {option('label_map', {names[0]: wanted[0]})}; or score all of them:"
-        f" {option('dialect', 'standard')}."
+        f" {option('dialect', 'standard')}.",
+        code="labels_not_evaluated",
+        labels=sorted(map(str, names)),
     )
 
 

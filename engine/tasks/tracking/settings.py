@@ -59,7 +59,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         if wrong or not options.iou_thresholds:
             raise OptionError(
                 f"{option('iou_thresholds', wrong[0] if wrong else ())}: give one IoU threshold or"
-                " more, each above 0 and at most 1."
+                " more, each above 0 and at most 1.",
+                code="wrong_value",
+                option="iou_thresholds",
+                value=wrong[0] if wrong else (),
             )
         alphas = tuple(sorted(set(options.iou_thresholds)))
     overlap = dialect.rules.overlap
@@ -67,14 +70,20 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         overlap = options.match_threshold
         if not 0 < overlap <= 1:
             raise OptionError(
-                f"{option('match_threshold', overlap)}: give an IoU above 0 and at most 1."
+                f"{option('match_threshold', overlap)}: give an IoU above 0 and at most 1.",
+                code="wrong_value",
+                option="match_threshold",
+                value=overlap,
             )
     wanted = options.iou_thresholds_to_return or ()
     for value in wanted:
         if not any(math.isclose(value, one, abs_tol=1e-9) for one in alphas):
             raise OptionError(
                 f"{option('iou_thresholds_to_return', value)} is not among iou_thresholds"
-                f" {[round(one, 10) for one in alphas]}: add it there."
+                f" {[round(one, 10) for one in alphas]}: add it there.",
+                code="wrong_value",
+                option="iou_thresholds_to_return",
+                value=value,
             )
     returned = tuple(a for a in alphas if any(math.isclose(a, w, abs_tol=1e-9) for w in wanted))
     return Settings(
