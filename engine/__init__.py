@@ -1,7 +1,7 @@
 """evalengine: vectorised batch scoring of predictions against ground truths.
 
-Every public name is loaded when it is first used (PEP 562), so ``import evalengine`` costs no more
-than this file: neither Polars nor NumPy nor Numba is imported by it.
+Public names load on first use (PEP 562): ``import evalengine`` does not import Polars, NumPy or
+Numba.
 
 Example:
     >>> import evalengine as ee
@@ -98,7 +98,7 @@ _HOMES = {
     "ResultError": "schemas.errors",
     "ScratchError": "schemas.errors",
 }
-"""Public name -> module of this package that holds it."""
+"""Public name -> module of this package that defines it."""
 
 __all__ = [
     "Collector",

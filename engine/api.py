@@ -34,14 +34,14 @@ Progress = Callable[[str], None]
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """What ``check`` found; tables that break their contract raise instead.
+    """Result of ``check``; tables that break their contract raise instead.
 
     Attributes:
-        rows: rows of each table.
-        sources: where each table came from.
-        recognised: table -> own column name -> canonical name, where they differ.
-        notes: what is worth knowing.
-        warnings: those of the notes that would make a result meaningless.
+        rows: number of rows of each table.
+        sources: origin of each table.
+        recognised: table -> column name in the input -> canonical name, if they differ.
+        notes: information and warnings.
+        warnings: the notes that would make a result meaningless.
         findings: the notes as data: code, severity, count and facts of each.
     """
 
@@ -75,26 +75,26 @@ def score(
     Args:
         predictions: a path, glob or list of paths (Parquet, Arrow IPC, CSV, JSONL, COCO results
             JSON), a Polars DataFrame or LazyFrame, a pyarrow Table, pandas, or anything with the
-            Arrow stream interface. One table may hold both sides, where the task allows it.
+            Arrow stream interface. One table may contain both sides, if the task allows it.
         ground_truths: the same; a COCO ground-truth JSON also brings its images and categories.
-        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
-        y_pred: the predictions by scikit-learn's name, in place of ``predictions``.
-        y_score: scores, likewise; beside ``y_pred`` those of the positive class.
-        options: options to start from; those named here win.
+        y_true: scikit-learn's name for ``ground_truths``.
+        y_pred: scikit-learn's name for ``predictions``.
+        y_score: scikit-learn's name for scores; with ``y_pred``, those of the positive class.
+        options: options to start from; named ones take precedence.
         datums: table or list of all datum ids, with slice columns; datums without boxes count.
         labels: table or list of declared classes.
         storage_options: for remote paths, as Polars takes them.
-        executor: where the work runs: ``threads`` (unless given), ``processes`` of this machine,
-            or ``dask``; or a thread-based ``concurrent.futures.Executor`` instead of own threads.
-        address: of a Dask scheduler, whose workers share a file system with this machine.
-        progress: True shows what the run is at; or called with the name of each step as it starts,
-            a str that has ``done``, ``total`` and ``unit`` where these are known.
-        report: an HTML file to write about the run; what it shows is counted too, whatever the
-            metrics.
+        executor: ``threads`` (default), ``processes`` on this machine, ``dask``, or a thread-based
+            ``concurrent.futures.Executor``.
+        address: of a Dask scheduler whose workers share a file system with this machine.
+        progress: True shows the progress; or a callable that receives the name of each step as it
+            starts, a str with the attributes ``done``, ``total`` and ``unit`` if these are known.
+        report: an HTML file to write about the run; everything it shows is computed too, whatever
+            the metrics.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
-        a :class:`evalengine.Scorecard`, whose frames are made when asked for.
+        a :class:`evalengine.Scorecard`, whose frames are computed on first use.
 
     Raises:
         InputError: the tables break their contract; the message lists every problem.
@@ -159,37 +159,38 @@ def compare(
     progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> Comparison:
-    """Compare runs over the same datums: differences, their intervals, and what luck could do.
+    """Compare runs over the same datums: differences, intervals and p-values.
 
-    Every draw of the bootstrap is the same for all runs, so that what they share cancels.
+    All runs use the same bootstrap resamples, so shared variation cancels.
 
     Args:
         first: predictions, as :func:`score` takes them, or one table with both sides; a
             :class:`Scorecard`; or the folder of a saved one.
-        second: the same; differences are of the second less the first.
-        *more: others; every pair is compared.
-        ground_truths: of runs that are predictions.
-        names: what the runs are called; by their files unless given.
-        common: leave datums out that not all runs have, in place of refusing them.
-        adjust: how p-values of many rows are adjusted: holm, bh (Benjamini-Hochberg) or none.
-        test: where p-values come from: randomisation (of any number), t (paired, of means over
-            datums) or mcnemar (exact, of shares of datums that are right).
-        missing: how means count datums of which only some runs have a value: skip (in no run),
+        second: the same; differences are the second minus the first.
+        *more: further runs; every pair is compared.
+        ground_truths: for runs that are predictions.
+        names: names of the runs; by default from their files.
+        common: skip datums that some runs do not have, instead of raising an error.
+        adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
+        test: source of p-values: randomisation (any number), t (paired, means over datums) or
+            mcnemar (exact, shares of correct datums).
+        missing: how means count datums for which only some runs have a value: skip (in all runs),
             zero, or worst (the worse end of the metric's range).
-        options: options to start from; those named here win.
+        options: options to start from; named ones take precedence.
         datums: table or list of all datum ids; see :func:`score`.
         labels: table or list of declared classes.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step as it starts,
-            a str that has ``done``, ``total`` and ``unit`` where these are known.
-        **named: any field of :class:`evalengine.Options`; ``intervals`` is 0.95 unless given.
+        progress: True shows the progress; or a callable that receives the name of each step as it
+            starts, a str with the attributes ``done``, ``total`` and ``unit`` if these are known.
+        **named: any field of :class:`evalengine.Options`; the default of ``intervals`` is 0.95
+            here.
 
     Returns:
         a :class:`evalengine.Comparison`.
 
     Raises:
-        InputError: runs over other datums, ground truths or rules; names the first.
-        ResultError: a saved run without what comparing needs.
+        InputError: runs over different datums, ground truths or rules; names the first difference.
+        ResultError: a saved run without the data for comparisons.
 
     Example:
         >>> import evalengine as ee
@@ -226,30 +227,30 @@ def find_errors(
     progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundErrors:
-    """Find what is wrong in a run, the worst datums first.
+    """Find the errors of a run, worst datums first.
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
-            them. Rows of errors of a scored run are there where it has the metric that makes them
+            them. A scored run has rows of errors only if it has the metric that produces them
             (``Errors`` in detection).
-        ground_truths: of predictions that are not scored yet.
-        top: how many datums, and how many rows.
-        sort: order of the rows: ``loss``, by how wrong their datums are, or ``score``, by how sure
-            predictions were, with what was missed at the end.
-        datums: table of all datums, of predictions that are not scored yet.
-        labels: table or list of declared classes, of predictions that are not scored yet.
-        options: options to start from; those named here win.
+        ground_truths: if the run is predictions.
+        top: maximum number of datums, and of rows.
+        sort: order of the rows: ``loss``, by the loss of their datums, or ``score``, by the score
+            of predictions, missed ground truths last.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step.
+        progress: True shows the progress; or a callable that receives the name of each step.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
         :class:`evalengine.analysis.error_table.FoundErrors`: ``datums``, and ``rows`` in tasks
-        where rows are right or wrong, those that the number of ``datums`` counts.
+        whose rows are right or wrong: the rows that the metric of ``datums`` counts.
 
     Raises:
-        OptionError: the order of rows that a scored run lacks; options beside a scored run that are
-            not its own.
+        OptionError: an order of rows that the scored run does not have; options that contradict
+            those of a scored run.
         ResultError: a run whose tally was too large to keep.
 
     Example:
@@ -289,38 +290,39 @@ def find_slices(
 ) -> FoundSlices:
     """Find the slices in which a run is worst.
 
-    Single datums are judged by a loss of their own, as for :func:`worst datums
-    <evalengine.analysis.worst.worst>`; every slice of up to ``levels`` conditions on the columns of
-    ``datums`` is searched, exactly, for those with the highest losses for their size. A slice is
-    left out where one of its conditions adds nothing. The first metric of the run that is one
-    number of all datums, and no count, is then computed within each slice, with its interval, and
-    in all other datums; a slice in which it is better than there is left out, and a note says so.
+    Each datum has a loss, as for :func:`worst datums <evalengine.analysis.worst.worst>`. An exact
+    search over all slices of up to ``levels`` conditions on the columns of ``datums`` finds those
+    with the highest losses for their size. Slices with a condition that does not matter are
+    skipped. The run's first metric that is one number over all datums, and not a count, is then
+    computed within each slice, with its interval, and on all other datums. A slice in which it is
+    better than elsewhere is skipped, with a note.
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
-            them; of one table that holds both sides its own other columns are searched.
-        ground_truths: of predictions that are not scored yet.
-        datums: table of all datums whose columns are searched; beside the slice columns of the run.
-        labels: table or list of declared classes, of predictions that are not scored yet.
-        top: how many slices at most.
-        levels: conditions of a slice at most.
-        least: datums of a slice at least; a hundredth of all, and 10, unless given.
-        alpha: weight of how bad a slice is against how large it is, in (0, 1]; 1 for bad alone.
-        confirm: search one half of the datums, told apart by a hash of their ids, and measure the
-            other: slices measured where they were found look worse than they are.
-        options: options to start from; those named here win.
+            them. If one table contains both sides, its other columns are searched.
+        ground_truths: if the run is predictions.
+        datums: table of all datums whose columns are searched, in addition to the slice columns of
+            the run.
+        labels: table or list of declared classes, if the run is predictions.
+        top: maximum number of slices.
+        levels: maximum number of conditions per slice.
+        least: minimum number of datums per slice; by default 1% of all, at least 10.
+        alpha: weight of the loss against the size of a slice, in (0, 1]; 1 ignores the size.
+        confirm: search one half of the datums, split by a hash of their ids, and measure on the
+            other. Slices measured on the data that selected them look worse than they are.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step.
+        progress: True shows the progress; or a callable that receives the name of each step.
         **named: any field of :class:`evalengine.Options`; ``by`` names the columns to search,
-            ``metrics`` the number to tell, ``draws`` is 200 unless given.
+            ``metrics`` the metric to report; the default of ``draws`` is 200 here.
 
     Returns:
-        :class:`evalengine.analysis.slice_table.FoundSlices`, whose ``frame`` has a row a slice.
+        :class:`evalengine.analysis.slice_table.FoundSlices`, whose ``frame`` has one row per slice.
 
     Raises:
-        InputError: no column to part the datums by; datums that the table does not know.
-        OptionError: options beside a scored run that it does not read.
-        ResultError: a saved run without what this needs, or a run without anything wrong.
+        InputError: no column to slice by; datums that the table does not contain.
+        OptionError: options that do not apply to a scored run.
+        ResultError: a saved run without the required data, or a run without errors.
 
     Example:
         >>> import evalengine as ee
@@ -387,10 +389,10 @@ def _report(frames: Frames) -> CheckReport:
 
 
 def _task_of(options: Options) -> str:
-    """The task that options without tables are for: the one with their dialect and metrics.
+    """Return the task whose dialect and metrics match options given without tables.
 
     Raises:
-        OptionError: several have them.
+        OptionError: several tasks match.
     """
     if options.task is not None:
         return options.task
@@ -416,12 +418,12 @@ def explain(
     storage_options: dict[str, str] | None = None,
     **named: Unpack[Named],
 ) -> str:
-    """What :func:`score` would do, step by step.
+    """Describe the steps that :func:`score` would take.
 
-    Tables that are given are read and checked, as :func:`check` does; without any, the plan that
-    the options make is told alone. With ``number``, such as ``"AP[label=car, iou=0.5]"``, it is
-    one number's story instead: its definition and rules, what it rests on, what was left out, the
-    rows behind it, and how far it could move. A scored run may then stand for the tables.
+    Tables are read and checked, as in :func:`check`; without tables only the plan is described.
+    With ``number``, such as ``"AP[label=car, iou=0.5]"``, that number is explained instead: its
+    definition and rules, the data behind it, the rows that were excluded, and its bounds. A scored
+    run may then replace the tables.
     """
     from . import outofcore as partitions
 
@@ -456,10 +458,10 @@ def metrics_table() -> pl.DataFrame:
 
 
 def warmup(task: str | None = None) -> None:
-    """Compile every kernel and keep the result, for image builds and first runs.
+    """Compile every kernel and cache it, for image builds and first runs.
 
     Args:
-        task: compile what this task runs, and no more; every task unless given.
+        task: compile only the kernels of this task; by default all.
 
     Raises:
         OptionError: no task of that name.

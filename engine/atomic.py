@@ -1,4 +1,4 @@
-"""Files and folders that stand whole or not at all: made under another name, then renamed."""
+"""Atomic writes of files and folders: temporary name, then rename."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ def whole_file(
     draft: Path | None = None,
     sweeps: bool = False,
 ) -> Iterator[IO[bytes]]:
-    """A new file that takes its name once it is written and closed, and is gone after any error.
+    """Open a new file that replaces the target after it is written and closed; removed on any
+    error.
 
     Args:
-        target: the file; one that is there is replaced.
-        lasting: whether it has to be whole after the machine fails, for which the disk is waited
-            for; of no use to files of a run that ends with its machine. While such a file is
-            written it is locked, which :func:`is_abandoned` asks for.
-        draft: where it is written; beside the target, under a name of its own, unless given.
+        lasting: survive a crash of the machine (fsync); not useful for files that end with the run.
+            The draft is locked meanwhile, see :func:`is_abandoned`.
+        draft: path to write to; by default a unique name next to the target.
         sweeps: remove earlier drafts of the file whose processes were killed.
 
     Raises:
-        OSError: the disk is full, or the folder cannot be written; the target is as it was.
-        OptionError: the target was read by the call that writes it.
+        OSError: the disk is full or the folder is not writable; the target is unchanged.
+        OptionError: the target is an input of the same call.
     """
     target = Path(target)
     writes(target)
@@ -81,16 +80,16 @@ def written(path: str | Path) -> Iterator[None]:
 
 
 def try_lock(file: IO[Any] | RawIOBase) -> bool:
-    """Take the lock of an open file, which the death of its holder sets free.
+    """Take the lock of an open file; it is released if its owner dies.
 
-    Not by :class:`filelock.FileLock`, which would open the file itself: whose it may be, what may
-    stand in its place and who may read it is for the caller to say.
+    :class:`filelock.FileLock` would open the file itself, but the caller has to check owner and
+    permissions.
 
     Returns:
-        whether nobody else has it.
+        False if another process has the lock.
 
     Raises:
-        OSError: there are no locks here.
+        OSError: the system has no locks.
     """
     from filelock import lock_descriptor  # only few runs lock anything
 
@@ -113,10 +112,10 @@ _YOUNG = 60.0
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether a file is what :func:`whole_file` was writing, lasting, when its process was killed.
+    """Return whether a file is the draft of a ``lasting`` :func:`whole_file` whose process was
+    killed.
 
-    Who writes a draft holds its lock. Of other machines, whose locks not every file system shows,
-    and where there are none, nothing is known.
+    The writer of a draft has its lock. For other machines, and without locks, the answer is False.
     """
     found = _DRAFT.fullmatch(path.name)
     if found is None or found[2] != this_machine():
@@ -140,11 +139,10 @@ def _alive(pid: int) -> bool:
 
 
 def name_within(name: str, bytes_: int) -> str:
-    """A name itself, or the hash of one that is longer: names in a folder have 255 bytes at most.
+    """Return a name, or its hash if it exceeds ``bytes_`` (file names have at most 255 bytes).
 
     Args:
-        name: of a file or folder.
-        bytes_: how many it may have, 64 at the least.
+        bytes_: maximum length, at least 64.
     """
     known = os.fsencode(name)
     return name if len(known) <= bytes_ else hashlib.sha256(known).hexdigest()
@@ -163,13 +161,13 @@ def sync(path: Path) -> None:
 
 
 def fresh_name(target: Path) -> Path:
-    """A new name beside a folder, under which its successor is made."""
+    """Return a new name next to a folder, for building its replacement."""
     ours = f"{os.getpid()}.{this_machine()}{secrets.token_hex(_DIGITS_FILE // 2)}"
     return target.with_name(f"{_drafts_of(target)}{ours}{NEW}")
 
 
 def _drafts_of(target: Path) -> str:
-    """What names of a folder's drafts begin with: no other folder's do, whatever it is called."""
+    """Return the prefix of a folder's draft names, unique per folder."""
     return f".{name_within(target.name, _LONGEST)}."
 
 
@@ -180,18 +178,16 @@ def _warn(said: str) -> None:
 
 
 def swap(fresh: Path, target: Path, tell: Callable[[str], None] = _warn) -> None:
-    """Put a finished folder in the place of another, in one step where the system has one.
+    """Replace a folder by a finished one, in one step if the system supports that.
 
-    Without such a step there is a moment without a folder of that name; the earlier one comes back
-    if the second rename fails, and :func:`mend` brings it back if the process died there.
+    Otherwise there is a moment without a folder of that name. If the second rename fails, the
+    earlier folder is restored; if the process dies there, :func:`mend` restores it.
 
     Args:
-        fresh: the finished folder.
-        target: the place.
-        tell: called with what is wrong although the result stands.
+        tell: called with a warning if the swap succeeded but the cleanup did not.
 
     Raises:
-        OSError: the folder could not be renamed; the target is as it was.
+        OSError: the folder could not be renamed; the target is unchanged.
     """
     old = fresh.with_suffix(OLD)
     replaced = target.exists()
@@ -227,10 +223,10 @@ def _sync_names(folder: Path) -> None:
 
 
 def mend(target: Path) -> int:
-    """Clear away what runs that died left beside a folder; nobody else may be writing to it.
+    """Remove the remains of crashed runs next to a folder. No other process may be writing to it.
 
     Returns:
-        how many folders were left behind.
+        number of folders found.
     """
     if not target.parent.is_dir():
         return 0
@@ -252,15 +248,12 @@ def mend(target: Path) -> int:
 def sweep(folder: Path, names: Iterable[str]) -> int:
     """Remove drafts of files and folders whose processes were killed; others may be writing.
 
-    Drafts stay if their process lives, if it ran on another machine, or if they changed within the
-    last minute. An earlier folder that was moved aside comes back if its successor is missing.
-
-    Args:
-        folder: where the drafts are.
-        names: of the files and folders that they are drafts of.
+    Drafts are kept if their process is alive, if it ran on another machine, or if they changed
+    within the last minute. An earlier folder that was moved aside is restored if its successor is
+    missing.
 
     Returns:
-        how many there were.
+        number of drafts.
     """
     owners = {}
     for name in names:
@@ -304,13 +297,13 @@ _RENAME_SWAP = 2
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange two existing paths of one file system, where it has one step for that.
+    """Exchange two existing paths of one file system atomically, if the system supports it.
 
-    Linux has renameat2(2) with RENAME_EXCHANGE, macOS renamex_np(2) with RENAME_SWAP; neither is
-    in Python's library. Some file systems lack them: then the caller renames twice.
+    Linux has renameat2(2) with RENAME_EXCHANGE, macOS renamex_np(2) with RENAME_SWAP; neither is in
+    Python's library. Some file systems do not support them: then the caller renames twice.
 
     Returns:
-        whether it was done; if not, both are as they were.
+        whether it was done; if not, both are unchanged.
     """
     if sys.platform == "win32":
         return False

@@ -1,4 +1,4 @@
-"""Tables that grow by batches: kept as they come, on disk where they become too many."""
+"""Tables that grow by batches, in memory or, above a limit, on disk."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ class Batch(NamedTuple):
     """One batch of one table.
 
     Attributes:
-        rows: held, or scanned from a file.
-        first: of which datum its own datum 0 is one of all batches; 0 where it names its datums.
+        first: offset of its datum numbers among all batches; 0 if its datums have ids.
     """
 
     rows: pl.DataFrame | pl.LazyFrame
@@ -27,14 +26,14 @@ class Batch(NamedTuple):
 
 
 class Batches:
-    """Tables by name, each of as many batches as were appended.
+    """Tables by name, each a list of appended batches.
 
     Args:
-        room: bytes that may be held; more are written to files. None for no limit.
-        folder: where such files go; the temporary folder of the system unless given.
+        room: memory limit in bytes, above which batches are written to files; None for no limit.
+        folder: for these files; by default the system's temporary folder.
 
     Attributes:
-        datums: how many datums batches have that number them from 0, each for itself.
+        datums: number of datums in batches that number them from 0.
     """
 
     def __init__(self, room: int | None = None, folder: str | None = None) -> None:
@@ -57,16 +56,15 @@ class Batches:
     def append(
         self, tables: Mapping[str, pl.DataFrame], *, datums: int = 0, own: Collection[str] = ()
     ) -> None:
-        """Keep a batch of some tables.
+        """Append a batch of some tables.
 
         Args:
-            tables: by name; of each the same columns in every batch that has rows.
-            datums: of this batch, which its tables number from 0 in a column ``datum_id``.
-            own: tables whose datums have ids of their own.
+            tables: by name; each table has the same columns in every batch that has rows.
+            datums: datums of this batch, numbered from 0 in column ``datum_id``.
 
         Raises:
-            InputError: a table has other columns than in earlier batches; nothing is kept then.
-            ScratchError: the disk refuses what is to be written to files.
+            InputError: a table has other columns than in earlier batches; no table is changed then.
+            ScratchError: the disk refuses a file.
         """
         for name, rows in tables.items():
             self._same_columns(name, rows)
@@ -81,11 +79,7 @@ class Batches:
             self._write()
 
     def extend(self, other: Batches, own: Collection[str] = ()) -> None:
-        """Keep all batches of another: what they number goes on where these end.
-
-        Args:
-            other: stays as it is.
-            own: tables whose datums have ids of their own.
+        """Append all batches of another instance; its datum numbers continue after these.
 
         Raises:
             InputError: a table has other columns there.
@@ -106,7 +100,6 @@ class Batches:
 
     @property
     def limits(self) -> tuple[int | None, str | None]:
-        """What it was made with."""
         return self._room, self._folder
 
     def __contains__(self, name: object) -> bool:
@@ -136,7 +129,7 @@ class Batches:
         )
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """All rows of a table; what is held becomes one batch on the way.
+        """Scan all rows of a table; batches in memory are merged into one.
 
         Raises:
             KeyError: no batch had it.
@@ -149,7 +142,7 @@ class Batches:
         return _joined(batches)
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of a table, in memory.
+        """Return all rows of a table, in memory.
 
         Raises:
             KeyError: no batch had it.
@@ -175,7 +168,7 @@ class Batches:
             )
 
     def _write(self) -> None:
-        """Write what is held to a file a table."""
+        """Write the batches in memory to one file per table."""
         home = self._scratch()
         for name, batches in self._tables.items():
             held = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
@@ -190,7 +183,7 @@ class Batches:
                     f" folder on a larger disk: {option('scratch', '/mnt/large')}."
                 ) from error
             rest = [one for one in batches if not isinstance(one.rows, pl.DataFrame)]
-            # Batches come in order, and what is in files is older.
+            # Batches are in order: those in files are older.
             self._tables[name] = [*rest, Batch(pl.scan_ipc(path), 0)]
         self._written += 1
         self._held = 0

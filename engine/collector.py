@@ -1,4 +1,4 @@
-"""Batch by batch to one scorecard: what evaluation within a training loop keeps."""
+"""Scoring of batches as they arrive, for evaluation within a training loop."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _SHARE = 4  # of a memory limit what batches may take until they are scored
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What the batches of one table are.
+    """Format of the batches of one table.
 
     Attributes:
-        format: as the reader calls it, or ``values``.
-        numbered: whether datums are places in a list.
+        format: name of the reader's format, or ``values``.
+        numbered: whether datums are positions in a list.
     """
 
     format: str
@@ -56,22 +56,22 @@ class Form(msgspec.Struct, frozen=True):
 class Collector:
     """Predictions and ground truths of many batches, scored together.
 
-    A batch is whatever :func:`evalengine.score` takes: lists of dicts of boxes, labels and scores,
-    scores by class and classes, label maps, texts, tables. The numbers are those of one call with
-    the rows of all batches, to the bit. Collectors pickle and add up, so that processes each have
-    one; what they hold is rows, label maps compressed.
+    A batch is anything that :func:`evalengine.score` takes: lists of dicts of boxes, labels and
+    scores, scores by class and classes, label maps, texts, tables. The numbers are bit-identical to
+    one call with the rows of all batches. Collectors can be pickled and merged, so that each
+    process can have one. They store rows, and label maps in compressed form.
 
     Args:
-        task: one of the tasks; what the first batch says unless given.
-        ground_truths: those of all batches, where they are known beforehand (a path, a table);
-            batches have predictions alone then.
+        task: one of the tasks; by default detected from the first batch.
+        ground_truths: those of all batches, if they are known beforehand (a path, a table); batches
+            then have only predictions.
         datums: table or list of all datum ids, see :func:`evalengine.score`.
         labels: table or list of declared classes.
-        repeated: what is done where the same of ``ids`` comes twice, as samplers pad the last
-            batches of several processes: ``refuse``, or ``first``, which keeps the first alone.
-        options: options to start from; those named here win.
-        **named: any field of :class:`evalengine.Options`. Of a ``memory_limit`` batches take a
-            quarter; more are written to the ``scratch`` folder until they are scored.
+        repeated: treatment of repeated ``ids``, as samplers pad the last batches of several
+            processes: ``refuse``, or ``first``, which keeps only the first.
+        options: options to start from; named ones take precedence.
+        **named: any field of :class:`evalengine.Options`. Batches take a quarter of the
+            ``memory_limit``; more are written to the ``scratch`` folder until they are scored.
 
     Raises:
         OptionError: an option, task, dialect or metric that does not exist.
@@ -128,18 +128,18 @@ class Collector:
         self._forms, self._notes, self._warned, self._rows = {}, {}, {}, 0
 
     def add(self, predictions: Any, ground_truths: Any = None, *, ids: Any = None) -> None:
-        """Keep a batch.
+        """Add a batch.
 
         Args:
-            predictions: as :func:`evalengine.score` takes them, or one table of both sides.
-                Tensors are taken off their device.
-            ground_truths: the same; none where the collector was given all of them.
-            ids: the datums' ids, in the order of the batch, of lists and arrays, whose datums are
-                numbered 0, 1, 2, ... through all batches otherwise.
+            predictions: as :func:`evalengine.score` takes them, or one table of both sides. Tensors
+                are copied to the CPU.
+            ground_truths: the same; None if the collector was given all of them.
+            ids: datum ids of lists and arrays, in the order of the batch. Without ids, datums are
+                numbered 0, 1, 2, ... through all batches.
 
         Raises:
-            InputError: what cannot be read, another form or other columns than in earlier batches,
-                or other than one id a datum. Nothing of the batch is kept then.
+            InputError: unreadable input, another format or other columns than in earlier batches,
+                or not one id per datum. The whole batch is discarded then.
         """
         if ground_truths is not None and self.ground_truths is not None:
             raise InputError("this collector has all ground truths already: add predictions alone.")
@@ -228,13 +228,13 @@ class Collector:
         }
 
     def merge(self, *others: Collector) -> Self:
-        """Add what other collectors of the same options hold, and return this one.
+        """Add the batches of other collectors with the same options; return this one.
 
-        Datums without ids are numbered through, these first: ``ids`` keep the numbers free of how
-        batches were shared out.
+        Datums without ids are numbered in this order, so the numbers depend on how batches were
+        distributed; use ``ids`` to avoid that.
 
         Raises:
-            InputError: other options or tables, or batches of another form.
+            InputError: other options or tables, or batches of another format.
         """
         for other in others:
             if (other.options, other.repeated) != (self.options, self.repeated):
@@ -274,20 +274,20 @@ class Collector:
         report: str | Path | None = None,
         **named: Unpack[Named],
     ) -> Scorecard:
-        """The scorecard of all batches; what is held stays, and more may be added.
+        """Score all batches. The batches are kept, and more may be added.
 
         Args:
-            datums: as :func:`evalengine.score`, in place of those the collector was given.
-            labels: the same.
-            executor: the same.
-            address: the same.
-            progress: the same.
-            report: the same.
-            **named: options for this call; they win over the collector's.
+            datums: as in :func:`evalengine.score`; replaces those of the collector.
+            labels: as in :func:`evalengine.score`; replaces those of the collector.
+            executor: see :func:`evalengine.score`.
+            address: see :func:`evalengine.score`.
+            progress: see :func:`evalengine.score`.
+            report: see :func:`evalengine.score`.
+            **named: options for this call; they take precedence over the collector's.
 
         Raises:
-            InputError: nothing was added, an id came twice, or the tables break their contract.
-            OptionError: an option that does not exist, or that batches were read by.
+            InputError: no batches, a repeated id, or the tables break their contract.
+            OptionError: an option that does not exist, or with which batches were already read.
         """
         if not self._forms:
             raise InputError("Collector.score: nothing was added yet.")
@@ -357,10 +357,10 @@ class Collector:
         return pl.select(datum_id=pl.int_range(self._batches.datums, dtype=pl.Int64))
 
     def _distinct_ids(self) -> pl.DataFrame | None:
-        """Number and id of each datum that counts; None where batches have no ids.
+        """Return number and id of each datum that counts; None if batches have no ids.
 
         Raises:
-            InputError: an id that came twice, unless the first is to be kept.
+            InputError: a repeated id, unless the first is to be kept.
         """
         if IDS not in self._batches:
             return None
@@ -383,7 +383,7 @@ class Collector:
 
 
 def _own(forms: Mapping[str, Form]) -> list[str]:
-    """The tables whose datums have ids of their own."""
+    """Return the tables whose datums have ids instead of numbers."""
     sides = (TABLE, PREDICTIONS, GROUND_TRUTHS)
     return [DATUMS, LABELS, *(one for one in sides if one in forms and not forms[one].numbered)]
 
@@ -400,7 +400,7 @@ def _collected(source: Source) -> pl.DataFrame:
 
 
 def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
-    """Rows whose datums are numbered, by the datums' ids; rows of others are left out."""
+    """Replace datum numbers by ids; drop rows of other datums."""
     if "datum_id" not in frame.collect_schema():  # a row a datum
         frame = frame.with_row_index("datum_id").cast({"datum_id": pl.Int64})
     joined = frame.join(names.lazy(), on="datum_id", how="inner", maintain_order="left")
@@ -408,7 +408,7 @@ def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two tables that were given are the same, also as copies in other processes."""
+    """Return whether two given tables are the same, also as copies in other processes."""
     if one is other or (isinstance(one, (str, Path)) and one == other):
         return True
     if isinstance(one, pl.DataFrame) and isinstance(other, pl.DataFrame):

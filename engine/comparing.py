@@ -174,7 +174,7 @@ def compared(
 
 
 def _told_of(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """What is told of runs: what is of all of them once, all else with the name of its run."""
+    """Return the notes shared by all runs, then the others prefixed with the name of their run."""
     every = [{*told} for told in notes.values()]
     shared = set.intersection(*every)
     said = [
@@ -216,8 +216,7 @@ _MOST = 0.5
 def _lacking(
     cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied], found: Compared
 ) -> tuple[list[str], bool]:
-    """What is said where runs leave out datums, one more than another: all that is in them is
-    missed, or leaves the means of all runs; and whether they are many."""
+    """Return messages if runs are missing datums, unequally or many; and whether they are many."""
     plan = next(iter(runs.values())).plan
     rule = plan.does.unanswered
     if rule is not None and found.unanswered:
@@ -245,17 +244,14 @@ def _lacking(
 def margins(
     earlier: Scorecard, card: Scorecard, *, metrics: Collection[str], by: Collection[str]
 ) -> Margins:
-    """Make intervals of the differences between a run and an earlier one, for gates.
+    """Compute intervals of the differences between a run and an earlier one, for gates.
 
     Args:
-        earlier: the baseline, held or saved.
-        card: the run; its options say level, draws, seed and cluster.
-        metrics: those that are needed.
-        by: slices that are needed.
+        card: the run; its options define level, draws, seed and cluster.
 
     Raises:
-        InputError: they were scored by other rules.
-        ResultError: what the numbers were made of was not kept.
+        InputError: they were scored by different rules.
+        ResultError: the tallies were not kept.
     """
     options = card.options if card.options.drawn else card.options.replace(intervals=LEVEL)
     asked = wanted(options)
@@ -276,8 +272,9 @@ def margins(
 
 
 def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Tallied:
-    """A run with some of its metrics and slices; all metrics where some rows are not of their own
-    metric's name."""
+    """Restrict a run to some metrics and slices; keeps all metrics if rows are named
+    differently.
+    """
     plan = run.plan
     if {*metrics} <= {metric.name for metric in plan.metrics}:
         plan = planner.narrowed(plan, list(metrics))
@@ -287,10 +284,10 @@ def _narrowed(run: Tallied, metrics: Collection[str], by: Collection[str]) -> Ta
 
 
 def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str | None:
-    """The column of what is drawn as a whole: as asked for, else as all runs were scored.
+    """Return the cluster column of the bootstrap: as requested, otherwise that of all runs.
 
     Raises:
-        OptionError: they were scored by other clusters, or the test takes none.
+        OptionError: the runs have different clusters, or the test does not support them.
     """
     told = {name: card.options.cluster for name, card in cards.items()}
     if options.cluster is not None or set(told.values()) == {None}:
@@ -315,7 +312,7 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
 
 
 def _all_read(runs: Sequence[Any], **tables: Any) -> None:
-    """Refuse tables that nothing is scored with."""
+    """Refuse tables that no run would read."""
     if not all(is_scored(run) for run in runs):
         return
     for name, given in tables.items():
@@ -326,7 +323,7 @@ def _all_read(runs: Sequence[Any], **tables: Any) -> None:
 
 
 def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[str]:
-    """What makes that no difference, or too few, can be found."""
+    """Return notes on reasons why few or no differences can be found."""
     notes = []
     if found.clusters < FEW_CLUSTERS:
         of = "" if asked.cluster is None else f" of {asked.cluster!r}"
@@ -346,7 +343,7 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
     if found.unmoved:
         what = f"no interval for {count_of(found.unmoved, 'number')}"
         notes.append(f"{what}: no draw moves the difference, though the runs are not identical.")
-    # The least p of a number alone; bh finds it where all others are as small.
+    # Smallest p of a single number; bh reaches it if all others are as small.
     together = found.most if adjust == "holm" else 1
     least = together / (asked.draws + 1)
     if drawn and found.most and least > 1 - asked.level:
@@ -365,7 +362,7 @@ def _weak(found: Compared, asked: Wanted, adjust: str, *, drawn: bool) -> list[s
 
 
 def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
-    """What runs are called: as asked for, by their files or folders, or by letters."""
+    """Return the names of the runs: as given, by their files or folders, or letters."""
     if names is not None:
         if len(names) != len(runs) or len(set(names)) != len(names):
             raise OptionError(f"names={list(names)!r}: give {len(runs)} different ones.")
@@ -389,14 +386,10 @@ def _source(run: Any, card: Scorecard) -> str:
 
 
 def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = None) -> None:
-    """Refuse runs that were scored by other rules than each other, or than asked for.
-
-    Args:
-        cards: name -> run.
-        asked: options that were given; none unless given.
+    """Refuse runs that were scored by different rules, or not by the requested ones.
 
     Raises:
-        InputError: names the option, and what either run had.
+        InputError: names the option, and the value in each run.
     """
     plain = Options()
     asked = asked or plain
@@ -464,11 +457,10 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
 def _same_slices(
     runs: Mapping[str, Tallied], options: Options
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The slices that are compared: those asked for, else those that all runs have; and what there
-    is to tell of the others.
+    """Return the slices to compare, requested or common to all runs, and notes on the others.
 
     Raises:
-        InputError: a run lacks one that is asked for.
+        InputError: a run does not have a requested one.
     """
     if options.by:
         for name, run in runs.items():
@@ -487,7 +479,7 @@ def _same_slices(
 
 
 def _with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> Tallied:
-    """A run whose datums have the keys that draws are made of, and some of its slices."""
+    """Restrict a run to some slices and add the resampling keys of its datums."""
     datums = run.tallies.datums
     if asked.cluster is not None and asked.cluster not in datums.slices.columns:
         raise InputError(
@@ -507,11 +499,7 @@ def _with_keys(name: str, run: Tallied, asked: Wanted, by: tuple[str, ...]) -> T
 def _same_truth(
     cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied]
 ) -> tuple[list[str], list[str]]:
-    """What there is to tell of whether all runs had the same ground truths: notes, warnings.
-
-    Raises:
-        InputError: they had others.
-    """
+    """Check that all runs had the same ground truths; return notes and warnings."""
     facts = [card.run["inputs"].get(GROUND_TRUTHS) for card in cards.values()]
     digests = {fact.get("sha256") for fact in facts if fact is not None}
     if None not in facts and len(digests) == 1 and None not in digests:

@@ -1,4 +1,4 @@
-"""What is most likely wrong in a run or its tables, of everything that is looked for."""
+"""Ranked list of likely problems in a run or its tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FRAMES = {
     "confusion": "labels that others are taken for",
     "label_errors": "ground truths that are likely wrong",
 }
-"""Frames that are looked at, and what for."""
+"""Frames that are searched -> name of the finding."""
 _DRAWS = 99
 _P = 0.05
 
@@ -56,27 +56,27 @@ def diagnose(
     storage_options: dict[str, str] | None = None,
     **named: Unpack[Named],
 ) -> Diagnosis:
-    """What is most likely wrong in a run or in its tables, the likeliest first.
+    """Find likely causes of errors in a run or in its tables, most likely first.
 
-    Warnings stand first. Then come labels that others are taken for, labels and slices of the
-    datums that are worse than the rest by more than chance, ground truths that are likely wrong and
-    where they gather, and duplicate datums; ordered by how much of all that is wrong they
-    explain. Where nothing stands out, the worst single datums do. Notes say what could not be
-    looked for, and why.
+    Warnings come first. They are followed by labels that are confused with others, labels and
+    slices that are worse than the rest by more than chance, ground truths that are likely wrong and
+    the column values for which these are frequent, and duplicate datums, ordered by the share of
+    all errors that they explain. Without such findings the worst datums are listed. Notes state
+    which searches were not possible, and why.
 
     Args:
         run: predictions, as :func:`score` takes them; a scored run, or the folder of a saved one.
-        ground_truths: of predictions that are not scored yet.
+        ground_truths: if the run is predictions.
         datums: table of all datums; its columns are searched for slices.
         labels: table or list of declared classes.
-        options: options to start from; those named here win.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
         :class:`evalengine.analysis.diagnosis_table.Diagnosis`, whose ``frame`` has ``finding``
-        (String), ``share`` (Float64, about how much of what is wrong it explains; 1 for warnings),
-        ``n`` (Int64, datums or rows) and ``more`` (String, the command to go on with).
+        (String), ``share`` (Float64, approximate share of all errors that it explains; 1 for
+        warnings), ``n`` (Int64, datums or rows) and ``more`` (String, the command for details).
 
     Raises:
         InputError: the tables break their contract.
@@ -134,13 +134,13 @@ def _truths(card: Scorecard) -> int:
 
 
 def _unlooked(what: str, error: EvalengineError) -> str:
-    """That something was not looked for, and why in a few words: its own command tells them all."""
+    """Return a note that a search was not possible, with the start of the error message."""
     why = re.split(r"[.:;](?:\s|$)", str(error), maxsplit=1)[0]
     return f"{what} were not looked for: {why}."
 
 
 def _unkept(card: Scorecard) -> Iterator[str]:
-    """What cannot be looked for in a run that was scored without the metrics that tell it."""
+    """Yield notes on searches that a scored run has no frame for."""
     for frame, what in _FRAMES.items():
         metrics = filling(card.task, frame)
         if metrics and frame not in card.frames:
@@ -151,7 +151,7 @@ def _unkept(card: Scorecard) -> Iterator[str]:
 
 
 def _label_numbers(card: Scorecard) -> Iterator[Finding]:
-    """Labels whose number lies far below that of every other."""
+    """Find labels whose number is far below that of every other."""
     rows = card.metrics.filter(
         pl.col("slice").is_null()
         & pl.col("label_value").is_not_null()
@@ -209,7 +209,7 @@ def _slices(card: Scorecard, datums: Any, said: list[str]) -> Iterator[Finding]:
 def _columns(
     datums: Any, options: Options, storage_options: dict[str, str] | None, task: str
 ) -> pl.DataFrame | None:
-    """Ids of datums, and what is known of them beside."""
+    """Return the datum ids with the further columns of the datums."""
     if datums is None:
         return None
     source = open_source(datums, storage_options=storage_options)
@@ -232,7 +232,7 @@ def _twice(
     storage_options: dict[str, str] | None,
     said: list[str],
 ) -> Iterator[Finding]:
-    """Datums all of whose rows stand under another id as well."""
+    """Find datums all of whose rows also occur under another id."""
     if is_scored(predictions):
         said.append("duplicate datums were not looked for: a scored run keeps no tables.")
         return

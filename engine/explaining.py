@@ -1,4 +1,4 @@
-"""One number's story: what it is, what it rests on, what was left out, and the rows behind it."""
+"""Explanation of one number: definition, data, exclusions, and the rows behind it."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def number_told(
     labels: Any,
     storage_options: dict[str, str] | None,
 ) -> str:
-    """Explain one number; arguments as :func:`evalengine.explain`, options made.
+    """Explain one number; arguments as in :func:`evalengine.explain`.
 
     Args:
-        number: a metric with conditions on columns of the metrics frame, slices and labels, as
-            gates have them: ``AP[label=car, iou=0.5]``.
+        number: a metric with conditions on columns of the metrics frame, slices and labels, as in
+            gates: ``AP[label=car, iou=0.5]``.
 
     Raises:
-        OptionError: what is written is not a number.
+        OptionError: ``number`` cannot be parsed.
         ResultError: the run has no such number, or several.
     """
     name, conditions = _parsed(number)
@@ -97,7 +97,7 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Options:
-    """Options that ask for the metric where that is what the name is, and for its threshold."""
+    """Add the metric and threshold of a number to the options, if the name is a metric."""
     rated = next(filter(None, (metrics.at_threshold(task, name) for task in tasks.NAMES)), None)
     if rated is not None:  # AP50, also as a title, is of the default set
         given = options.iou_thresholds or options.iou_thresholds_to_return
@@ -160,7 +160,9 @@ def _listing(
     labels: Any,
     storage_options: dict[str, str] | None,
 ) -> pl.DataFrame | str | None:
-    """What became of rows at the IoU threshold of a number; why they are not listed."""
+    """Return the outcomes of rows at the IoU threshold of a number, or the reason for their
+    absence.
+    """
     if "outcomes" not in card.frames:
         return None
     rows, at = card.frame("outcomes"), row["iou_threshold"]
@@ -227,7 +229,7 @@ def _listed(value: Any) -> str:
 
 
 def _unkept(card: Scorecard) -> Iterator[str]:
-    """Which metric makes a scored run keep the rows behind its numbers, where it does not."""
+    """Yield the metric that would add the rows to a scored run without them."""
     makers = [(frame, planner.filling(card.task, frame)) for frame in _FRAMES]
     frame, filling = next(filter(lambda one: one[1], makers), ("", ()))
     if filling and frame not in card.frames:
@@ -272,7 +274,7 @@ def _rows(
 def _of_outcomes(
     rows: pl.DataFrame, row: dict[str, Any], inside: pl.Series | None, against: tuple[str, ...]
 ) -> Iterator[str]:
-    """What became of the rows behind a number, and those that hurt it most."""
+    """Yield lines on the outcomes behind a number, and on the rows that hurt it most."""
     for name in ("label_key", "label_value"):
         if row[name] is not None:
             rows = rows.filter(pl.col(name) == row[name])
@@ -318,7 +320,7 @@ def _inside(row: dict[str, Any], tallied: Tallied | None) -> pl.Series | None:
 
 
 def _singles(card: Scorecard, row: dict[str, Any], inside: pl.Series | None) -> pl.DataFrame | None:
-    """The number of every datum, where the number is made of them."""
+    """Return the number per datum, if the number is a mean over datums."""
     if "per_datum" not in card.frames or row["label_value"] is not None:
         return None
     rows = card.frame("per_datum").filter(pl.col("metric") == row["metric"])

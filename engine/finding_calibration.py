@@ -1,4 +1,4 @@
-"""From a run to its calibration, and what fits would make of it."""
+"""Implementation of ``find_calibration``."""
 
 from __future__ import annotations
 
@@ -46,34 +46,33 @@ def find_calibration(
     progress: scoring.Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundCalibration:
-    """Whether scores mean what they say, by label, and what two fits would make of them.
+    """Measure the calibration of scores per label, and fit two recalibrations.
 
-    A score is held against the share of rows with it that are right: of boxes those that hit at
-    ``pr_curve_iou_threshold``, of classes the datums that have the label. A temperature (Guo et al.
-    2017) and an isotonic fit (Zadrozny and Elkan 2002) are told as numbers, with the calibration
-    error before and after, also where they were not fitted; they are never applied.
+    Scores are compared with the share of correct rows: boxes that hit at
+    ``pr_curve_iou_threshold``, or datums that have the class. A temperature (Guo et al. 2017) and
+    an isotonic fit (Zadrozny and Elkan 2002) are reported with the calibration error before and
+    after, also on held-out data. They are never applied.
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
             them.
-        ground_truths: of predictions that are not scored yet.
-        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
-        y_score: the predictions likewise, in place of ``run``.
-        datums: table of all datums, of predictions that are not scored yet.
-        labels: table or list of declared classes, likewise.
-        options: options to start from; those named here win.
+        ground_truths: if the run is predictions.
+        y_true: scikit-learn's name for ``ground_truths``.
+        y_score: scikit-learn's name for predictions, in place of ``run``.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step.
-        **named: any field of :class:`evalengine.Options` but ``metrics``; ``n_bins`` is 15,
-            ``draws`` 200 and ``intervals`` 0.95 unless given.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options` except ``metrics``; by default ``n_bins``
+            is 15, ``draws`` 200 and ``intervals`` 0.95.
 
     Returns:
         :class:`evalengine.analysis.calibration_table.FoundCalibration`.
 
     Raises:
-        OptionError: metrics, or a task without scores; options beside a scored run
-            that it does not read.
-        ResultError: a saved run without what this needs.
+        OptionError: metrics, or a task without scores; options that do not apply to a scored run.
+        ResultError: a saved run without the required data.
 
     Example:
         >>> import evalengine as ee
@@ -106,7 +105,7 @@ def find_calibration(
 
 
 def _needed(task: str) -> tuple[str, ...]:
-    """Metrics that need what calibration does.
+    """Return metrics with the same requirements as calibration.
 
     Raises:
         OptionError: a task without scores.
@@ -154,7 +153,7 @@ def _notes(tallies: Any, asked: Wanted, *, cut: bool) -> list[str]:
 def _named(
     labels: Labels, average: str | None, dtype: pl.DataType, at: Array
 ) -> dict[str, pl.Series]:
-    """What a row is of: segments, by their number."""
+    """Return the label columns of segments, by their number."""
     return named_rows(labels, average, dtype)[at].to_dict()
 
 

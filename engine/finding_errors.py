@@ -1,4 +1,4 @@
-"""From a run to what is wrong in it: the worst datums, and the rows that make them so."""
+"""Implementation of ``find_errors``: the worst datums and their wrong rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def found_errors(
     storage_options: dict[str, str] | None = None,
     progress: Progress | bool | None = None,
 ) -> FoundErrors:
-    """Find what is wrong; arguments as :func:`evalengine.find_errors`, options made."""
+    """Find the errors of a run; arguments as in :func:`evalengine.find_errors`, options parsed."""
     if top < 1:
         raise OptionError(
             f"{option('top', top)}: write 1 or more.", code="option_value", option="top", value=top
@@ -109,7 +109,7 @@ Given = tuple[Any, Any, Options, Any, Any, dict[str, str] | None]
 
 
 def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFrame]:
-    """The scorecard of a run, what judges its datums, and the datums, worst first."""
+    """Return the scorecard of a run, its losses, and the datums, worst first."""
     run, ground_truths, options, datums, labels, storage_options = given
     found: list[tuple[Losses, pl.DataFrame]] = []
 
@@ -137,7 +137,7 @@ def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFra
 def _images(
     datums: Any, ground_truths: Any, options: Options, storage_options: dict[str, str] | None
 ) -> pl.DataFrame | None:
-    """What is told of images, ids, sizes and names: by their table, else beside ground truths."""
+    """Return ids, sizes and names of images, from the table of datums or the ground truths."""
     told = None
     for given in (datums, ground_truths):
         if given is not None and told is None:

@@ -45,29 +45,29 @@ def find_label_errors(
     progress: Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundLabelErrors:
-    """Find ground truths that are likely wrong, the most suspicious first.
+    """Find ground truths that are likely wrong, most suspicious first.
 
-    In classification by confident learning, which is most accurate with probabilities of a model
-    that has not seen these datums in training; in detection by what sure predictions contradict,
-    and by what the ground truths look like among themselves.
+    Classification uses confident learning, which is most accurate with probabilities of a model
+    that was not trained on these datums. Detection uses confident predictions that contradict
+    ground truths, and outliers among the ground truths.
 
     Args:
         run: predictions, as :func:`score` takes them, or a :class:`Scorecard` or the folder of a
             saved one that has the metric ``LabelErrors``.
-        ground_truths: of predictions that are not scored yet.
-        top: how many at most; all unless given.
-        reasons: the one, or those, to tell: ``other label``, and in detection ``missing``,
-            ``location``, ``duplicate``, ``unfound``, ``tiny``; all unless given.
-        filter_by: in classification, which way picks datums: prune_by_class, prune_by_noise_rate,
-            both, confident_learning, or argmax for all whose most probable label is another;
-            prune_by_noise_rate unless given.
-        rank_by: in classification, the quality of labels that orders them: normalized_margin,
-            self_confidence or confidence_weighted_entropy; normalized_margin unless given.
-        datums: table of all datums, of predictions that are not scored yet.
-        labels: table or list of declared classes, of predictions that are not scored yet.
-        options: options to start from; those named here win.
+        ground_truths: if the run is predictions.
+        top: maximum number; by default all.
+        reasons: one or several to include: ``other label``, and in detection ``missing``,
+            ``location``, ``duplicate``, ``unfound``, ``tiny``; by default all.
+        filter_by: in classification, the method that selects datums: prune_by_class,
+            prune_by_noise_rate (default), both, confident_learning, or argmax for all whose most
+            probable label is another.
+        rank_by: in classification, the label quality that orders them: normalized_margin (default),
+            self_confidence or confidence_weighted_entropy.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step.
+        progress: True shows the progress; or a callable that receives the name of each step.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
@@ -75,9 +75,8 @@ def find_label_errors(
         columns of the ``label_errors`` frame.
 
     Raises:
-        OptionError: no such reason, way or quality; options beside a scored run
-            that it does not read.
-        ResultError: a task whose labels are not judged, or a scored run without the metric.
+        OptionError: no such reason, method or quality; options that do not apply to a scored run.
+        ResultError: a task without label errors, or a scored run without the metric.
 
     Example:
         >>> import evalengine as ee

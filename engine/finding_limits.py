@@ -1,4 +1,4 @@
-"""From tables to how far each number could move by what the tables leave open."""
+"""Implementation of ``find_limits``."""
 
 from __future__ import annotations
 
@@ -30,41 +30,40 @@ def find_limits(
     storage_options: dict[str, str] | None = None,
     **named: Unpack[Named],
 ) -> FoundLimits:
-    """How far each number could move by what the tables leave open.
+    """Compute how far each number could move under choices that the tables do not determine.
 
-    ``ties``: the order of equal scores, in detection of a label and in retrieval of a query.
-    ``cap``, in detection: without the cap on detections. ``unjudged``, in retrieval: every
-    retrieved document without a judgment, in queries that have some, is given any of the grades
-    that the judgments have, or none.
+    ``ties``: the order of equal scores, per label in detection and per query in retrieval. ``cap``,
+    in detection: without the cap on detections. ``unjudged``, in retrieval: every retrieved
+    document without a judgment, in queries that have some, gets any of the grades that occur in the
+    judgments, or no grade.
 
     Args:
         run: predictions, as :func:`score` takes them, or a :class:`Scorecard` or the folder of a
             saved one that was scored with ``limits``.
-        ground_truths: of predictions that are not scored yet.
-        datums: table of all datums, likewise.
-        labels: table or list of declared classes, likewise.
-        options: options to start from; those named here win.
+        ground_truths: if the run is predictions.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
-        :class:`evalengine.analysis.limit_table.FoundLimits`, whose ``frame`` has a row for each
-        number and limit: the columns that tell numbers apart in the ``metrics`` frame, ``value``,
-        ``limit`` (String), ``lowest`` and ``highest`` (Float64), and ``bound`` (String), which
-        tells what these two are:
+        :class:`evalengine.analysis.limit_table.FoundLimits`, whose ``frame`` has one row per number
+        and kind of choice: the key columns of the ``metrics`` frame, ``value``, ``limit`` (String),
+        ``lowest`` and ``highest`` (Float64), and ``bound`` (String), which qualifies these two:
 
-        - ``exact``: some choice leads to each, none beyond.
-        - ``at most``: none leads beyond, but perhaps none to the end, as of nDCG with several
-          grades to give.
-        - ``at least``: what was tried; others may lead beyond. In detection where two of the equal
-          scores are of one datum, so that what they hit changes as well, or where some hit at one
-          IoU threshold and others at another.
-        - ``range``: of the metric itself, null where that does not end; nothing more is known.
-        - ``unknown``: not even that, both null.
+        - ``exact``: both are reached and never passed.
+        - ``at most``: never passed, but perhaps not reached, such as nDCG with several possible
+          grades.
+        - ``at least``: the extremes of the choices tried; others may go further. In detection if
+          two equal scores belong to one datum, so that their matches change as well, or if some hit
+          at one IoU threshold and others at another.
+        - ``range``: the range of the metric itself, null if unbounded; no tighter bound is known.
+        - ``unknown``: both are null.
 
     Raises:
-        ResultError: a task without such choices, or a scored run that keeps no limits.
-        OptionError: options beside a scored run that are not its own.
+        ResultError: a task without such choices, or a scored run without limits.
+        OptionError: options that contradict those of a scored run.
         InputError: the tables break their contract.
 
     Example:

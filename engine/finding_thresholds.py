@@ -53,36 +53,35 @@ def find_thresholds(
     progress: scoring.Progress | bool | None = None,
     **named: Unpack[Named],
 ) -> FoundThresholds:
-    """Find the score thresholds that serve best, of each label and of all labels together.
+    """Find the best score thresholds, per label and for all labels together.
 
-    Each threshold is told with its counts and rates, their intervals, and what holding to it gives
-    on data that it was not chosen on: the rule chooses on one half of the datums, told apart by a
-    hash of their ids, and is counted on the other, both ways.
+    Each threshold is reported with its counts and rates, their intervals, and its held-out result:
+    the rule chooses on one half of the datums, split by a hash of their ids, and is counted on the
+    other, then the reverse.
 
     Args:
         run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
             them.
-        ground_truths: of predictions that are not scored yet.
-        y_true: the ground truths by scikit-learn's name, in place of ``ground_truths``.
-        y_score: the predictions likewise, in place of ``run``.
-        datums: table of all datums, of predictions that are not scored yet.
-        labels: table or list of declared classes, likewise.
-        options: options to start from; those named here win.
+        ground_truths: if the run is predictions.
+        y_true: scikit-learn's name for ``ground_truths``.
+        y_score: scikit-learn's name for predictions, in place of ``run``.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
         storage_options: for remote paths, as Polars takes them.
-        progress: True shows what the run is at; or called with the name of each step.
-        **named: any field of :class:`evalengine.Options`; ``metrics`` names the rules (all that the
-            task has unless given), ``draws`` is 200 and ``intervals`` 0.95 unless given, ``seed``
-            is of the draws and of the halves.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options`; ``metrics`` names the rules (by default
+            all of the task), ``draws`` is 200 and ``intervals`` 0.95 by default, ``seed`` applies
+            to the resamples and the halves.
 
     Returns:
-        :class:`evalengine.analysis.threshold_table.FoundThresholds`, whose ``frame`` has a row a
-        rule and label, and whose ``save`` writes the file that ``thresholds`` of :func:`score`
-        takes.
+        :class:`evalengine.analysis.threshold_table.FoundThresholds`, whose ``frame`` has one row
+        per rule and label, and whose ``save`` writes a file for ``thresholds`` of :func:`score`.
 
     Raises:
-        OptionError: metrics that choose no threshold, a task without scores;
-            options beside a scored run that it does not read.
-        ResultError: a saved run without what this needs.
+        OptionError: metrics that choose no threshold, a task without scores; options that do not
+            apply to a scored run.
+        ResultError: a saved run without the required data.
 
     Example:
         >>> import evalengine as ee
@@ -109,10 +108,10 @@ def find_thresholds(
 
 
 def _rules(task: str, options: Options) -> list[Rule]:
-    """The rules that metrics name; all that the task has unless some are named.
+    """Return the rules named by metrics; by default all of the task.
 
     Raises:
-        OptionError: metrics that choose no threshold, or a task whose rows have no scores.
+        OptionError: metrics that choose no threshold, or a task without scores.
     """
     from .metrics import all_metrics, asked
 
@@ -136,7 +135,7 @@ def _rules(task: str, options: Options) -> list[Rule]:
 
 
 def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
-    """What there is to find in a run, datums with keys; options name the rules and their aims."""
+    """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
     aims = aims_of(options, getattr(plan.settings, "beta", None))
@@ -172,7 +171,7 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds
 
 
 def _place(row: dict[str, Any], *, several: bool) -> str:
-    """What a row is of, the rule named among several."""
+    """Return the display name of a row, with the rule if there are several."""
     label = str(row["label_name"] or row["label_value"])
     label = label if row["average"] is None else "all labels"
     return f"{row['metric']} of {label}" if several else label
@@ -270,6 +269,6 @@ def _ends(one: Found, name: str, none: Array) -> tuple[Array, Array]:
 
 
 def _flattery(rule: Rule, here: Reached, held: Reached) -> Array:
-    """By how much what a rule serves looks better here than held out."""
+    """Return by how much the rule's objective looks better here than held out."""
     gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
     return -gap if rule.serves == "cost" else gap

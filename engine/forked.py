@@ -1,8 +1,8 @@
-"""Forks of a process in which Polars has threads.
+"""Detection of forks of a process in which Polars has threads.
 
-A fork copies the memory and one thread. Polars believes that its threads are there still, hands
-them work and waits for ever. Nothing can start them again, so a child that was forked too late is
-refused. Forks are seen from ``import evalengine`` on.
+A fork copies the memory but only one thread. Polars would hand work to threads that no longer exist
+and wait forever. They cannot be restarted, so a child that was forked too late is refused. Forks
+are detected from ``import evalengine`` on.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import time
 from contextlib import suppress
 
 _THREADS = ("polars-", "async-executor", "tokio-rt-worker")
-"""What names of Polars' threads of work begin with, as the system has them: 15 bytes. A library
-with the same runtime (tokio) is not told from it."""
+"""Prefixes of the system names (15 bytes) of Polars' worker threads. Another library with the same
+runtime (tokio) is indistinguishable.
+"""
 _IDLE = ("polars-ooc",)
-"""Threads that importing Polars starts: nobody waits for them."""
+"""Threads that importing Polars starts, on which no work depends."""
 _TASKS = "/proc/self/task"
 _NAMED_WITHIN = 0.2  # seconds; a thread has the name of its process until it gives itself one
 
@@ -24,14 +25,14 @@ _plain: set[str] = set()
 """Threads that were seen to keep the name of the process, as those of other libraries do."""
 
 _read = False
-"""Whether this process has opened or computed anything here, where threads cannot be looked at."""
+"""True once this process has read or computed anything; used if threads cannot be listed."""
 _threads_at_fork = False
 _cut_off = False
-"""Whether this process, or one it descends from, was forked beside threads of Polars."""
+"""True if this process, or an ancestor, was forked while Polars had threads."""
 
 
 def refuse_cut_off() -> None:
-    """Stop before Polars is given work for which it has no threads any more.
+    """Raise before Polars is given work for threads that do not exist after a fork.
 
     Raises:
         ExecutorError: this process was forked from one in which Polars had threads.
@@ -50,7 +51,7 @@ def refuse_cut_off() -> None:
 
 
 def _has_threads() -> bool:
-    """Whether Polars has threads of work in this process, whoever gave it the work."""
+    """Return whether Polars has worker threads in this process, whoever started them."""
     if "polars" not in sys.modules:
         return False
     until = time.monotonic() + _NAMED_WITHIN
@@ -72,10 +73,10 @@ def _has_threads() -> bool:
 
 
 def _names() -> dict[str, str]:
-    """The name of every thread of this process, by its number.
+    """Return the name of every thread of this process, by thread id.
 
     Raises:
-        OSError: the system does not tell.
+        OSError: the system does not list threads.
     """
     names: dict[str, str] = {}
     for task in os.listdir(_TASKS):

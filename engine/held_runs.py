@@ -1,4 +1,4 @@
-"""Runs as users give them, scored, saved or as tables, and the tallies they hold."""
+"""Runs as users pass them, scored, saved or as tables, and their tallies."""
 
 from __future__ import annotations
 
@@ -29,27 +29,25 @@ from .tasks.encoding import draw_keys
 R = TypeVar("R")
 
 DRAWS = 200
-"""Draws behind intervals of what is found, unless others are asked for."""
+"""Default number of resamples for intervals of analyses."""
 
 READ_BESIDE = ("metrics", "intervals", "draws", "seed", "method", "cluster", "threads")
-"""Options of what is found with intervals that are read beside a scored run, too."""
+"""Options of analyses with intervals that also apply to a scored run."""
 
 
 def is_saved(run: Any) -> bool:
-    """Whether a run is the folder of a saved result."""
     return isinstance(run, (str, Path)) and (Path(run) / RUN_FILE).is_file()
 
 
 def is_scored(run: Any) -> bool:
-    """Whether a run is a scorecard or the folder of one."""
     return isinstance(run, Scorecard) or is_saved(run)
 
 
 def refuse_tables(**tables: Any) -> None:
-    """Refuse tables beside a run that is scored already.
+    """Refuse tables given together with a run that is already scored.
 
     Raises:
-        OptionError: names the first that is given.
+        OptionError: names the first one.
     """
     for name, given in tables.items():
         if given is not None:
@@ -65,20 +63,15 @@ def _unset(value: Any) -> bool:
 
 
 def with_or_without(field: str, value: Any) -> str:
-    """How a run was scored, for messages: with an option's value, or without it."""
+    """Return a phrase for messages: with an option's value, or without the option."""
     return f"without {option(field)}" if _unset(value) else f"with {option(field, value)}"
 
 
 def refuse_options(card: Scorecard, options: Options, settable: Collection[str]) -> None:
-    """Refuse options beside a run that is scored already, but for those that it was scored with.
-
-    Args:
-        card: the run.
-        options: as given.
-        settable: those that are read beside it.
+    """Refuse options that differ from those of a run that is already scored.
 
     Raises:
-        OptionError: names the first that would not be read, and what the run has instead.
+        OptionError: names the first such option, and the run's value.
     """
     plain = Options()
     for field in FIELDS:
@@ -110,11 +103,12 @@ def card_of(
     settable: Collection[str] = (),
     progress: Any = None,
 ) -> Scorecard:
-    """A run's scorecard: as it is, loaded, or scored, with its tally held unless told otherwise,
-    and with some frames.
+    """Return a run's scorecard: unchanged, loaded, or scored.
+
+    It has tallies (unless ``held`` is False) and some frames.
 
     Raises:
-        OptionError: an option beside a scored run that is not ``settable``.
+        OptionError: an option that contradicts a scored run and is not ``settable``.
     """
     if is_scored(run):
         card: Scorecard = run if isinstance(run, Scorecard) else load(run)
@@ -134,11 +128,9 @@ def card_of(
 
 
 def class_names(*cards: Scorecard) -> dict[str, str]:
-    """Names of classes that are numbers or codes, by label value as text; of the first run that
-    has one, and none of a value that names two classes of one run.
+    """Return names of classes by label value as text, if different from the value.
 
-    Args:
-        *cards: the runs.
+    The first run with a name decides; values with two names in one run are skipped.
     """
     found: dict[str, str] = {}
     for card in reversed(cards):
@@ -151,17 +143,14 @@ def class_names(*cards: Scorecard) -> dict[str, str]:
 def tallied_of(
     name: str, card: Scorecard, step: str = "comparing", threads: int | None = None
 ) -> Tallied:
-    """What a run's numbers were made of.
+    """Return the tallies of a run.
 
     Args:
-        name: of the run, in messages.
-        card: the run.
-        step: what needs it, in messages.
-        threads: where the work runs; as the run was scored unless given.
+        threads: by default as the run was scored.
 
     Raises:
-        ResultError: it was not kept.
-        InputError: another version kept it, in a form that this one does not read.
+        ResultError: they were not kept.
+        InputError: they are in the format of another version.
     """
     if card.tallied is not None:
         kept: Tallied = card.tallied
@@ -192,7 +181,7 @@ def tallied_of(
 
 
 def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
-    """A run whose datums have the keys that draws and halves are made of.
+    """Add the keys for resamples and halves to a run's datums.
 
     Raises:
         InputError: it was scored without the column of the clusters.
@@ -210,10 +199,10 @@ def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
 
 
 def intervals_of(options: Options) -> Wanted:
-    """Level, draws and seed of the intervals of found numbers, each of which has its own kind.
+    """Return level, resamples and seed for intervals of analyses, whose method is fixed.
 
     Raises:
-        OptionError: a kind of interval.
+        OptionError: a method is given.
     """
     options = options if options.drawn else options.replace(intervals=LEVEL)
     asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
@@ -230,7 +219,7 @@ def intervals_of(options: Options) -> Wanted:
 
 
 def hits_at(settings: Any) -> dict[str, Any]:
-    """At what boxes hit, as users write it, and whether that is a distance."""
+    """Return the threshold at which boxes hit, in user units, and whether it is a distance."""
     at = getattr(settings, "pr_curve_iou_threshold", None)
     if at is None:
         return {"iou_threshold": None}
@@ -238,14 +227,7 @@ def hits_at(settings: Any) -> dict[str, Any]:
 
 
 def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
-    """Which labels have their average precision at another IoU than hits are looked at.
-
-    Args:
-        settings: of the run.
-        labels: of the run, their values.
-        at: IoU of the hits, as users write it.
-        way: the option that sets it.
-    """
+    """Report labels whose average precision has another IoU than the hits."""
     own: dict[str, float] = getattr(settings, "label_ious", {})
     there = {*labels.cast(pl.String)}
     said = []
@@ -261,7 +243,7 @@ def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
 
 
 def ious_of(tallied: Tallied) -> list[str]:
-    """The same of what is found at ``pr_curve_iou_threshold``."""
+    """Report labels whose average precision has another IoU than ``pr_curve_iou_threshold``."""
     settings = tallied.plan.settings
     at = hits_at(settings)["iou_threshold"]
     values = tallied.tallies.labels.frame["label_value"]
@@ -269,15 +251,8 @@ def ious_of(tallied: Tallied) -> list[str]:
 
 
 def refusal(frame: str, task: str, options: Options, run: Any, truths: Any, **tables: Any) -> str:
-    """Why tables cannot carry the first metric that fills a frame; empty where they can.
-
-    Args:
-        frame: the frame.
-        task: the task of the tables.
-        options: as given.
-        run: predictions.
-        truths: ground truths.
-        **tables: further arguments of :func:`.scoring.run`.
+    """Return why tables cannot be scored by the first metric that fills a frame; empty if they
+    can.
     """
     names = (planner.filling(task, frame)[0].name,)
     try:
@@ -301,26 +276,16 @@ def tallied_through(
     tell: Callable[[str], None],
     unread: Collection[str] = (),
 ) -> tuple[R, tuple[str, ...]]:
-    """What is found in the tallies of a run, scored, saved or as tables, in files too.
+    """Run an analysis on the tallies of a run: scored, saved or as tables, also on disk.
 
     Args:
-        run: as users give it.
-        ground_truths: of tables.
-        options: as given.
-        asked: intervals, which datums have keys for.
-        metrics: what tables are scored with, from their task.
-        settable: options that may be other than those of a scored run.
-        then: finds it, from tallies whose datums have keys, and options.
-        step: what it does, for progress.
-        tables: further arguments of tables, by name.
-        tell: told each step.
-        unread: options that scoring does not read.
+        then: the analysis, a function of tallies with keys, and options.
 
     Returns:
-        what was found; notes of scoring.
+        the result of ``then``; notes of scoring.
 
     Raises:
-        ResultError: a saved run without what this needs.
+        ResultError: a saved run without the required data.
     """
     found: list[R] = []
 

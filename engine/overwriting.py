@@ -1,8 +1,8 @@
 """Protection of inputs: an output that would replace a file that was read is refused.
 
-A call keeps the names of the files that it reads and of the outputs that it will write. Readers
-report their files as they open them, before any work, and are compared with the outputs; writers
-are compared with what was read. Two names of one file (links, other spellings) are the same file.
+A call records the files that it reads and the outputs that it will write. Readers report their
+files before any work, and are compared with the outputs; writers are compared with the files read.
+Two names of one file (links, other spellings) are the same file.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ _call: ContextVar[_Call | None] = ContextVar("evalengine_call", default=None)
 def protecting(
     outputs: Mapping[str, str], given: Iterable[str] = (), *, replaces: bool = False
 ) -> Iterator[list[Paths]]:
-    """Refuse outputs that are inputs, at once and for all that is read within.
+    """Refuse outputs that are inputs, immediately and for all reads within this context.
 
     Args:
         outputs: path to the name of its option.
-        given: paths, globs and folders that are inputs.
         replaces: whether an output folder is replaced as a whole.
 
     Yields:
@@ -107,13 +106,8 @@ def writes(path: str | os.PathLike[str]) -> None:
 def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:
     """Refuse a path that is one of the files.
 
-    Args:
-        path: of an output.
-        files: that were read.
-        name: of the output's option.
-
     Raises:
-        OptionError: it is.
+        OptionError: the path is one of them.
     """
     there = os.path.exists(path)
     for file in files:

@@ -1,8 +1,8 @@
-"""How far long work is: told by those who do it, shown to those who wait.
+"""Progress reporting.
 
-Who starts work says with :func:`heard` whom steps are told to. Whoever works, however deep, counts
-with :func:`counting`; where nobody listens, that costs a comparison. A step is a string, so that a
-callable that takes names of steps needs to know no more.
+The caller sets the listener with :func:`heard`. Code at any depth counts with :func:`counting`;
+without a listener that costs one comparison. A step is a string, so that a callable that takes
+names of steps suffices.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ _EVERY = 0.1
 
 
 class Step(str):
-    """What work is at.
+    """Current step of the work.
 
     Attributes:
-        done: how many are done.
-        total: how many there are.
-        unit: what is counted, such as ``buckets``.
+        unit: plural noun, such as ``buckets``.
     """
 
     done: int
@@ -90,13 +88,8 @@ def heard(function: Callable[P, R]) -> Callable[P, R]:
 def counting(name: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """Count a step.
 
-    Args:
-        name: of the step.
-        total: how many there are.
-        unit: what is counted.
-
     Yields:
-        what to call with how many more are done, from any thread.
+        a function that takes the number of newly finished units, callable from any thread.
     """
     tell = _listener.get()
     if tell is None:
@@ -123,20 +116,20 @@ def _nothing(n: int = 1) -> None:
 
 
 def silent(step: str) -> None:
-    """Nobody listens."""
+    """Ignore the step."""
 
 
 @contextmanager
 def shown(stream: Any = None) -> Iterator[Tell]:
-    """A line for people: what work is at, how far, how long, and how long still.
+    """Show a progress line: step, share, elapsed and remaining time.
 
-    On a terminal a line of standard error; in a notebook below the cell. Gone when work is done.
+    On a terminal a line of standard error; in a notebook below the cell. Removed at the end.
 
     Args:
-        stream: where it goes; standard error unless given.
+        stream: by default standard error.
 
     Yields:
-        what to tell steps to.
+        the listener for steps.
     """
     from rich.console import Console
     from rich.progress import (
@@ -180,7 +173,7 @@ def shown(stream: Any = None) -> Iterator[Tell]:
 
 
 def _announce(console: Any) -> None:
-    """Say that kernels are compiled, where they are."""
+    """Announce the compilation of kernels, if it is pending."""
     from .kernels.folder import is_compiled
 
     if not is_compiled():
@@ -189,14 +182,13 @@ def _announce(console: Any) -> None:
 
 @contextmanager
 def reminded(tell: Tell, every: float = 30.0) -> Iterator[Tell]:
-    """Steps told once each, and again after each 30 s that one lasts, for logs.
+    """Report each step once, and again every 30 s that it lasts, for logs.
 
     Args:
-        tell: writes a line.
         every: seconds.
 
     Yields:
-        what to tell steps to.
+        the listener for steps.
     """
     lock = threading.Lock()
     ended = threading.Event()

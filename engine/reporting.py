@@ -29,10 +29,10 @@ _ENDINGS = (".html", ".htm")
 
 
 def check_report(path: str | Path) -> None:
-    """Refuse a file that no report can be written to, before the work.
+    """Check that a report can be written to a path.
 
     Raises:
-        OptionError: another ending than .html, or a folder that is not there.
+        OptionError: the extension is not .html, or the folder does not exist.
     """
     target = Path(path)
     if target.suffix.lower() not in _ENDINGS:
@@ -60,23 +60,23 @@ def make_report(
     Args:
         card: the run.
         path: the HTML file.
-        baseline: an earlier run; with one every number stands beside its own.
-        names: what the baseline and the run are called.
-        title: of the page.
-        gates: verdicts, in the order they are shown.
-        images: folder of the datums' pictures; no picture is shown without.
-        tables: those that were scored, where they were no files; see
+        baseline: an earlier run, shown next to every number.
+        names: names of the baseline and the run.
+        title: page title.
+        gates: shown in this order.
+        images: folder of the datums' images; without it, no thumbnails are shown.
+        tables: the scored tables, if they were not files; see
             :func:`evalengine.report.contents.contents`.
         options: level, draws and seed of the comparison.
         progress: called with the name of each step.
 
     Returns:
-        the file.
+        path of the file.
 
     Raises:
-        InputError: the baseline was scored by other rules.
-        OptionError: no HTML file.
-        WriteError: the disk refused.
+        InputError: the baseline was scored with other rules.
+        OptionError: not an HTML file.
+        WriteError: the file cannot be written.
     """
     check_report(path)
     tell = progress if callable(progress) else silent
@@ -128,7 +128,7 @@ def make_report(
 def _again(
     card: Scorecard, baseline: Scorecard | None, path: str | Path, options: Options | None
 ) -> str:
-    """The command that writes the page anew; empty where a run is not on disk."""
+    """Return the command that writes the page again; empty if a run is not on disk."""
     if baseline is None or card.folder is None or baseline.folder is None:
         return ""
     parts = ["evalengine", "report", str(card.folder), "--baseline", str(baseline.folder)]
@@ -142,8 +142,10 @@ def _again(
 def _examples(
     card: Scorecard, baseline: Scorecard | None, images: str | Path | None, tables: Any
 ) -> list[Examples]:
-    """The datums that got worse since the baseline, and the worst; none where they cannot be told,
-    which the page says."""
+    """Return the datums that got worse since the baseline, and the worst datums.
+
+    Empty if they are unknown, which the page then states.
+    """
     from .analysis.worst import worse_since
     from .report.contents import contents
     from .report.examples import examples
@@ -169,7 +171,7 @@ def _examples(
 
 
 def slices_of(held: Tallied | None, worst: pl.DataFrame) -> pl.DataFrame | None:
-    """The slices that datums lie in, a row each; None where the run has none or is not held."""
+    """Return the slices of datums, one row per datum; None without slices or tally."""
     if held is None or not held.tallies.datums.slices.width:
         return None
     datums = held.tallies.datums

@@ -43,16 +43,16 @@ Progress = Callable[[str], None]
 Metrics = Callable[[str], tuple[str, ...]]
 """The metrics to score with, from the task."""
 Look = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
-"""Is shown the plan and the tallies of a run; may return what makes intervals."""
+"""Callback on the plan and tallies of a run; may return an estimator of intervals."""
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What there is to tell of a run's inputs and options.
+    """Notes on a run's inputs and options.
 
     Attributes:
-        notes: one sentence each, warnings among them.
-        warnings: those of the notes that make the result meaningless.
-        findings: the notes as data, but for those of recognised columns.
+        notes: one sentence each; includes the warnings.
+        warnings: notes that may make the result meaningless.
+        findings: the notes as data, except those on recognised columns.
     """
 
     notes: tuple[str, ...] = ()
@@ -69,10 +69,11 @@ def open_tables(
     storage_options: dict[str, str] | None,
     metrics: Metrics | None = None,
 ) -> tuple[planner.Plan, Inputs]:
-    """The plan and the open tables; a task that is given is planned before any file is read.
+    """Return the plan and the opened tables; an explicit task is planned before any file is read.
 
-    With ``metrics`` they are those that it names. Where nothing says what is compared and a side
-    has keypoints alone, they are: the plan's options say so.
+    ``metrics`` overrides the metrics of the options. If a side has only keypoints and the options
+    do
+    not name the compared geometry, keypoints are compared and set in the plan's options.
     """
 
     def planned(task: str, options: Options) -> planner.Plan:
@@ -149,7 +150,7 @@ _HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
 
 
 def _digest(source: Any) -> dict[str, Any]:
-    """Size, time and SHA-256 of a single local file; nothing for anything else."""
+    """Return size, modification time and SHA-256 of a single local file; otherwise empty."""
     if not isinstance(source, (str, Path)) or not Path(source).is_file():
         return {}
     found = Path(source).stat()
@@ -178,14 +179,16 @@ def run(
     looked: Look | None = None,
     metrics: Metrics | None = None,
 ) -> Scorecard:
-    """Score tables; arguments as :func:`evalengine.score`, options made.
+    """Score tables, with the arguments of :func:`evalengine.score` and validated options.
 
-    With ``held`` the tally is held in memory, if need be within the share of a memory limit that is
-    left for it, and no intervals are made, for comparing and finding. With
-    ``paged`` what the report draws from is counted too, whatever the metrics; the default set
-    counts it anyway where rows are held in memory. The frames of ``showing`` are made too, where
-    the task has them. With ``looked`` the tallies are handed over while they are there,
-    in files too, and no intervals are made. With ``metrics`` they are those that it names.
+    Args:
+        held: keep the tally in memory, within its share of a memory limit, and skip intervals; for
+            comparisons and searches.
+        paged: count data for the report whatever the metrics. The default metrics do so anyway if
+            rows are in memory.
+        showing: additional frames to compute, if the task has them.
+        looked: callback that receives the tallies, also those on disk; disables intervals.
+        metrics: overrides the metrics of the options.
     """
     wanted_intervals(chosen)  # what is wrong with them is told before anything is read
     tell = progress if callable(progress) else silent
@@ -281,7 +284,7 @@ def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
 def _estimates(
     plan: planner.Plan, tallies: Any, threads: Threads, options: Options
 ) -> summary.Estimate | None:
-    """What adds intervals to numbers; None where none were asked for."""
+    """Return the estimator of intervals; None if none were requested."""
     asked = wanted_intervals(options)
     if asked is None:
         return None
@@ -293,7 +296,7 @@ def _estimates(
 def _estimated(
     frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: summary.Estimate | None
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], list[Note]]:
-    """Frames whose intervals are made, so that what there is to tell of them is known."""
+    """Compute the metrics frame with intervals, so that the notes on them are known."""
     if estimate is None:
         return frames, []
     metrics = frames["metrics"]()
@@ -311,7 +314,7 @@ def _in_parts(
     *,
     held: bool,
 ) -> tuple[partitions.Done | None, str]:
-    """A run through buckets on disk; where none is due nothing, and why not if it was asked for."""
+    """Run through buckets on disk; otherwise None and, if requested, the reason against it."""
     from . import outofcore as partitions
     from .executors.named import pool_of
 
@@ -326,7 +329,7 @@ def _in_parts(
 
 
 def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
-    """Rows of both sides, and datums, as people are told of them."""
+    """Return the rows per side and the datums, for display."""
     shown = {"rows" if name == TABLE else name: rows[name] for name in _SIDES if name in rows}
     return {**shown, "datums": datums}
 
@@ -345,14 +348,12 @@ _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
 
 
 def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
-    """Notes, in which many datums without predictions are a warning.
+    """Return notes, with many datums without predictions raised to a warning.
 
     Datums with ground truths count. Other warnings about missing datums come first.
 
     Args:
-        plan: the plan.
-        notes: of the inputs.
-        truths: how many datums have ground truths; from the facts of the note unless given.
+        truths: number of datums with ground truths; default from the facts of the note.
     """
     rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
     if rule is not None and not rule.leaves(plan.settings):
@@ -378,7 +379,7 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = N
 
 
 _EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
-"""Warnings that say why datums have no predictions."""
+"""Warnings that explain why datums have no predictions."""
 
 
 def _with_truths(done: partitions.Done) -> int:
@@ -390,7 +391,7 @@ def _with_truths(done: partitions.Done) -> int:
 def _sources(
     sources: dict[str, str], rows: dict[str, int], notes: Sequence[Note]
 ) -> dict[str, Any]:
-    """What ``run.json`` says of each table: ``lacking`` counts datums that have no row there."""
+    """Return the table facts for ``run.json``; ``lacking`` counts datums without a row."""
     lacking = {note.kind: note.count for note in notes if note.count is not None}
     return {
         name: {"source": sources.get(name), "rows": count}
@@ -403,7 +404,7 @@ def _sources(
 def _run(
     plan: planner.Plan, told: dict[str, Any], seconds: dict[str, float], paths: dict[str, Any]
 ) -> Callable[[], dict[str, Any]]:
-    """What makes ``run.json``, with digests of the files."""
+    """Return the provider of ``run.json``, which includes digests of the files."""
     run: dict[str, Any] = {
         "evalengine": __version__,
         "python": platform.python_version(),
@@ -427,13 +428,13 @@ def _run(
 
 
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
-    """What the report draws from, of a run in memory: the worst datums among it."""
+    """Return the report's frames for a run in memory, including the worst datums."""
     page = page_frames(plan, tallies, threads.own())
     return _with_worst(page, summary.Tallied(plan, tallies, threads.own()))
 
 
 def _with_worst(page: Paged, tallied: summary.Tallied | None) -> Paged:
-    """What the report draws from, and the worst datums where the tally is there."""
+    """Add the worst datums to the report's frames if there is a tally."""
     if tallied is None:
         return page
 
@@ -482,12 +483,12 @@ def _card(
 
 
 def told_of_notes(notes: Sequence[Note]) -> Told:
-    """What there is to tell of notes alone."""
+    """Return the notes in public form."""
     return _told({}, notes)
 
 
 def told_of(frames: Frames) -> Told:
-    """What there is to tell of checked tables."""
+    """Return the notes of checked tables in public form."""
     return _told(frames.recognised, frames.notes)
 
 
@@ -510,16 +511,13 @@ def card_of(
     seconds: dict[str, float],
     said: Told,
 ) -> Scorecard:
-    """The scorecard of tallies that are there already; its frames are made when asked for.
+    """Return a scorecard from existing tallies; frames are computed on first access.
 
     Args:
-        plan: what was tallied.
-        options: as they were given.
-        tallies: the task's.
-        threads: what frames are made on.
-        told: what ``run.json`` says of the inputs.
+        threads: threads for computing frames.
+        told: input facts for ``run.json``.
         seconds: wall time by step.
-        said: what there is to tell.
+        said: notes of the run.
     """
     estimate = _estimates(plan, tallies, threads.own(), options)
     frames, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)

@@ -166,7 +166,7 @@ def _scored(
     storage_options: dict[str, str] | None,
     tell: Any,
 ) -> tuple[Scorecard, Any]:
-    """The run, and the table of its datums; None where its own slice columns are all there are."""
+    """Return the run, and its table of datums; None if it has only its slice columns."""
     if is_scored(run):
         refuse_tables(ground_truths=ground_truths, labels=labels)
         read = (*READ_BESIDE, "by", "columns")
@@ -211,14 +211,12 @@ def _columns(
     read: Collection[str],
     storage_options: dict[str, str] | None,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The columns that slices are made of, a row a datum of the run, and notes of them.
+    """Return the candidate slice columns, one row per datum of the run, and notes on them.
 
     Args:
-        tallied: the run.
-        table: of its datums; None where its own slices are all there are.
-        options: with ``by``, the columns that are wanted.
-        read: columns that tell what the datums are, not which.
-        storage_options: for remote paths.
+        table: table of datums; None if the run has only its slice columns.
+        options: ``by`` names the requested columns.
+        read: columns already used to describe datums, not candidates.
     """
     datums = tallied.tallies.datums
     own = [name for name in datums.slices.columns if name != options.cluster]
@@ -262,7 +260,7 @@ def _columns(
 
 
 def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.DataFrame, list[str]]:
-    """The table's rows in the order of the run's datums, and what is told of those it lacks."""
+    """Return the table's rows in the order of the run's datums, and notes on missing ones."""
     if "datum_id" not in frame.columns:
         if frame.height != len(datums):
             raise InputError(
@@ -309,10 +307,10 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
 
 
 def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """A row for each id, and what is told of columns that differ within one.
+    """Reduce to one row per id, with notes on columns that differ within an id.
 
     Raises:
-        InputError: all of them do.
+        InputError: all columns differ.
     """
     ids = frame["datum_id"]
     if not ids.is_duplicated().any():

@@ -1,1 +1,1 @@
-"""Contracts: input tables, output frames, options and errors. Imports nothing of the engine."""
+"""Contracts: input tables, output frames, options and errors. Imports no engine module."""

@@ -18,11 +18,11 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One metric that was asked for.
+    """One requested metric.
 
     Attributes:
         metric: its name, without a cut-off.
-        k: the cut-off that stands in the name, 0 or more; None where none does.
+        k: cut-off in the name, 0 or more; None without one.
     """
 
     metric: str
@@ -30,12 +30,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def parse_metric(name: str) -> Asked:
-    """``nDCG@10`` in name and cut-off; a name without ``@`` has none.
+    """Split ``nDCG@10`` into name and cut-off; a name without ``@`` has none.
 
-    Whether there is such a metric, and whether it takes a cut-off, is the registry's to say.
+    The registry checks that the metric exists and takes a cut-off.
 
     Raises:
-        OptionError: what stands behind the ``@`` is not a whole number from 0 to 999999999.
+        OptionError: the text after ``@`` is not an integer from 0 to 999999999.
     """
     metric, at, k = name.partition("@")
     if not at:

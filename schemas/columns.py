@@ -94,7 +94,7 @@ WEIGHT = Column(
 
 
 def renamed(column: Column, *aliases: str, about: str | None = None) -> Column:
-    """The same column where users have more names for it."""
+    """Return the column with further aliases."""
     return msgspec.structs.replace(
         column,
         aliases=tuple(dict.fromkeys((*column.aliases, *aliases))),

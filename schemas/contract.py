@@ -1,4 +1,4 @@
-"""What a contract is: columns, the names recognised for them, and a table's rules."""
+"""Structure of a contract: columns, their recognised names, and rules of a table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import msgspec
 PREDICTIONS = "predictions"
 GROUND_TRUTHS = "ground_truths"
 TABLE = "table"
-"""The role of one table that holds both sides."""
+"""Role of a single table that contains both sides."""
 TRAINING = "training"
-"""The role of what a model was trained on, for numbers that are held against it."""
+"""Role of a model's training data, for numbers relative to it."""
 DATUMS = "datums"
 LABELS = "labels"
 
 DEFAULT_LABEL_KEY = "label"
 ROW = "__evalengine_row"
-"""Beside the columns of a side that is part of a larger one: where its rows stand there, int64."""
+"""Additional column of a side that is part of a larger one: row number in the whole, int64."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -25,33 +25,33 @@ class Column(msgspec.Struct, frozen=True):
         name: canonical name.
         kind: ``id`` (integer or string), ``label`` (integer, string or boolean, or a list of
             those), ``items`` (a list of integers or strings), ``text``, ``texts`` (a string or a
-            list of strings), ``text_list`` (the same, made a list), ``verdict`` (string, number or
-            boolean, kept as text), ``number``, ``whole`` (an integer), ``flag``, ``list``, ``any``
-            (no list), ``vector`` (a list or array of numbers), ``vectors`` (the same, or a list of
-            several).
+            list of strings), ``text_list`` (the same, converted to a list), ``verdict`` (string,
+            number or boolean, stored as text), ``number``, ``whole`` (an integer), ``flag``,
+            ``list``, ``any`` (no list), ``vector`` (a list or array of numbers), ``vectors`` (the
+            same, or a list of several).
         about: one line for ``evalengine schemas``.
-        aliases: names that users of other tools have for it, most common first; compared
-            without case.
-        nullable: whether a row may leave it out.
+        aliases: names in other tools, most common first; compared without case.
+        nullable: rows may be null.
         low: smallest value allowed, for numbers.
-        high: largest value allowed, for numbers; what is not 0 is at least one part of it.
-        unique: whether a value may stand in one row only.
-        single: whether single precision stays as it is.
-        kin: names that may mean this column or something else: offered, never taken.
-        otherwise: what else to do where it is missing.
-        weak: aliases that other tables have for slices: no sign of the task in a table whose rows
-            are named by another column of ids, unless what ``either`` names first is there.
-        named: whether it stays unread too where nothing was asked for by name.
-        way_out: what to do where its type does not fit, instead of what its kind says.
-        numbered: a regular expression of own names that are such a column each; its one group that
-            fits is a level, of 1 or in percent, which stands behind the name of each in the
-            contract. Empty for one column.
-        unclear: a regular expression of own names that may be such a column beside others.
-        below: the column (of the same level) whose values these may not exceed.
-        rising: whether values rise with the level; where they do not, that is told.
-        sliced: whether it is read only where slices, clusters or metrics ask for it.
-        steps: power of the steps of a series in training whose mean it is; 0 for other columns.
-        lacking: what its nulls mean, where the user's table has no such column.
+        high: largest value allowed, for numbers; positive values must be at least 1 / high.
+        unique: a value may occur in one row only.
+        single: single precision is kept.
+        kin: names that may mean this column or something else: suggested, never used automatically.
+        otherwise: alternative if the column is missing.
+        weak: aliases that other tables use for slices: not a sign of the task in a table whose rows
+            are identified by another id column, unless the first name in ``either`` is present.
+        named: ignored if not requested by name.
+        way_out: advice if its type does not fit, instead of the advice for its kind.
+        numbered: regular expression of user's names that are such a column each; its matching group
+            is a level, a fraction or in percent, which is appended to the contract's name. Empty
+            for
+            a single column.
+        unclear: regular expression of user's names that may be further such columns.
+        below: column (of the same level) whose values these may not exceed.
+        rising: values increase with the level; otherwise a note is added.
+        sliced: read only if slices, clusters or metrics request it.
+        steps: power of the steps of a training series of which it is the mean; 0 for other columns.
+        lacking: meaning of its nulls, if the user's table has no such column.
     """
 
     name: str
@@ -83,46 +83,47 @@ class Table(msgspec.Struct, frozen=True):
     Attributes:
         task: task name, or ``all``.
         side: one of the table roles.
-        required: columns that must be there.
-        optional: columns used when they are there.
-        key: columns that, as far as they are there, together may stand in one row only.
-        any_of: columns of which at least one must be there.
-        multilabel_key: the key instead, where the option ``multilabel`` is true.
-        signs: columns that tell the task; it follows from a table that has one of them.
-        unless: columns whose presence tells against the task.
-        like: shapes of other tasks that its columns may be taken for.
-        formats: source formats that tell the task.
-        shape: what the columns make together beyond single columns, by the name under which
-            ``inputs`` knows how to find and check it: ``boxes``, ``pair``; empty for nothing.
-        wide: what ``score_columns`` replaces, where scores may stand in a column per label.
-        datum: the column that names datums; once checked, every task's is called ``datum_id``.
+        required: columns that must be present.
+        optional: columns used if present.
+        key: columns whose combination, as far as present, must be unique.
+        any_of: columns of which at least one must be present.
+        multilabel_key: the key if the option ``multilabel`` is True.
+        signs: columns that identify the task: one of them suffices.
+        unless: columns whose presence excludes the task.
+        like: formats of other tasks for which its columns may be mistaken.
+        formats: source formats that identify the task.
+        shape: joint content of several columns, by the name under which ``inputs`` finds and checks
+            it: ``boxes``, ``pair``; may be empty.
+        wide: column replaced by ``score_columns``, if scores may have one column per label.
+        datum: column that identifies datums; renamed to ``datum_id`` once checked.
         unit: word for one datum, and for several.
-        lack: what to say first where none of ``any_of`` is there.
-        either: columns of which both sides are read by the first that both have.
-        instead: pairs of columns of which the second is read only where the first is not there.
-        long: whether several rows of the one table make one datum.
-        unread: columns that users may expect to count here and that do not, each with the reason;
-            their presence is told.
-        stand_ins: pairs of a required column and the one that may stand in for it: where a table
-            has the second and not the first, the second is required instead.
-        yields: whether all signs are needed to tell the task, and any other that the columns fit
-            goes first: texts may stand beside labels and lists.
-        all_signs: whether all signs are needed to tell the task, where one alone may stand in a
-            table of another.
-        filtered: whether the option ``where`` can leave rows of it out.
-        multilabel_shape: the shape instead, where the option ``multilabel`` is true.
-        values: what plain values of both sides are, row by row: pairs of a column of answers and
-            one of truths, of which the first fits whose kinds the values have.
-        beside: pairs of columns of which the first may be called by its kin, where nothing else is
-            it and the second is there.
-        together: columns that name a datum together, where none does so alone.
-        found_by: of a task whose annotations are converted, the column that one side of them has
+        lack: beginning of the message if all of ``any_of`` are missing.
+        either: columns of which both sides use the first that both have.
+        instead: pairs of columns; the second is read only if the first is missing.
+        long: several rows of the single table form one datum.
+        unread: columns that users may expect to count and that are ignored, each with the reason;
+            their presence is reported.
+        stand_ins: pairs of a required column and its substitute: if a table has only the second,
+            the
+            second is required instead.
+        yields: all signs are needed to identify the task, and any other task that the columns fit
+            has priority: texts may occur next to labels and lists.
+        all_signs: all signs are needed to identify the task, since a single one may occur in tables
+            of another.
+        filtered: the option ``where`` can filter its rows.
+        multilabel_shape: the shape if the option ``multilabel`` is True.
+        values: columns for plain values of both sides, row by row: pairs of a column of answers and
+            one of truths; the first pair whose kinds match the values is used.
+        beside: pairs of columns; the kin names of the first are accepted if no other column
+            qualifies and the second is present.
+        together: columns that identify a datum jointly.
+        found_by: for a task whose annotations are converted, the column that one side of them has
             if it is the predictions, and its other names; empty for other tasks.
-        made_of: the side of the task that a command turns into this one; empty for none.
-        made_by: that command, and the call in Python, with places for data and metrics.
-        measured: columns that are signs only where their values are numbers with fractions; then
-            tasks whose labels they would be give way.
-        as_written: dialects that compare corners as files of Pascal VOC have them.
+        made_of: side of the task that a command converts to this one; may be empty.
+        made_by: that command, and the call in Python, with placeholders for data and metrics.
+        measured: columns that are signs only if their values are fractional numbers; then tasks for
+            which they would be labels are excluded.
+        as_written: dialects that compare unmodified corners of Pascal VOC files.
     """
 
     task: str

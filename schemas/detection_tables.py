@@ -44,7 +44,7 @@ from .geometry_columns import (
 
 _SCORE = msgspec.structs.replace(SCORE, otherwise=" Ultralytics writes it with save_conf=True.")
 _BOX = (XMIN, YMIN, XMAX, YMAX)
-# A row has one of these or a box, which then may be left out.
+# A row with one of these needs no box.
 _SHAPES = tuple(
     msgspec.structs.replace(column, nullable=True)
     for column in (POLYGON, OBB, BOX3D, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
@@ -87,4 +87,4 @@ DETECTION_GROUND_TRUTHS = Table(
     unread=_UNREAD,
 )
 
-# Classification: what its users call a row, the truth, what was predicted, and how sure it was.
+# Classification: common names of a row, the truth, the prediction, and its confidence.

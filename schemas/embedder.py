@@ -1,4 +1,4 @@
-"""What turns texts into vectors: an endpoint, or an object of the user's."""
+"""Embedders: an endpoint, or a user's object, that converts texts to vectors."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
         model: its name at the endpoint.
         base_url: the endpoint, up to and without ``/embeddings``; None for the environment
             variable ``OPENAI_BASE_URL``.
-        api_key_env: environment variable that holds the key; sent in one header, kept nowhere.
+        api_key_env: environment variable that contains the key; sent in one header, never stored.
         cache: file of all vectors.
-        dimensions: length that is asked for; None leaves it out of the request.
+        dimensions: requested length; None to omit it from the request.
         batch_size: texts in one request.
-        concurrency: requests under way at once.
-        timeout: seconds for a connection, and between two pieces of an answer.
-        retries: how often a request is sent again that failed.
-        requests_per_minute: how many are sent at most.
-        max_requests: where to stop.
-        max_tokens: the same.
-        max_cost: the same, by the price table.
+        concurrency: concurrent requests.
+        timeout: seconds for a connection, and between two chunks of a response.
+        retries: number of retries of a failed request.
+        requests_per_minute: maximum rate of requests.
+        max_requests: stop after this number of requests.
+        max_tokens: stop after this number of tokens.
+        max_cost: stop at this cost, by the price table.
         prices: model -> ``input`` and ``output`` per million tokens, or a TOML file of that.
     """
 
@@ -51,12 +51,12 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Encoder:
-    """An object whose ``encode`` makes vectors of texts, by the name of its class.
+    """An object with a method ``encode`` that converts texts to vectors.
 
-    Copies that were pickled or read from a file know the name alone.
+    Copies that were pickled or read from a file only have the name.
 
     Args:
-        name: of its class.
+        name: name of its class.
         model: the object, or None in a copy.
     """
 
@@ -65,7 +65,7 @@ class Encoder:
         self._model = model
 
     def encode(self, texts: list[str]) -> Any:
-        """What the object makes of texts.
+        """Return the object's vectors for texts.
 
         Raises:
             OptionError: this is a copy.
@@ -93,14 +93,14 @@ class Encoder:
 
 
 def as_embedder(given: Any) -> Embedding | Encoder:
-    """The option ``embedder`` as it is kept.
+    """Normalise the option ``embedder``.
 
     Args:
         given: the name of a model, a mapping of the fields of :class:`Embedding`, or an object
             with ``encode(list[str])``.
 
     Raises:
-        OptionError: none of these, or a field that does not exist.
+        OptionError: another type, or a field that does not exist.
     """
     if isinstance(given, Embedding | Encoder):
         return given

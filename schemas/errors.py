@@ -1,4 +1,4 @@
-"""Errors that input, options or the environment can cause.
+"""Errors caused by input, options or the environment.
 
 Every such error is a :class:`EvalengineError`, which is a ``ValueError``. The command exits with 2
 on them, but with 3 on :data:`PASSING` and on any other exception.
@@ -14,13 +14,13 @@ from .wording import in_python, without_secrets
 
 
 class EvalengineError(ValueError):
-    """Base of every error that input or options can cause.
+    """Base of every error caused by input or options.
 
     Attributes:
-        code: stable name of the refusal, such as ``"null_values"``. Empty if it has none.
-        facts: values the message is made of: ``column``, ``count``, ``rows`` and others.
+        code: stable name of the error, such as ``"null_values"``. Empty if it has none.
+        facts: values used in the message: ``column``, ``count``, ``rows`` and others.
         said: the message with marked options, see :mod:`evalengine.schemas.wording`. ``str`` of
-            the error writes them as Python does.
+            the error formats them for Python.
     """
 
     def __init__(self, said: str = "", *, code: str = "", **facts: Any) -> None:
@@ -46,7 +46,7 @@ class InputError(EvalengineError):
 
 
 class TruthsMissingError(InputError):
-    """Predictions stand alone in a task whose ground truths are a table of their own."""
+    """Only predictions were given, in a task whose ground truths are a separate table."""
 
 
 class ReadError(InputError):
@@ -62,11 +62,11 @@ class OptionError(EvalengineError):
 
 
 class ScratchError(EvalengineError):
-    """The folder for what does not fit into memory: it cannot be written, or its disk is full."""
+    """The scratch folder cannot be written, or its disk is full."""
 
 
 class ExecutorError(EvalengineError):
-    """Other processes or a cluster cannot do their part: nobody there, or they die over it."""
+    """Worker processes or a cluster failed: unreachable, or workers died."""
 
 
 class ResultError(EvalengineError):
@@ -78,7 +78,7 @@ class WriteError(ResultError):
 
 
 class EndpointError(EvalengineError):
-    """What stops an endpoint's use: a wrong key, an unknown model, an address nobody is at."""
+    """An endpoint cannot be used: wrong key, unknown model, or unreachable address."""
 
 
 class JudgeError(EndpointError):
@@ -86,16 +86,17 @@ class JudgeError(EndpointError):
 
 
 PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
-"""What may pass, and is worth trying again with the same command."""
+"""Errors that may be temporary, so that the same command is worth repeating."""
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
-    """`` Did you mean 'mAP'?`` for the names that a word misspells, or an empty string.
+    """Return `` Did you mean 'mAP'?`` for similar names, or an empty string.
 
     A word misspells a name if one edit separates them, or two if it has seven letters or more;
     capitals do not count, and digits have to agree. Acronyms differ by single letters (MAE, MSE,
-    MAPE), so that only exchanged letters, a letter struck twice and a plural count as misspelt. If
-    no name is misspelt, up to three are named that the word begins, or that begin as it does
+    MAPE), so for them only swapped letters, a doubled letter and a plural count as misspelt. If no
+    name
+    is misspelt, up to three names are suggested that start with the word or share its beginning
     (prediction, predicted), the shortest first.
     """
     # Imported here: only an error needs it. OSA counts a transposition as one edit ("mpa").
@@ -105,7 +106,7 @@ def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:
     names = list(known)
     plain = [name.casefold() for name in names]
     near = extract(word.casefold(), plain, scorer=OSA.distance, score_cutoff=2, limit=None)
-    # Of names that differ in case alone (mAP, MAP) the one written more alike.
+    # If names differ only in case (mAP, MAP), prefer the one closer to the user's spelling.
     near.sort(key=lambda one: (one[1], OSA.distance(word, names[one[2]])))
     found = [names[at] for _, edits, at in near if _misspells(word, names[at], edits)][:n]
     if not found:

@@ -81,7 +81,7 @@ ALPHA = Column(
     nullable=True,
 )
 OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, HEIGHT_2D, NUM_POINTS)
-"""What is read beside 3-D boxes alone."""
+"""Columns that are read only for 3-D boxes."""
 MASK = Column(
     "mask",
     "mask",

@@ -10,7 +10,7 @@ from .wording import option
 
 METHOD_NAMES = ("percentile", "recentred", "normal", "bca", "jackknife", "wilson", "delong")
 BY_THEORY = ("wilson", "delong")
-"""Those of them that take every datum as independent of the others, and look at no draws."""
+"""Methods that assume independent datums and use no resamples."""
 LEVEL, DRAWS, SEED = 0.95, 1000, 0
 FEW_CLUSTERS = 20
 LEAST_DRAWS = 20
@@ -21,10 +21,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
     Attributes:
         level: confidence, in (0, 1).
-        draws: how many.
-        seed: of the draws.
-        method: one of :data:`METHOD_NAMES`; None for each metric's own.
-        cluster: the column of what is drawn as a whole; None for single datums.
+        draws: number of resamples.
+        seed: seed of the resamples.
+        method: one of :data:`METHOD_NAMES`; None for each metric's default.
+        cluster: column of the clusters to resample; None to resample single datums.
     """
 
     level: float
@@ -35,10 +35,10 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted(options: Options) -> Wanted | None:
-    """What intervals are asked for; None without any.
+    """Return the requested intervals; None without any.
 
     Raises:
-        OptionError: a value that none of them can have, or one without ``intervals``.
+        OptionError: an invalid value, or one without ``intervals``.
     """
     if options.intervals is None:
         for name in ("draws", "seed", "cluster", "method"):

@@ -1,4 +1,4 @@
-"""The job file: what ``evalengine run`` reads, and its JSON Schema for editors."""
+"""The job file, read by ``evalengine run``, and its JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _meta(description: str, *examples: Any) -> msgspec.Meta:
 
 
 class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the tables are. Paths are relative to the job file; ``{name}`` is a variable."""
+    """Paths of the input tables. Paths are relative to the job file; ``{name}`` is a variable."""
 
     predictions: Annotated[
         str | list[str],
@@ -54,7 +54,7 @@ class JobInputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class JobOutputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where results go. Paths are relative to the job file; ``{name}`` is a variable."""
+    """Paths of the results. Paths are relative to the job file; ``{name}`` is a variable."""
 
     folder: Annotated[
         str, _meta("Folder of this run's result; {run_id} may be in it.", "runs/{date}")
@@ -89,7 +89,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A scheduled evaluation: what to score, by which rules, what must hold, where it goes."""
+    """A scheduled evaluation: inputs, options, gates and outputs."""
 
     name: Annotated[str, _meta("Name of the job, in logs, locks and history.", "nightly")]
     inputs: JobInputs
@@ -138,7 +138,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 SHARED = ("task", "dialect", "metrics", "by")
-"""Options that stand at the top of a job file, since nearly every job has them."""
+"""Options at the top level of a job file, since nearly every job has them."""
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tables of judged metrics: verdicts, a row each, and what a judge needs to give them."""
+"""Tables of judged metrics: verdicts, one per row, and the input of a judge."""
 
 from __future__ import annotations
 
@@ -168,11 +168,11 @@ JUDGE_ROWS = Table(
     lack="there is nothing to judge",
     filtered=False,
 )
-"""What the judge stage reads; which of its columns must be there follows from the metrics."""
+"""Input of the judge stage; the metrics determine the required columns."""
 JUDGE_REFERENCES = Table(
     "judged",
     "judge_references",
     (JUDGED_DATUM, renamed(TEXT, "reference", "ground_truth", about="One ground truth.")),
     filtered=False,
 )
-"""Ground truths of the judge stage as a table of their own, a row each."""
+"""Ground truths of the judge stage as a separate table, one per row."""

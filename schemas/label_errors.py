@@ -1,4 +1,4 @@
-"""What label errors are called."""
+"""Names of label errors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY = (
     "other label", "missing", "location", "duplicate", "unfound", "tiny",
 )  # fmt: skip
 REASONS = (OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY)
-"""Why a label is likely wrong; all but the first are of detection alone."""
+"""Reasons why a label is likely wrong; all but the first are only for detection."""
 
 WAYS = ("prune_by_class", "prune_by_noise_rate", "both", "confident_learning", "argmax")
 """Ways of confident learning to pick datums, the last one the widest."""
 
 QUALITIES = ("normalized_margin", "self_confidence", "confidence_weighted_entropy")
-"""What labels of classification are ranked by."""
+"""Quality scores by which labels of classification are ranked."""

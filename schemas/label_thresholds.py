@@ -17,10 +17,10 @@ class LabelThreshold(NamedTuple):
 
     Attributes:
         key: label key, None for any.
-        value: label value as text, None for all labels without a row of their own.
+        value: label value as text, None for all labels without a separate row.
         number: the score.
-        name: the label's name where it was chosen, None where it has none: labels that have names
-            in both places are told apart by them, as numbers of classes differ between formats.
+        name: the label's name in the source of the threshold, or None. If both sides have names,
+            labels are matched by name, since class numbers differ between formats.
     """
 
     key: str | None
@@ -39,12 +39,12 @@ _WAYS = (
 
 
 def read_thresholds(given: Any) -> LabelThresholds:
-    """Thresholds by label, files read.
+    """Parse thresholds by label, and read their files.
 
     Args:
         given: a path of JSON, CSV or Parquet; a mapping of labels, or (key, value) pairs, to
-            numbers; a table, records or triples of label_key, label_value and threshold, and
-            label_name beside them where labels have names.
+            numbers; a table, records or triples of label_key, label_value and threshold, with an
+            optional label_name.
 
     Raises:
         OptionError: another form, a label without a number, one label twice.

@@ -1,4 +1,4 @@
-"""What a person sees first of a result: which numbers lead, which stand in the table of labels."""
+"""Layouts of results: headline numbers, and columns of the tables of labels and slices."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ EACH = "each"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One metric's place in a layout; it makes one number per IoU threshold, area, cap it has.
+    """One metric's entry in a layout; gives one number per IoU threshold, area and cap.
 
     Attributes:
         metric: metric name.
         title: a template over the row: ``iou`` (0.5), ``percent`` (50), ``area``, ``cap``, ``k``.
         area: ``whole`` for the row over all areas, ``parts`` for the named ranges.
-        cap: ``largest`` for the largest cap on detections (none being the largest), ``each``.
+        cap: ``largest`` for the largest cap on detections (no cap being the largest), ``each``.
     """
 
     metric: str
@@ -27,12 +27,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A metric whose rows over one column are a table of its own, not one number.
+    """A metric shown as a table over one column instead of as one number.
 
     Attributes:
         metric: metric name.
-        by: what tells its rows apart, a number: a column of the metrics frame, or one of what its
-            ``parameters`` hold.
+        by: numeric column of the table: a column of the metrics frame, or an entry of its
+            ``parameters``.
         title: header of that column.
     """
 
@@ -42,14 +42,14 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How the numbers of one task are shown.
+    """Display of the numbers of one task.
 
     Attributes:
         headline: aggregates, in order.
         label_columns: columns of the per-label table; labels are sorted by the first.
         slice_columns: columns of the tables of slices.
-        tables: metrics with a table of their own, one column per statistic.
-        exact: show every digit of the headline beside the rounded number, for those who compare.
+        tables: metrics with a separate table, one column per statistic.
+        exact: show every digit of the headline next to the rounded number.
     """
 
     headline: tuple[Entry, ...]

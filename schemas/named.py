@@ -1,5 +1,5 @@
-"""The options as keywords of the public calls, for type checkers: what is given is looser than what
-is kept, which is :class:`evalengine.Options`. A test holds the names of both against each other.
+"""The options as keywords of the public calls, for type checkers: accepted types are wider than the
+stored ones of :class:`evalengine.Options`. A test compares the names of both.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 
 class Named(TypedDict, total=False):
-    """Every field of :class:`evalengine.Options`, one value where several may stand, or None."""
+    """Every field of :class:`evalengine.Options`; also a single value for a tuple, or None."""
 
     task: str | None
     dialect: str | None

@@ -1,4 +1,4 @@
-"""Options by what they are about, and the tasks that read them."""
+"""Options by topic, and the tasks that read them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import msgspec
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Options that are read, and told of, together.
+    """Options that are documented together.
 
     Attributes:
-        title: what they are about.
+        title: their topic.
         options: their names.
-        tasks: those that read them; empty for all.
+        tasks: tasks that read them; empty for all.
     """
 
     title: str
@@ -133,7 +133,7 @@ GROUPS: tuple[Group, ...] = (
     Group("Intervals", ("intervals", "draws", "seed", "cluster", "method")),
     Group("Where it runs", ("threads", "memory_limit", "scratch")),
 )
-"""Every option, in the order in which help tells of them."""
+"""Every option, in the order of the help."""
 
 
 def _tasks_of() -> dict[str, tuple[str, ...]]:

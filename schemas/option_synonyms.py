@@ -1,4 +1,4 @@
-"""What other tools call the options."""
+"""Names of the options in other tools."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ ELSEWHERE = {
     "slice_by": "by",
     "n_jobs": "threads",
 }
-"""What other tools, or the shell, call an option, in small letters -> its name here."""
+"""Name of an option in other tools or the shell, in lower case -> its name here."""
 
 
 def meant(name: str) -> str | None:
-    """What to say of another tool's name of an option; None of a name that none is known by."""
+    """Return the message for another tool's name of an option; None for unknown names."""
     ours = ELSEWHERE.get(name.lower().replace("-", "_"))
     return None if ours is None else f"{name!r} is not a known option. It is {option(ours)} here."

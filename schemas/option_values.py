@@ -42,10 +42,10 @@ _AS_GIVEN = (
 
 
 def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) -> Options:
-    """Options from loosely typed values: scalars become tuples, None means not given.
+    """Build options from loosely typed values: scalars become tuples, None means not given.
 
     Args:
-        base: options to start from, or a mapping of them; what is given here wins.
+        base: options to start from, or a mapping of them; ``given`` has priority.
         **given: any field of :class:`Options`.
 
     Raises:

@@ -1,7 +1,7 @@
 """Options: one immutable object, the same in Python, in the shell and in TOML.
 
-A field left at None takes the default of the dialect, then of the task; what was given and what
-was not stays distinguishable, since some defaults follow from what was given.
+A field that is None takes the default of the dialect, then of the task. Given and default values
+remain distinguishable, since some defaults depend on the given options.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _meta(description: str, example: str = "") -> msgspec.Meta:
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything ``score`` can be told besides the tables.
+    """All options of ``score``, except the tables.
 
     Example:
         >>> import evalengine as ee
@@ -463,7 +463,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drawn(self) -> bool:
-        """Whether datums are drawn."""
+        """True if datums are resampled."""
         return self.intervals is not None
 
     @property
@@ -480,10 +480,10 @@ FIELDS: tuple[str, ...] = tuple(field.name for field in msgspec.structs.fields(O
 
 
 def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping itself, once every name in it is an option.
+    """Return the mapping, after checking that every name in it is an option.
 
     Raises:
-        OptionError: naming the first unknown option and the nearest right one.
+        OptionError: names the first unknown option and the nearest valid one.
     """
     for name in given:
         if name not in FIELDS:

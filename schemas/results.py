@@ -1,8 +1,8 @@
 """Output frames: their columns and dtypes, in order.
 
 ``datum_id``, ``label_value``, ``actual``, ``predicted`` and ``matched_annotation_id`` keep the
-dtype the input had (integer or string), so they stand here as ``None`` and are filled in when a
-frame is made. Frames hold null, never NaN.
+dtype of the input (integer or string); they are ``None`` here and filled in when a frame is built.
+Frames contain null, never NaN.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Finding(msgspec.Struct, frozen=True):
     Attributes:
         code: kind of the note, such as ``unread_columns_differ``; stable between releases.
         severity: ``note`` or ``warning``.
-        message: the sentence that ``notes`` has.
-        count: how many rows, labels or datums it concerns; None without a number.
-        facts: what was found as plain values, such as ``columns`` and ``rows``.
+        message: the sentence in ``notes``.
+        count: number of affected rows, labels or datums; None without a number.
+        facts: details as plain values, such as ``columns`` and ``rows``.
     """
 
     code: str
@@ -56,7 +56,7 @@ METRICS: Schema = {
 }
 """One row per number; columns that do not apply are null; an undefined value has a reason.
 
-Means of judged metrics have one as well where some of their rows could not be scored.
+Means of judged metrics also have a reason if some of their rows could not be scored.
 """
 
 CURVES: Schema = {
@@ -98,12 +98,12 @@ EXAMPLES: Schema = {
     "predicted": None,
     "score": pl.Float64,
 }
-"""Cells of the detailed curve: one row per example, one with null datum_id where there is none.
+"""Cells of the detailed curve: one row per example; a cell without examples has null datum_id.
 
 ``outcome`` is tp, fp, fn or tn; ``observation`` is all, misclassifications, hallucinations,
 duplicates or no_predictions; ``count`` is the whole cell's, repeated on each of its examples.
-Rows of a confusion matrix have ``actual`` and ``predicted``, as in its own frame, and the ``score``
-of the prediction; in classification their ``score_threshold`` is null.
+Rows of a confusion matrix have ``actual`` and ``predicted``, as in the confusion frame, and the
+``score`` of the prediction; in classification their ``score_threshold`` is null.
 """
 
 CONFUSION: Schema = {
@@ -131,7 +131,7 @@ OUTCOMES: Schema = {
 }
 """One row per prediction or missed ground truth."""
 RIGHT = ("tp", "tn", "ignored", "match", "fragment")
-"""Outcomes of rows with which nothing is wrong."""
+"""Outcomes of rows without errors."""
 
 ERRORS: Schema = {
     "datum_id": None,
@@ -152,13 +152,13 @@ ERRORS: Schema = {
         (f"annotation_{side}" for side in ("xmin", "ymin", "xmax", "ymax")), pl.Float64
     ),
 }
-"""One row per wrong prediction (Cls, Loc, Both, Dupe, Bkg) or ground truth that was missed (Miss).
+"""One row per wrong prediction (Cls, Loc, Both, Dupe, Bkg) or missed ground truth (Miss).
 
-``label_value`` is the prediction's, or that of what was missed; ``annotation_id`` and
-``annotation_label`` tell the ground truth that it is held against, ``mended`` whether the
-prediction would be the one to hit it. Boxes are those of the tables, or those around their shapes.
-Rows of keypoints (jitter, inversion, swap, miss) have the point's number from 1 and how near it
-lies (``iou``); ``swapped_annotation_id`` is the person that it lies on instead.
+``label_value`` is the label of the prediction, or of the missed ground truth; ``annotation_id`` and
+``annotation_label`` identify the compared ground truth, ``mended`` is True if the prediction would
+hit it once fixed. Boxes are those of the tables, or bounding boxes. Rows of keypoints (jitter,
+inversion, swap, miss) have the point's number from 1 and its similarity (``iou``);
+``swapped_annotation_id`` is the person on which the point is instead.
 """
 
 _BOXES: Schema = {name: ERRORS[name] for name in list(ERRORS)[-8:]}
@@ -182,7 +182,7 @@ LABEL_ERRORS: Schema = {
 }
 """One row per ground truth whose label is likely wrong, or that is likely missing.
 
-``label_value`` is the label it is given, null where it is missing, ``suggested`` the one predicted
+``label_value`` is the given label, null if it is missing, ``suggested`` the one predicted
 instead; ``score`` is the prediction's, ``given_score`` that of the given label; ``suspicion`` is
 between 0 and 1. In detection ``xmin`` and the like are of the prediction, or of the other ground
 truth of a duplicate; in classification they and the IoU are null.
@@ -210,7 +210,7 @@ LIMITS: Schema = {
     "highest": pl.Float64,
     "bound": pl.String,
 }
-"""One row per number and choice that the tables leave open: how far it could move."""
+"""Bounds: one row per number and choice that the tables do not specify."""
 
 FRAMES: dict[str, Schema] = {
     "metrics": METRICS,
@@ -231,12 +231,13 @@ ESTIMATES: dict[str, pl.DataType] = {
     "draws": pl.Int64(),
     "trials": pl.Int64(),
 }
-"""Columns of ``metrics`` where intervals were asked for: standard error, mean of the draws less the
-value, draws that have a value, and the independent datums of a proportion whose interval is
-Wilson's (null for any other)."""
+"""Columns of ``metrics`` with intervals: standard error, mean of the resamples minus the
+value, number of resamples that define the value, and the independent datums of a proportion whose
+interval is Wilson's (null for any other).
+"""
 
 COUNTS = ("tp", "fp", "fn", "tn", "count", "support")
-"""Columns of counts: whole numbers, or sums of weights where rows have them."""
+"""Columns of counts: integers, or sums of weights if rows have them."""
 
 
 def frame_schema(
@@ -247,14 +248,14 @@ def frame_schema(
     weighted: bool = False,
     intervals: bool = False,
 ) -> dict[str, pl.DataType]:
-    """The schema of an output frame with the input's own dtypes filled in.
+    """Return the schema of an output frame with the input's dtypes filled in.
 
     Args:
         name: a key of :data:`FRAMES`.
         label: dtype of label values (``label_value``, ``actual``, ``predicted``); String if None.
         datum: dtype of datum and annotation ids; String if None.
-        weighted: whether counts are sums of weights, Float64 instead of Int64.
-        intervals: whether ``metrics`` has :data:`ESTIMATES` behind ``upper``.
+        weighted: counts are sums of weights, Float64 instead of Int64.
+        intervals: ``metrics`` has :data:`ESTIMATES` after ``upper``.
     """
     fill = {
         "label_value": label,

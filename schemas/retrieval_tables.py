@@ -1,4 +1,4 @@
-"""Tables of retrieval: a query is the datum; what it retrieved is named by id or is a text."""
+"""Tables of retrieval: a query is the datum; retrieved documents are ids or texts."""
 
 from __future__ import annotations
 

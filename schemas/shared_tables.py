@@ -1,11 +1,11 @@
-"""Tables that every task may have beside its own: all datums, declared labels."""
+"""Additional tables for every task: all datums, declared labels."""
 
 from __future__ import annotations
 
 from .columns import DATASET, HEIGHT, LABEL_KEY, WIDTH
 from .contract import DATUMS, LABELS, Column, Table
 
-# In a table of datums, ids and names stand side by side; so do they in a table of labels.
+# In a table of datums, ids and names are in adjacent columns, as in a table of labels.
 DATUM_ROW = Column(
     "datum_id",
     "id",

@@ -1,6 +1,6 @@
 """Input contracts of every task, by task and side.
 
-What a contract is stands in ``contract``; each task's tables in a module of its own.
+``contract`` defines their structure; each task's tables are in a separate module.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def contracts(task: str) -> dict[str, Table]:
 
 
 def table_for(task: str, side: str) -> Table:
-    """The contract of one side of one task.
+    """Return the contract of one side of one task.
 
     Raises:
         OptionError: no task of that name, or the task has no such table.

@@ -1,4 +1,4 @@
-"""Tables of text: what was written, and one or more references for it."""
+"""Tables of text: written texts, with one or more references each."""
 
 from __future__ import annotations
 

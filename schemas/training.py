@@ -1,4 +1,4 @@
-"""The option ``training``: paths, or a table by what it is."""
+"""The option ``training``: paths, or a table in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .wording import option
 
 
 class HeldTable:
-    """A table in memory that options hold.
+    """A table in memory, as an option value.
 
-    Copies that were pickled or read from a file know what it is called alone.
+    Copies that were pickled or read from a file only have the name.
 
     Args:
-        name: of its kind.
+        name: name of its type.
         table: the table, or None in a copy.
-        digest: of what is in it, known once it was read.
+        digest: digest of its content, set once it is read.
     """
 
     def __init__(self, name: str, table: Any = None, digest: str = "") -> None:
@@ -61,7 +61,7 @@ class HeldTable:
 
 
 def as_training(given: Any) -> str | tuple[str, ...] | HeldTable:
-    """The option ``training`` as it is kept.
+    """Normalise the option ``training``.
 
     Args:
         given: a path, a glob, paths, or any table that ``score`` takes.

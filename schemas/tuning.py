@@ -1,4 +1,4 @@
-"""Sizes that decide how something is done, and never what comes out."""
+"""Sizes that affect performance and memory, never results."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ import msgspec
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """What is done at once, and from how many rows one way beats another.
+    """Block sizes, and row counts from which one method is faster than another.
 
     Attributes:
-        json_bytes: of a JSON file that are parsed at a time.
-        few_rows: up to which NumPy and Polars code ids: loading the kernels would cost more.
-        few_texts: tied strings below which Polars' own sort puts them in order.
-        block_rows: integers looked at together while they are marked, which stay in the cache.
-        pair_rows: pairs of neighbouring rows compared together.
-        polygons: whose geometries are made and checked at a time.
-        canvas_masks: masks traced at once, at most.
-        canvas_pixels: of masks traced at once, together.
-        strip_pixels: of a label map that is read by strips.
-        window_pixels: of a pair of label maps that is read by windows.
-        chunk_rows: rows of a chunk of a column on average, below which chunks are joined.
-        counted_rows: from which a look at a sample of scores pays, whether few differ.
-        sample_rows: that such a sample has.
-        text_bytes: of sentences and contexts taken at once: a text's stand beside each sentence.
-        group_cells: numbers held at once while slices are summarised (32 MB).
-        shuffle_rows: read at a time while rows are shuffled, at most.
-        shuffle_bytes: of rows read at a time, about: a row may be a whole label map.
-        query_bytes: of rows that one query reads, about: Polars decodes row groups ahead.
-        range_rows: of a table that a worker shuffles in one call; None to go by workers and
-            buckets.
-        datum_bytes: that a row of single datums takes in memory while its frame is made.
-        draws_at_once: draws computed together, whose weights of a datum lie side by side.
-        drawn_cells: numbers of all draws of a block together, about.
-        drawn_weights: weights of draws that are held at once, for all datums.
-        kept_bytes: of a tally that a saved result keeps for comparing, at most.
-        calibrated_scores: distinct scores that are held at once while scores are calibrated.
-        drawn_bytes: of a metric's numbers in draws that are held in memory; more are in a file.
-        datum_file_bytes: that such a row takes in a file, at most, ids of some length included.
+        json_bytes: bytes of a JSON file parsed at a time.
+        few_rows: maximum rows for which NumPy and Polars code ids, since loading kernels costs
+            more.
+        few_texts: number of tied strings below which Polars sorts them.
+        block_rows: integers marked at a time, which fit in the cache.
+        pair_rows: pairs of neighbouring rows compared at a time.
+        polygons: polygons whose geometries are built and checked at a time.
+        canvas_masks: maximum masks traced at a time.
+        canvas_pixels: total pixels of masks traced at a time.
+        strip_pixels: pixels of a label map above which it is read by strips.
+        window_pixels: pixels of a pair of label maps above which it is read by windows.
+        chunk_rows: average rows per chunk of a column below which chunks are joined.
+        counted_rows: rows from which sampling scores for few distinct values pays off.
+        sample_rows: rows of such a sample.
+        text_bytes: bytes of sentences and contexts at a time; contexts are repeated per sentence.
+        group_cells: numbers in memory while slices are summarised (32 MB).
+        shuffle_rows: maximum rows read at a time while rows are shuffled.
+        shuffle_bytes: approximate bytes read at a time; a row may be a whole label map.
+        query_bytes: approximate bytes read by one query, since Polars decodes row groups ahead.
+        range_rows: rows of a table that a worker shuffles in one call; None to derive it from
+            workers and buckets.
+        datum_bytes: bytes in memory per row of a per-datum frame while it is built.
+        draws_at_once: resamples computed together, with the weights of a datum adjacent.
+        drawn_cells: approximate numbers over all resamples of a block.
+        drawn_weights: resampling weights in memory at a time, for all datums.
+        kept_bytes: maximum size of a tally saved with a result for comparisons.
+        calibrated_scores: distinct scores in memory while scores are calibrated.
+        drawn_bytes: bytes of a metric's resampled values in memory; more are on disk.
+        datum_file_bytes: maximum bytes on disk per row of a per-datum frame, with ids of some
+            length.
     """
 
     json_bytes: int = 1 << 21
@@ -76,7 +78,7 @@ _current = Tuning()
 
 
 def tuning() -> Tuning:
-    """The sizes that hold in this process."""
+    """Return the sizes of this process."""
     return _current
 
 

@@ -1,8 +1,8 @@
-"""Options in messages: kept by name and value, and written as the reader's surface writes them.
+"""Options in messages: stored by name and value, formatted for Python or the shell.
 
-A message is one string. An option stands in it as a marked piece of JSON, so that it survives being
-joined, listed and formatted; what shows the message turns the marks into Python (``task='text'``)
-or into flags of the command (``--task text``).
+A message is one string. An option in it is a marked piece of JSON, so that it survives joining,
+listing and formatting; when shown, the marks become Python (``task='text'``) or command flags
+(``--task text``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ values when where with
 
 
 def sql_name(name: str) -> str:
-    """A column's name as a condition has it: in double quotes where it is no plain word."""
+    """Return a column's name for a condition, in double quotes unless it is a plain word."""
     if _PLAIN_NAME.fullmatch(name) and name.lower() not in _SQL_WORDS.split():
         return name
     return '"' + name.replace('"', '""') + '"'
@@ -40,13 +40,12 @@ def sql_text(value: str) -> str:
 
 
 def option(name: str, *value: Any) -> str:
-    """An option to be written into a message.
+    """Return an option for use in a message.
 
     Args:
         name: its name in Python.
-        *value: its value, or nothing where the option alone is spoken of: a string, number,
-            boolean, a list of those, or a mapping of strings to them (``...`` as last key stands
-            for more).
+        *value: its value, omitted to mention just the option: a string, number, boolean, a list of
+            those, or a mapping of strings to them (``...`` as last key means more).
     """
     return f"{_OPEN}{json.dumps([name, *value], default=_plain)}{_CLOSE}"
 
@@ -71,7 +70,7 @@ def spoken(text: str) -> str:
 
 @contextmanager
 def to_shell() -> Iterator[None]:
-    """What is spoken within is read by a user of the command."""
+    """Format options in messages for the shell within this context."""
     before = _SURFACE.set(in_shell)
     try:
         yield
@@ -137,7 +136,7 @@ def _shell(name: str, *value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A word for the shell; in double quotes where it has single ones and nothing else to hide."""
+    """Quote a word for the shell, in double quotes if it has single ones and no special mark."""
     plain = "'" not in text or any(mark in text for mark in '"$`\\!')
     return shlex.quote(text) if plain else f'"{text}"'
 

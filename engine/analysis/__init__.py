@@ -1,1 +1,1 @@
-"""What went wrong: the datums that a run does worst on."""
+"""Analyses of a scored run: errors, slices, calibration, thresholds, limits."""

@@ -1,4 +1,4 @@
-"""Found calibration: what ``find_calibration`` returns."""
+"""Result class of ``find_calibration``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 class FoundCalibration(Found):
-    """Calibration of a run by label, and of all labels of a key (``average`` micro).
+    """Calibration of a run per label, and of all labels of a key (``average`` micro).
 
     Attributes:
-        frame: a row a label: ``label_key, label_value, label_name, average``, ``n`` (scored rows),
-            ``right`` (the share that is right), ``score`` (the mean), ``ece`` with ``lower,
-            upper``, ``mce``, ``temperature`` (null where no finite one is best), ``ece_temperature,
-            ece_isotonic`` (on the datums that were fitted) and ``held_out_ece_temperature,
-            held_out_ece_isotonic`` (on those that were not).
-        reliability: a row a label and bin that is not empty: ``low`` (in the bin), ``high`` (in
-            the next), ``n``, ``score`` (the mean), ``right`` (the share).
-        isotonic: a row a label and block of the isotonic fit: scores from ``low`` to ``high``
-            become ``value``, those between blocks lie on the line between them.
+        frame: one row per label: ``label_key, label_value, label_name, average``, ``n`` (scored
+            rows), ``right`` (share of correct rows), ``score`` (mean), ``ece`` with ``lower,
+            upper``, ``mce``, ``temperature`` (null if no finite one is best), ``ece_temperature,
+            ece_isotonic`` (on the datums used for the fit) and ``held_out_ece_temperature,
+            held_out_ece_isotonic`` (on held-out datums).
+        reliability: one row per label and non-empty bin: ``low`` (included), ``high`` (excluded),
+            ``n``, ``score`` (mean), ``right`` (share).
+        isotonic: one row per label and block of the isotonic fit: scores from ``low`` to ``high``
+            become ``value``; scores between blocks are interpolated linearly.
         level: confidence of the intervals, in (0, 1).
-        iou_threshold: at which boxes are right, metres with ``by_distance``; None where there are
-            none.
-        by_distance: whether boxes are compared by how far apart their centres are.
-        n_bins: equal bins from 0 to 1.
-        n: datums.
+        iou_threshold: IoU from which a box is correct, metres with ``by_distance``; None without
+            boxes.
+        by_distance: whether boxes are compared by the distance of their centres.
+        n_bins: number of equal bins from 0 to 1.
+        n: number of datums.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is likely wrong in a run: what ``diagnose`` returns."""
+"""Result class of ``diagnose``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Diagnosis(Found):
-    """What is most likely wrong, the likeliest first.
+    """Likely causes of a run's errors, most likely first.
 
     Attributes:
-        frame: ``finding`` (String, in words), ``share`` (Float64, of all that is wrong, about how
-            much it explains), ``n`` (Int64, datums, rows or ground truths that it is about) and
-            ``more`` (String, the command that tells more).
-        top: how many are shown; None for all.
+        frame: ``finding`` (String, a sentence), ``share`` (Float64, approximate share of all errors
+            that it explains), ``n`` (Int64, affected datums, rows or ground truths) and ``more``
+            (String, the command that shows details).
+        top: number of findings shown; None for all.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Found errors: what ``find_errors`` returns."""
+"""Result class of ``find_errors``."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class FoundErrors(Found):
-    """What is wrong in a run, worst first.
+    """Errors of a run, worst first.
 
     Attributes:
-        datums: the worst datums, as :func:`evalengine.analysis.worst.worst` has them:
-            ``datum_id, metric, value, why, parameters``.
-        rows: what is wrong in them, row by row of the tables: of the ``errors`` frame what the
-            number of ``datums`` counts, at its IoU and score threshold. None in tasks whose
-            datums are judged as wholes, and of a scored run that keeps none.
-        rowless: why there are no rows; None where there are.
-        n: datums of the run.
-        said_of_rows: which rows are not among them, options marked likewise.
-        names: label value, as text -> name of the class, where it has another.
+        datums: the worst datums, see :func:`evalengine.analysis.worst.worst`: ``datum_id, metric,
+            value, why, parameters``.
+        rows: wrong rows of these datums: the rows of the ``errors`` frame that the metric of
+            ``datums`` counts, at its IoU and score threshold. None in tasks that judge whole
+            datums, and for a scored run that has no such frame.
+        rowless: reason why ``rows`` is None; otherwise None.
+        n: number of datums of the run.
+        said_of_rows: notes on rows that are not included, options marked as in ``said``.
+        names: label value, as text -> name of the class, if it has another.
     """
 
     def __init__(
@@ -55,23 +55,23 @@ class FoundErrors(Found):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
+        """Notes for the reader, one sentence each."""
         return tuple(map(in_python, (*self.said, *self.said_of_rows)))
 
     def write(self, form: str, path: str | Path) -> int:
-        """Write ``rows`` as tasks for a tool in which people look at images.
+        """Write ``rows`` as tasks for an image annotation tool.
 
         Args:
             form: ``label-studio``, ``cvat`` (for images 1.1), or ``coco``, which FiftyOne reads,
-                with what is told of each error as attributes.
-            path: the file; it stands whole or not at all.
+                with the properties of each error as attributes.
+            path: the file, written atomically.
 
         Returns:
-            how many images it has.
+            number of images.
 
         Raises:
-            ResultError: there are no rows; says why.
-            InputError: sizes of images that the form asks for are unknown.
+            ResultError: there are no rows; the message gives the reason.
+            InputError: image sizes that the format needs are unknown.
         """
         from ..exports.review import write
 

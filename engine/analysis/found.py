@@ -1,4 +1,4 @@
-"""What is found in a run: rows, notes, and how both are shown."""
+"""Base class of findings: rows, notes, display."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """Something that was found in a run.
+    """Base class of the results of analyses.
 
     Attributes:
-        said: what the reader should know, options marked as in :mod:`..schemas.wording`.
-        inputs: files that it was found in, which are not written over.
+        said: notes for the reader, options marked as in :mod:`..schemas.wording`.
+        inputs: source files, protected against overwriting.
     """
 
     said: tuple[str, ...]
     inputs: tuple[str | os.PathLike[str], ...] = ()
 
     def _layout(self) -> Layout:
-        """How it is shown; imported where it is, since programs need none."""
+        """Return the display layout. Imported on call: programs do not need it."""
         raise NotImplementedError
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader should know, a sentence each."""
+        """Notes for the reader, one sentence each."""
         return tuple(map(in_python, self.said))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Found label errors: what ``find_label_errors`` returns."""
+"""Result class of ``find_label_errors``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class FoundLabelErrors(Found):
-    """Ground truths that are likely wrong, the most suspicious first.
+    """Ground truths that are likely wrong, most suspicious first.
 
     Attributes:
-        rows: the ``label_errors`` frame, in order, those beyond ``top`` left out.
-        n: how many there are in all.
-        names: label value, as text -> name of the class, where it has another.
+        rows: the first ``top`` rows of the ``label_errors`` frame, in order.
+        n: number of suspicious ground truths, shown or not.
+        names: label value, as text -> name of the class, if it has another.
     """
 
     def __init__(

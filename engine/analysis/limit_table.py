@@ -1,4 +1,4 @@
-"""Found limits: what ``find_limits`` returns."""
+"""Result class of ``find_limits``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOVES = pl.col("value").is_not_null() & (
 
 
 class FoundLimits(Found):
-    """How far numbers could move.
+    """Bounds of numbers under choices that the protocol does not fix.
 
     Attributes:
-        frame: a row for every number and limit: the columns that tell numbers apart in the frame
-            ``metrics``, ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64), and
-            ``bound`` (String), as :func:`evalengine.find_limits` tells.
-        every: whether all rows are shown; else those of numbers over all labels and datums that
-            some choice moves, the widest first.
+        frame: one row per number and kind of choice: the key columns of the frame ``metrics``,
+            ``value``, ``limit`` (String), ``lowest`` and ``highest`` (Float64), and ``bound``
+            (String), see :func:`evalengine.find_limits`.
+        every: whether all rows are shown; otherwise only numbers over all labels and datums that
+            some choice moves, widest first.
     """
 
     def __init__(self, frame: pl.DataFrame, *, every: bool = False) -> None:
@@ -45,12 +45,12 @@ class FoundLimits(Found):
 
     @property
     def moved(self) -> int:
-        """How many numbers these are."""
+        """Count the numbers that some choice moves."""
         return self._numbers(self.moving).height
 
     @property
     def unmoved(self) -> int:
-        """How many others were not moved by what was tried, and perhaps by what was not."""
+        """Count the numbers that no tried choice moved; untried ones might."""
         tried = self.frame.filter(bound="at least").drop_nulls("value")
         others = self._numbers(tried).join(
             self._numbers(self.moving), on=self._names, how="anti", nulls_equal=True
@@ -62,7 +62,6 @@ class FoundLimits(Found):
 
     @property
     def _names(self) -> list[str]:
-        """Columns that tell numbers apart."""
         return self.frame.columns[: self.frame.columns.index("value")]
 
     @property
@@ -77,7 +76,7 @@ class FoundLimits(Found):
 
 
 def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Numbers over all labels and datums, the widest first, and what is told of the others."""
+    """Return the numbers over all labels and datums, widest first, and notes about the others."""
     said = []
     single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()
     if rows.filter(~single).height and (left := rows.filter(single).height):

@@ -19,12 +19,11 @@ _FEW = 20  # distinct whole numbers up to which each is a value of its own
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """One condition on the datums.
+    """One condition on a column of the datums.
 
     Attributes:
-        column: whose.
-        said: as people read it, such as ``weather = rain``.
-        sql: as ``where`` takes it.
+        said: for display, such as ``weather = rain``.
+        sql: in the syntax of ``where``.
     """
 
     column: str
@@ -33,13 +32,13 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Conditions(msgspec.Struct, frozen=True):
-    """All conditions there are.
+    """All conditions of a search.
 
     Attributes:
-        every: the conditions, those of one column beside each other.
-        column: int32 [conditions], number of each one's column.
+        every: the conditions, grouped by column.
+        column: int32 [conditions], column number of each.
         code: int32 [columns, datums], the condition that each datum fulfils, -1 for none.
-        notes: what was made of the columns.
+        notes: remarks on the columns.
     """
 
     every: list[Condition]
@@ -49,15 +48,15 @@ class Conditions(msgspec.Struct, frozen=True):
 
 
 def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditions:
-    """Conditions on the columns of a table, one row a datum.
+    """Make conditions from the columns of a table with one row per datum.
 
-    Numbers and times with many values are cut at quantiles; a missing value is a value. Values that
-    fewer than ``least`` datums have make no condition.
+    Numbers and times with many values are cut at quantiles. A missing value is a value. Values of
+    fewer than ``least`` datums make no condition.
 
     Args:
         table: columns of strings, categories, booleans, numbers, dates and times.
-        least: datums that a slice has at least.
-        bins: ranges that a column of numbers is cut into.
+        least: minimum number of datums per slice.
+        bins: number of ranges per numeric column.
     """
     every: list[Condition] = []
     of_column: list[int] = []
@@ -105,7 +104,6 @@ def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditio
 
 
 def _is_many(values: pl.Series) -> bool:
-    """Whether a column is cut into ranges."""
     if values.dtype.is_temporal() or values.dtype.is_float():
         return values.n_unique() > BINS
     return values.dtype.is_integer() and values.n_unique() > _FEW
@@ -135,8 +133,9 @@ def _values(values: pl.Series) -> tuple[list[Condition], Array]:
 
 
 def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
-    """Values, those that are no number being missing; and missing ones as SQL, in which NaN lies
-    above all numbers."""
+    """Replace NaN by null; also return the SQL for missing values (in SQL NaN sorts above all
+    numbers).
+    """
     column = sql_name(values.name)
     if not values.dtype.is_float() or not values.is_nan().any():
         return values, f"{column} IS NULL"

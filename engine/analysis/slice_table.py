@@ -1,4 +1,4 @@
-"""Found slices: what ``find_slices`` returns."""
+"""Result class of ``find_slices``."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ SCHEMA: dict[str, pl.DataType] = {
 
 
 class FoundSlices(Found):
-    """The worst slices of a run, the highest score first.
+    """Worst slices of a run, highest score first.
+
+    Slices in which the metric is better than elsewhere are not included.
 
     Attributes:
-        frame: a row a slice: ``slice`` (its conditions in words), ``where`` (the same for
-            :class:`evalengine.Options`), ``conditions`` (how many), ``size`` (datums with a loss),
-            ``share`` (of all that have one), ``metric, value, lower, upper`` (the run's own number
-            of these datums, with its interval), ``elsewhere`` (of all other datums),
-            ``difference``, ``p``, ``p_adjusted``, ``loss, loss_elsewhere`` (mean losses of single
-            datums, by weight where they have one, by which slices were searched) and ``score``. No
-            slice whose number is better than elsewhere is among them.
-        metric: the number.
+        frame: one row per slice: ``slice`` (conditions for display), ``where`` (the same for
+            :class:`evalengine.Options`), ``conditions`` (their number), ``size`` (datums with a
+            loss), ``share`` (of all datums with a loss), ``metric, value, lower, upper`` (the run's
+            metric on these datums, with its interval), ``elsewhere`` (on all other datums),
+            ``difference``, ``p``, ``p_adjusted``, ``loss, loss_elsewhere`` (mean losses per datum,
+            weighted if datums have weights; the search uses them) and ``score``.
+        metric: name of the metric.
         better: ``higher`` or ``lower``, whichever is better.
-        loss: what judges single datums.
+        loss: loss that the search uses per datum.
         level: confidence of the intervals, in (0, 1).
         n: datums that have a loss.
-        measured: slices that were looked at; all others cannot score higher.
+        measured: number of slices evaluated; no other slice can score higher.
     """
 
     def __init__(

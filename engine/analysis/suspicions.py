@@ -1,4 +1,4 @@
-"""What stands out in the frames of a run: labels, values of columns, and rows that are wrong."""
+"""Suspicious labels, column values and rows in the frames of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from ..ingest.problems import count_of
 
 SURE = 4.0
-"""Standard deviations from what chance would make, from which something is told."""
+"""Standard deviations above chance from which a finding is reported."""
 FEW = 5
 _SUSPICIOUS = 0.5
 _VALUES = 50  # of a column, at most, where its values are looked at one by one
@@ -21,10 +21,10 @@ class Finding(NamedTuple):
     """Something that is likely wrong.
 
     Attributes:
-        finding: in words.
-        share: of all that is wrong, how much of it this explains, about, in [0, 1].
-        n: datums, rows or ground truths that it is about.
-        more: the command that tells more.
+        finding: sentence for display.
+        share: approximate share of all errors that it explains, in [0, 1].
+        n: affected datums, rows or ground truths.
+        more: command that shows details.
     """
 
     finding: str
@@ -34,7 +34,9 @@ class Finding(NamedTuple):
 
 
 def _excess(inside: float, n: float, wrong: float, every: float) -> tuple[float, float]:
-    """How many more are wrong inside than outside would make, and in standard deviations."""
+    """Return the excess of errors inside over the rate outside: as a count, and in standard
+    deviations.
+    """
     outside = (wrong - inside + 0.5) / (every - n + 1)
     spread = (max(n, 1) * outside * (1 - min(outside, 1.0)) + 0.25) ** 0.5
     return inside - n * outside, (inside - n * outside) / spread
@@ -120,14 +122,13 @@ def _turned(rows: pl.DataFrame, total: int) -> Iterator[Finding]:
 def label_errors(
     frame: pl.DataFrame, every_truth: int, columns: pl.DataFrame | None, way: str
 ) -> Iterator[Finding]:
-    """Ground truths that are likely wrong, and the values of the datums where they gather.
+    """Find ground truths that are likely wrong, and the column values for which they are frequent.
 
     Args:
         frame: ``label_errors``.
-        every_truth: ground truths in all.
-        columns: ids of datums, and what is known of them beside.
-        way: that picks label errors, of those that are found in several ways; others are told by
-            their suspicion.
+        every_truth: number of ground truths.
+        columns: datum ids and further columns of the datums.
+        way: method to use if label errors were found by several; otherwise the suspicion decides.
     """
     ways = pl.col("found_by")
     by_suspicion = ways.is_null() & (pl.col("suspicion") >= _SUSPICIOUS)
@@ -158,9 +159,9 @@ def label_errors(
 
 
 def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Finding]:
-    """Labels, and values of the datums, whose hits overlap their ground truths less than others'.
+    """Find labels and column values whose hits overlap their ground truths less than others.
 
-    Such boxes are drawn or predicted too large, too small or beside, and hit all the same.
+    Such boxes are too large, too small or shifted, but still count as hits.
     """
     rows = _counted(outcomes).filter(pl.col("outcome") == "tp").drop_nulls("iou")
     lost = float((1 - rows["iou"]).sum())
@@ -176,12 +177,11 @@ def fits(outcomes: pl.DataFrame, columns: pl.DataFrame | None) -> Iterator[Findi
 def scored_apart(
     outcomes: pl.DataFrame, columns: pl.DataFrame | None, known: Collection[str]
 ) -> Iterator[Finding]:
-    """Values of the datums where scores mean something else than elsewhere.
+    """Find column values for which scores are calibrated differently than elsewhere.
 
     Args:
-        outcomes: the frame.
-        columns: ids of datums, and what is known of them beside.
-        known: what is said of slices that are worse; the same is not told twice.
+        columns: datum ids and further columns of the datums.
+        known: display texts of the worst slices, which are not reported again.
     """
     rows = _counted(outcomes).filter(~pl.col("outcome").str.starts_with("fn")).drop_nulls("score")
     gap = pl.col("score") - (pl.col("outcome") == "tp")
@@ -198,10 +198,10 @@ def scored_apart(
 def _apart(
     rows: pl.DataFrame, value: pl.Expr, columns: pl.DataFrame | None, *, by_label: bool
 ) -> Iterator[tuple[str, int, float, float]]:
-    """Groups of rows whose mean differs from that of all others by more than chance.
+    """Yield groups of rows whose mean differs from that of all others by more than chance.
 
     Yields:
-        what they are, how many, their mean, that of the others.
+        display name, number of rows, their mean, mean of the others.
     """
     rows = rows.with_columns(__value=value.cast(pl.Float64))
     names = {"label_value": "label"} if by_label else {}

@@ -1,4 +1,4 @@
-"""Found thresholds: what ``find_thresholds`` returns."""
+"""Result class of ``find_thresholds``."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
 
 
 class FoundThresholds(Found):
-    """Score thresholds by rule and label.
+    """Score thresholds per rule and label.
 
     Attributes:
-        frame: a row a rule and label, and one for all labels of a key (``average`` micro):
-            ``metric`` (the rule), ``parameters`` (what it is held to, JSON), ``label_key,
-            label_value, label_name, average``, ``threshold`` with ``lower, upper`` (of thresholds
-            chosen anew in draws of the datums), ``tp, fp, fn, tn`` (at or above the threshold; tn
-            null where nothing is negative), ``precision, recall, fpr, f`` with ``_lower`` and
-            ``_upper`` (at this threshold), ``cost``, the same as ``held_out_...`` (chosen on one
-            half of the datums, counted on the other, both ways), ``flattery`` (by how much what the
-            rule serves looks better here than held out), ``kept`` (whether what it is held to is
-            kept there), ``reason`` (why there is no threshold).
+        frame: one row per rule and label, and one for all labels of a key (``average`` micro):
+            ``metric`` (the rule), ``parameters`` (its target, JSON), ``label_key, label_value,
+            label_name, average``, ``threshold`` with ``lower, upper`` (of thresholds chosen again
+            in each resample), ``tp, fp, fn, tn`` (at or above the threshold; tn null without
+            negatives), ``precision, recall, fpr, f`` with ``_lower`` and ``_upper`` (at this
+            threshold), ``cost``, the same as ``held_out_...`` (chosen on one half of the datums,
+            counted on the other, then the reverse), ``flattery`` (by how much the rule's objective
+            looks better here than held out), ``kept`` (whether held-out data reach the target),
+            ``reason`` (why there is no threshold).
         metrics: the rules, in order.
         beta: weight of recall in ``f``.
         level: confidence of the intervals, in (0, 1).
-        iou_threshold: at which boxes hit, metres with ``by_distance``; None where there are none.
-        by_distance: whether boxes are compared by how far apart their centres are.
-        n: datums.
+        iou_threshold: IoU from which a box is a hit, metres with ``by_distance``; None without
+            boxes.
+        by_distance: whether boxes are compared by the distance of their centres.
+        n: number of datums.
     """
 
     def __init__(
@@ -63,17 +64,18 @@ class FoundThresholds(Found):
         self.said = tuple(notes)
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
-        """The thresholds that one rule chose, as ``thresholds`` of :func:`evalengine.score` takes.
+        """Return the thresholds of one rule, as :func:`evalengine.score` takes them for
+        ``thresholds``.
 
         Args:
-            metric: the rule; may be left out where there is one.
+            metric: the rule; optional if there is only one.
 
         Returns:
-            label_key, label_value, label_name (where labels have names), threshold; the row of a
-            key without label_value, where there is one, is of its labels that have no row.
+            label_key, label_value, label_name (if labels have names), threshold. A row without
+            label_value applies to the labels of its key that have no row.
 
         Raises:
-            OptionError: several rules and none named, or one that was not asked for.
+            OptionError: several rules and none named, or a rule that was not requested.
         """
         if metric is None and len(self.metrics) > 1:
             raise OptionError(
@@ -92,17 +94,17 @@ class FoundThresholds(Found):
         return table.drop("label_name") if unnamed else table
 
     def save(self, path: str | Path, metric: str | None = None) -> int:
-        """Write the thresholds of one rule to a file, JSON, CSV or Parquet by its name.
+        """Write the thresholds of one rule to a JSON, CSV or Parquet file, by its suffix.
 
         Args:
-            path: the file, which is replaced.
-            metric: as of :meth:`table`.
+            path: the file; an existing one is replaced.
+            metric: see :meth:`table`.
 
         Returns:
-            how many rows it has.
+            number of rows.
 
         Raises:
-            OptionError: another ending, or as :meth:`table`.
+            OptionError: another suffix, or as in :meth:`table`.
         """
         table, path = self.table(metric), Path(path)
         writers: dict[str, Callable[..., Any]] = {

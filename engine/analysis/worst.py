@@ -19,13 +19,10 @@ MOST = 50
 
 
 def losses_of(tallied: Tallied) -> Losses:
-    """What judges the single datums of a run.
-
-    Args:
-        tallied: the run, held or loaded.
+    """Return the loss of each datum of a run.
 
     Raises:
-        ResultError: nothing does; says why, and what would.
+        ResultError: the run has no loss per datum; the message names the reason and a remedy.
     """
     found = summary.losses_of(tallied.plan, tallied.tallies)
     if isinstance(found, str):
@@ -34,37 +31,36 @@ def losses_of(tallied: Tallied) -> Losses:
 
 
 def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.DataFrame:
-    """The worst datums of a run, worst first.
+    """Return the worst datums of a run, worst first.
 
-    Datums whose value is undefined, and those with nothing wrong, are not among them. Of equal
-    values the order is by what else is wrong with the datums, then by id.
+    Datums with an undefined value or without errors are not included. Ties are ordered by the other
+    errors of the datum, then by id.
 
     Args:
-        tallied: the run, held or loaded; see :func:`evalengine.held_runs.tallied_of`, which says
-            why there is none.
-        n: how many at most.
-        losses: what judges the datums, where that is known.
+        tallied: the run; see :func:`evalengine.held_runs.tallied_of`.
+        n: maximum number of datums.
+        losses: losses of the datums, if already computed.
 
     Returns:
         ``datum_id`` in the run's dtype, ``metric`` (String, the same in all rows), ``value``
-        (Float64), ``why`` (String, a short sentence) and ``parameters`` (String, JSON of what the
-        metric was made with, such as the score threshold; null for nothing).
+        (Float64), ``why`` (String, a short sentence) and ``parameters`` (String, JSON of the
+        metric's parameters, such as the score threshold; null if it has none).
 
     Raises:
-        ResultError: nothing judges single datums in this run; says what would.
+        ResultError: the run has no loss per datum; the message names a remedy.
     """
     losses = losses_of(tallied) if losses is None else losses
     return _told(losses, tallied, worst_codes(losses, n))
 
 
 def shares(losses: Losses, codes: Array) -> Array:
-    """How much of all that is wrong with single datums each of some has, float64 [m].
+    """Return the share of the total error that each datum has, float64 [m].
 
-    What is wrong with one is how far its value is from the best, or from the best there is.
+    The error of a datum is the distance of its value from the metric's best value, or from the best
+    one observed.
 
     Args:
-        losses: what judges the datums.
-        codes: int64 [m], which.
+        codes: int64 [m], datums.
     """
     ends = np.nanmax if losses.higher else np.nanmin
     best = float(ends(losses.value)) if losses.best is None else losses.best
@@ -90,19 +86,19 @@ def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
 
 
 def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
-    """The datums that got worst since an earlier run over the same ones, the largest change first.
+    """Return the datums that got worst since an earlier run on the same ones, largest change first.
 
     Args:
         before: the earlier run.
         now: the run.
-        n: how many at most.
+        n: maximum number of datums.
 
     Returns:
-        the columns of :func:`worst`, and ``before`` (Float64), the earlier run's value. Datums that
-        either run lacks, or whose value is undefined in one, are not among them.
+        the columns of :func:`worst`, and ``before`` (Float64), the earlier value. Datums that are
+        missing in either run, or undefined in one, are not included.
 
     Raises:
-        ResultError: nothing judges single datums in these runs, or something else in each.
+        ResultError: the runs have no loss per datum, or different ones.
     """
     earlier, losses = losses_of(before), losses_of(now)
     if (earlier.metric, earlier.made_with) != (losses.metric, losses.made_with):
@@ -123,7 +119,7 @@ def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
 
 
 def worst_codes(losses: Losses, n: int) -> Array:
-    """Codes of the worst datums, int64, worst first; of a few alone everything is sorted."""
+    """Return the codes of the worst datums, int64, worst first; sorts only a few candidates."""
     loss = -losses.value if losses.higher else losses.value
     known = ~np.isnan(loss)
     if losses.best is not None:

@@ -16,12 +16,11 @@ from ..schemas.errors import ResultError
 from ..tasks.task import Losses
 from .slice_columns import Conditions
 
-# The worst slices by mean error, of all there are: an exact search.
+# Exact search for the slices with the worst mean error.
 #
-# A slice's score is alpha (mean error of the slice / mean error of all - 1) - (1 - alpha) (n /
-# size - 1). Where rows have weights, means are weighted, and sizes are sums of weights. Slices
-# that are too small, or that cannot score as high as those found already, are not looked into,
-# nor is anything within them; nothing else is left out.
+# Score of a slice: alpha (mean error of the slice / mean error of all - 1) - (1 - alpha) (n / size
+# - 1). With weights, means are weighted and sizes are sums of weights. Slices that are too small,
+# or cannot exceed the scores found so far, are pruned with all their subsets.
 #
 # Source: S. Sagadeeva, M. Boehm, "SliceLine" (SIGMOD 2021).
 
@@ -32,15 +31,14 @@ _AT_ONCE = 1 << 20  # slices that are measured before those found are looked at 
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Slices, the highest score first; of equal ones those of fewer items, then by item.
+    """Slices, highest score first; ties by number of items, then by item.
 
     Attributes:
-        items: of each slice.
         rows: int64 [m].
-        size: float64 [m], sum of their weights.
-        total: float64 [m], sum of their errors, each by its weight.
+        size: float64 [m], sum of weights.
+        total: float64 [m], weighted sum of errors.
         score: float64 [m].
-        measured: slices that were looked at.
+        measured: number of slices evaluated.
     """
 
     items: list[tuple[int, ...]]
@@ -95,18 +93,17 @@ def search(
     weight: Array | None = None,
     threads: Threads | None = None,
 ) -> Found:
-    """The slices that score highest, of all with a score above 0.
+    """Find the slices with the highest scores, of all with a score above 0.
 
     Args:
         code: int32 [columns, n], item of each row in each column, -1 for none.
         column: int32 [items], column of each item, ascending.
         error: float64 [n], not below 0.
-        most: how many slices.
-        levels: how many items a slice has at most.
-        least: how many rows it has at least, 1 or more.
+        most: maximum number of slices.
+        levels: maximum number of items per slice.
+        least: minimum number of rows per slice, 1 or more.
         alpha: weight of the mean error against the size, in (0, 1].
-        weight: float64 [n], above 0; 1 each unless given.
-        threads: where the work runs.
+        weight: float64 [n], above 0; 1 by default.
     """
     threads = threads or Threads(1)
     n, n_items = error.size, column.size
@@ -219,8 +216,8 @@ def _grown(
     first: int,
     last: int,
 ) -> tuple[Level, int]:
-    """What a range of slices grows into: those that are large enough and have errors, and how
-    many were measured.
+    """Extend a range of slices by one item; keep large ones with errors. Also return the number
+    measured.
     """
     start, children = join(first, last, level, column, scoring)
     parents = level.items[first:last]
@@ -239,13 +236,13 @@ _ALIKE = 0.95  # share of datums from which two slices are one
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """A slice.
+    """One slice.
 
     Attributes:
         items: its conditions.
-        inside: bool [n_datums], the datums in it, of all of the run.
+        inside: bool [n_datums], over all datums of the run.
         size: datums in it that have a loss.
-        loss: their mean loss, weighted where datums have weights.
+        loss: their mean loss, weighted if datums have weights.
         elsewhere: mean loss of all others.
         score: see :mod:`.slice_search`.
     """
@@ -259,14 +256,14 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 def errors_of(losses: Losses, highest: float) -> tuple[Array, Array]:
-    """How wrong single datums are, and which have a loss at all.
+    """Return the error of each datum, and which datums have a loss.
 
     Args:
-        losses: what judges them.
-        highest: the best that a higher number can be, where its own metric does not say.
+        highest: best value of a metric of which higher is better, if the metric itself defines
+            none.
 
     Returns:
-        float64 [n], 0 for nothing wrong; bool [n].
+        float64 [n], 0 for no error; bool [n].
     """
     value = losses.value
     if losses.nothing is not None:
@@ -294,28 +291,27 @@ def worst_slices(
     alpha: float,
     threads: Threads,
 ) -> tuple[list[Slice], int]:
-    """The slices with the highest scores, without those that add nothing to a wider one.
+    """Find the slices with the highest scores, without those that add no information to a wider
+    one.
 
-    A slice stays where each of its conditions matters: the datums that the others alone would add
-    have a lower mean loss, by more than luck does one time in twenty; and where no slice before it
-    holds all but the same datums.
+    A slice is kept if each of its conditions matters and no earlier slice has almost the same
+    datums. A condition matters if the datums that the slice would gain without it have a
+    significantly lower mean loss (level 0.05).
 
     Args:
-        conditions: what slices are made of.
-        error: float64 [n], how wrong each datum is, not below 0.
-        known: bool [n], which datums have a loss, and a weight above 0.
-        weight: float64 [n], how much each datum counts; None for all alike.
-        top: slices that are wanted.
-        levels: conditions of a slice at most.
-        least: datums of a slice at least.
+        error: float64 [n], error of each datum, not below 0.
+        known: bool [n], datums with a loss and a weight above 0.
+        weight: float64 [n], weight of each datum; None for equal weights.
+        top: number of slices.
+        levels: maximum number of conditions per slice.
+        least: minimum number of datums per slice.
         alpha: weight of the mean loss against the size.
-        threads: where the work runs.
 
     Returns:
-        the slices; how many were looked at.
+        the slices; the number of slices evaluated.
 
     Raises:
-        ResultError: nothing is wrong with any datum.
+        ResultError: no datum has an error.
     """
     rows = np.flatnonzero(known)
     code, own = conditions.code[:, rows], error[rows]
@@ -391,7 +387,7 @@ def _matters(
     weight: Array,
     conditions: Conditions,
 ) -> bool:
-    """Whether datums that a slice would have without one of its conditions are less wrong."""
+    """Return whether the datums that a slice would gain without one condition have less error."""
     wider = _inside(code, tuple(one for one in items if one != item), conditions)
     added = wider & ~inside
     if not added.any():

@@ -1,4 +1,4 @@
-"""The command: thin. Each body imports what it calls, so that ``--help`` imports click alone."""
+"""Thin command-line layer. Commands import on call, so that ``--help`` imports only click."""
 
 from __future__ import annotations
 
@@ -138,10 +138,10 @@ def score(
 ) -> int:
     """Score PREDICTIONS against GROUND_TRUTHS.
 
-    Prints the metrics. One table may hold both sides in many tasks; the task follows from the
-    columns. A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL; COCO's JSON; a
-    folder of YOLO, Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run.
-    `score --help TASK` shows what a task takes.
+    Prints the metrics. In many tasks one table may contain both sides; the task follows from the
+    columns. A table is a path or glob of Parquet, Arrow IPC, CSV or JSONL; COCO's JSON; a folder of
+    YOLO, Pascal VOC, CVAT, LabelMe or DOTA labels, or of label maps; a TREC run. `score --help
+    TASK` shows the options of a task.
 
     \b
     Example:
@@ -228,12 +228,12 @@ def score(
 
 
 def _about(card: Any) -> dict[str, object]:
-    """What JUnit's properties say of a run."""
+    """Properties of a run for JUnit."""
     return {"evalengine": __version__, "task": card.task, "dialect": card.dialect, **card.read}
 
 
 def _tell_of_frames(card: Any, *, written: bool) -> None:
-    """Name the frames beside the metrics where standard output has no place for that."""
+    """List the further frames on standard error if standard output has no place for them."""
     from ..report.summary import also_made
 
     if beside := also_made(card, written=written):
@@ -271,7 +271,7 @@ def check(
 ) -> int:
     """Read and check the tables without scoring them.
 
-    Exits with 1 if a warning says that the numbers would mean nothing.
+    Exits with 1 if a warning means that the numbers would be meaningless.
 
     \b
     Example:
@@ -415,14 +415,14 @@ def warmup(task: str | None) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command; what goes wrong becomes a message and an exit status.
+    """Run the command; errors become a message and an exit status.
 
     Args:
-        args: arguments; the process's own unless given.
+        args: arguments; by default those of the process.
 
     Returns:
-        the exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 what may pass (a full
-        disk, an endpoint that does not answer) and anything else.
+        exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 temporary failures (a full
+            disk, an endpoint that does not answer) and anything else.
     """
     STATE["debug"] = False
     given = list(sys.argv[1:] if args is None else args)
@@ -453,7 +453,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _let_go() -> None:
-    """Have what Python still holds for standard output go nowhere, as it flushes on its way out."""
+    """Discard output that Python would flush to standard output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What the commands share: how they are found, the options they have in common, progress."""
+"""Shared parts of the commands: lookup, common options, progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
 ALL = "all"
-"""What asks for the options of all tasks."""
+"""Argument of ``--help`` that shows the options of all tasks."""
 _SHORT = ""
 _ASKED = "evalengine.help"
 
@@ -36,7 +36,7 @@ _OWN = {
     **dict.fromkeys(("out", "overwrite", "form", "frame", "export", "sort", "wide"), "Output"),
     **dict.fromkeys(("top", "report", "images", "debug", "_help"), "Output"),
 }
-"""Options of the commands' own -> what they are about; the rest stand first."""
+"""Option defined by the commands -> help section; the rest come first."""
 _CLAUSE = re.compile(r"[;:.] .*", re.S)
 
 
@@ -107,7 +107,9 @@ def write_options(
 
 
 def _sections(names: list[str], tasks: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Titles and the options below them; one of several tasks stands below the first's alone."""
+    """Yield section titles and their options; an option of several tasks appears only under the
+    first.
+    """
     from ..schemas.option_groups import GROUPS
 
     title_of: dict[str, str] = {}
@@ -169,7 +171,7 @@ def _plain(value: Any) -> str:
 
 
 def _evenly(values: tuple[Any, ...]) -> str:
-    """``0.05 to 0.95 by 0.05`` of four numbers or more with equal steps; else nothing."""
+    """Return ``0.05 to 0.95 by 0.05`` for four or more floats with equal steps; otherwise ""."""
     if len(values) < 4 or not isinstance(values[0], float):
         return ""
     step = (values[-1] - values[0]) / (len(values) - 1)
@@ -180,11 +182,11 @@ def _evenly(values: tuple[Any, ...]) -> str:
 T = TypeVar("T")
 
 STATE = {"debug": False}
-"""Whether the command at work was called with --debug."""
+"""True if the current command was called with --debug."""
 
 
 class PipeClosed(Exception):
-    """The reader of our output went away, as ``head`` does; nothing is wrong."""
+    """Signal that the reader of the output closed the pipe, as ``head`` does; not an error."""
 
 
 class OutputRefused(OSError):
@@ -192,7 +194,7 @@ class OutputRefused(OSError):
 
 
 _OUTPUTS = ("out", "output", "report", "junit")
-"""Parameters that name what a command writes."""
+"""Parameters that name output files."""
 _NO_PATHS = ("name", "names", "kind")
 """Arguments that name no file."""
 
@@ -318,7 +320,7 @@ FORMATS = ("table", "json", "csv", "parquet", "markdown")
 """Forms of frames."""
 
 FOR_PEOPLE = (FORMATS[0], FORMATS[-1])
-"""Those that show notes."""
+"""Formats that show notes."""
 
 with_format = click.option(
     "form",
@@ -352,7 +354,9 @@ def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> 
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[str], None] | None]:
-    """What to tell each step to: a line on a terminal's standard error, nothing elsewhere."""
+    """Yield a callback for step names that updates a line on a terminal; None without a
+    terminal.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -368,13 +372,10 @@ def show_found(
     layout: Layout,
     said: Sequence[str] | None = None,
 ) -> None:
-    """Print what was found, its notes on standard error where a form has no place for them.
+    """Print a finding; notes go to standard error if the format has no place for them.
 
     Args:
-        found: what was found.
-        form: how to print it.
-        layout: of it.
-        said: notes, all of what was found unless given.
+        said: notes; by default all of the finding.
     """
     from ..schemas.wording import in_shell
 
@@ -393,7 +394,9 @@ def tell_said(said: Sequence[str]) -> None:
 
 
 def tell_notes(card: Any) -> None:
-    """Notes of a scorecard, where standard output has no place for them."""
+    """Print the notes of a scorecard on standard error, if standard output has no place for
+    them.
+    """
     from ..report.summary import plain, told
 
     for kind, note in told(card):

@@ -1,4 +1,4 @@
-"""The command that tells whether scores mean what they say."""
+"""Command ``calibration``."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def calibration(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Show whether scores mean what they say.
+    """Show how well scores are calibrated.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. A score is compared with the share of its rows that are right. A
-    temperature and an isotonic fit are shown with the error before and after, also on data that
-    they were not fitted to. The run itself is not changed.
+    that contains both sides. Scores are compared with the share of rows that are right. A
+    temperature and an isotonic fit are shown with the error before and after, also on held-out
+    data. The run itself is not changed.
 
     \b
     Example:

@@ -82,11 +82,11 @@ def compare(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> int:
-    """Compare RUNS on the same datums: more than luck?
+    """Compare RUNS on the same datums: are differences larger than chance?
 
     A run is a folder that `score --out` wrote, or predictions, with --ground-truths or as one table
-    that holds both sides. Differences are the second run minus the first; with more than two runs
-    every pair is compared. Gates compare the second of two runs with the first.
+    that contains both sides. Differences are the second run minus the first; with more than two
+    runs every pair is compared. Gates compare the second of two runs with the first.
 
     \b
     Example:

@@ -11,11 +11,11 @@ from ..schemas.wording import in_shell
 from .base import Command, Commands, debug
 
 AUTO = "auto"
-"""The command that tells the format by content."""
+"""Command that detects the format by content."""
 
 
 class Formats(Commands):
-    """A command for each format of annotations, beside those that are written out."""
+    """Group with one command per annotation format, in addition to explicit ones."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from ..ingest.annotations.titles import TITLES
@@ -34,7 +34,7 @@ class Formats(Commands):
 
 @click.group(cls=Formats)
 def convert() -> None:
-    """Turn other formats into tables, COCO JSON or text of tracks.
+    """Convert other formats to tables, COCO JSON or tracks as text.
 
     \b
     Example:

@@ -28,7 +28,7 @@ _REPORT = "report.html"
 def demo(context: click.Context, name: str | None, out: str | None) -> int:
     """Score a small bundled data set and write its report.
 
-    TASK is detection unless given. The tables are copied into a folder, and the command that scores
+    TASK is detection by default. The tables are copied into a folder, and the command that scores
     them is printed first, so that you can change it and try again.
 
     \b
@@ -60,7 +60,7 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
 
 
 def _lines() -> dict[str, str]:
-    """What each set's name stands for: arguments of ``score``."""
+    """Return the arguments of ``score`` for each bundled data set."""
     import tomllib
 
     text = files("evalengine.examples").joinpath("demos.toml").read_text("utf-8")

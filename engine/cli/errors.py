@@ -1,4 +1,4 @@
-"""The command that lists what is wrong in a run."""
+"""Command ``errors``."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def errors(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """List what is wrong in RUN, the worst datums first.
+    """List the errors of RUN, worst datums first.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. Each datum is shown with its number and what is wrong; --rows lists the
+    that contains both sides. Each datum is shown with its number and its errors; --rows lists the
     wrong predictions and the missed ground truths.
 
     \b

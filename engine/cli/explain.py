@@ -23,11 +23,11 @@ def explain(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Print what `score` would do, step by step.
+    """Print the steps that `score` would take.
 
-    With --number, what one number is made of: its definition and rules, its support, what was left
-    out, how far it could move, and the rows behind it. PREDICTIONS may then be a folder
-    that `score --out` wrote.
+    With --number, explain one number: its definition and rules, its support, the rows that were
+    excluded, its bounds, and the rows behind it. PREDICTIONS may then be a folder that `score
+    --out` wrote.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Gates of the commands ``score`` and ``compare``, and what all commands tell CI of them."""
+"""Gates of the commands ``score`` and ``compare``, and how they are reported to CI."""
 
 from __future__ import annotations
 
@@ -57,24 +57,22 @@ def check_junit(junit: str | None) -> None:
 
 
 class Keeper:
-    """Gates of ``score``, read before any work.
+    """Gates of ``score``, parsed before any work.
 
     Args:
-        gates: what has to hold.
-        fail_if: what must not.
+        gates: conditions that must be true.
+        fail_if: conditions that must be false.
         baseline: folder of an earlier result.
-        options: of the run.
-        junit: file that verdicts are written to.
-        executor: where the work runs.
-        report: file that the report is written to, which shows the baseline too.
+        junit: file for verdicts.
+        report: file of the report, which also shows the baseline.
 
     Attributes:
         options: of the run, with the intervals that gates need.
         earlier: the earlier result; None without one.
 
     Raises:
-        OptionError: a gate that cannot be read, or about what is not made.
-        ResultError: the baseline is no result, or keeps not what gates need.
+        OptionError: a gate that cannot be parsed, or about a number that is not computed.
+        ResultError: the baseline is no result, or has no data for these gates.
     """
 
     def __init__(
@@ -137,10 +135,10 @@ class Keeper:
 
 
 def scored(folder: str) -> Scorecard:
-    """The saved scorecard in a folder.
+    """Return the saved scorecard in a folder.
 
     Raises:
-        ResultError: there is none, or a comparison.
+        ResultError: there is none, or the folder contains a comparison.
     """
     from ..jobs.reports import scored_in
 
@@ -154,10 +152,10 @@ def compared_gates(
     options: Options,
     junit: str | None,
 ) -> Callable[[Comparison], list[Verdict]]:
-    """What judges a comparison by gates: the first run is the baseline, the second the run.
+    """Return a function that applies gates to a comparison: the first run is the baseline.
 
     Raises:
-        OptionError: a gate that cannot be read, or about what is not made.
+        OptionError: a gate that cannot be parsed, or about a number that is not computed.
     """
     check_junit(junit)
     if not gates and not fail_if:
@@ -198,7 +196,9 @@ def compared_gates(
 
 
 def on_github(form: str | None) -> bool:
-    """Whether GitHub is told: asked for by format, or the table is printed in one of its runs."""
+    """Return whether to write GitHub annotations: by format, or for tables within GitHub
+    Actions.
+    """
     return form == "github" or (form == "table" and os.environ.get("GITHUB_ACTIONS") == "true")
 
 
@@ -210,7 +210,7 @@ def markdown_of(card: Scorecard) -> str:
 
 
 def told_error(said: str) -> None:
-    """Annotate a run of GitHub Actions with what stopped it."""
+    """Annotate a run of GitHub Actions with a fatal error."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from ..jobs.github import command
 
@@ -228,17 +228,17 @@ def told_gates(
     result: Callable[[], str] = str,
     table: str = "err",
 ) -> bool:
-    """Tell what became of gates: a table, a JUnit file, and GitHub where it is asked for or there.
+    """Report the verdicts of gates: as a table, a JUnit file, and on GitHub if requested or
+    detected.
 
     Args:
-        verdicts: of all gates.
         about: properties of the run: task, dialect and so on.
-        junit: a file for JUnit XML.
-        form: how the command prints its result.
+        junit: path for JUnit XML.
+        form: output format of the command.
         warnings: of the run, for GitHub.
-        notice: what came out, for GitHub.
-        result: makes the Markdown of what came out, for GitHub's summary.
-        table: whether the table goes to standard ``err`` or ``out``; nowhere if empty.
+        notice: one-line result, for GitHub.
+        result: makes the Markdown result for GitHub's summary.
+        table: ``err`` or ``out``, the stream for the table; no table if empty.
 
     Returns:
         whether a gate failed.

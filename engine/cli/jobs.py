@@ -120,7 +120,7 @@ def run(
 
 
 def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None:
-    """Say what was done, and what became of the gates."""
+    """Report the result of a job and the verdicts of its gates."""
     card = done.card
     silent = quiet and not done.gate_failed
     if not silent:
@@ -138,7 +138,7 @@ def _tell(done: JobResult, form: str, junit: str | None, *, quiet: bool) -> None
 
 
 def _end_workers() -> None:
-    """End the processes of executor "processes": nobody is left to take what they find."""
+    """Kill the processes of executor "processes": no process remains to receive their results."""
     if "multiprocessing" in sys.modules:
         import multiprocessing
 
@@ -147,7 +147,7 @@ def _end_workers() -> None:
 
 
 def _delete_scratch() -> None:
-    """Delete what the thread that was at work has on disk: it does not come to it any more."""
+    """Delete the scratch files of the thread that was at work; it will not do so itself."""
     if "evalengine.outofcore.scratch" in sys.modules:
         sys.modules["evalengine.outofcore.scratch"].delete_open()
 

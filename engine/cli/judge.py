@@ -18,7 +18,7 @@ _LEVELS = click.Choice(("low", "high"))
 
 @click.group(cls=Commands)
 def judge() -> None:
-    """Have texts judged by a language model, and score it.
+    """Judge texts with a language model, and score the verdicts.
 
     \b
     Example:
@@ -154,9 +154,9 @@ def _temperature(text: str) -> float | None:
 def run(data: str, references: str | None, form: str, **given: Any) -> None:  # fmt: skip
     """Judge the rows of DATA, write the verdict table and print its metrics.
 
-    DATA has a row for each text: query, text, contexts, reference, source, as the metrics need
-    them. REFERENCES, if given, has a ground truth a row: datum_id and text. Every answer is kept
-    in the cache as it arrives: the same command again resumes, and repeats nothing.
+    DATA has one row per text: query, text, contexts, reference, source, as the metrics need them.
+    REFERENCES, if given, has one ground truth per row: datum_id and text. Every answer is cached as
+    it arrives: the same command resumes and repeats no request.
 
     \b
     Example:
@@ -272,10 +272,10 @@ def prompts(names: tuple[str, ...], out: str | None) -> None:
 def export(
     data: str, references: str | None, out: str, structured: str, most_requests: int, **given: Any
 ) -> None:  # fmt: skip
-    """Write what is to be asked next as batch files (OpenAI's Batch API, vLLM's run-batch).
+    """Write the next requests as batch files (OpenAI's Batch API, vLLM's run-batch).
 
     Metrics of several steps need several rounds: export, have the files answered, import, and
-    export again until nothing is left.
+    export again until no requests remain.
 
     \b
     Example:

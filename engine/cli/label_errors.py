@@ -39,9 +39,9 @@ def label_errors(
     """List ground truths that are likely wrong.
 
     The most suspicious come first. RUN is predictions, with GROUND_TRUTHS or as one table that
-    holds both sides, or a folder that `score --metric LabelErrors --out` wrote. In
-    classification labels are judged by confident learning, in detection by what confident
-    predictions contradict.
+    contains both sides, or a folder that `score --metric LabelErrors --out` wrote. In
+    classification labels are judged by confident learning, in detection by confident predictions
+    that contradict them.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The command that tells how far numbers could move."""
+"""Command ``limits``."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def limits(
     storage: tuple[str, ...],
     **fields: Any,
 ) -> None:
-    """Show how far numbers could move by what is left open.
+    """Show how far numbers could move under choices the protocol does not fix.
 
-    Left open are the order of equal scores, in detection the cap, in retrieval the unjudged
-    documents. `bound` says what lowest and highest are: `exact`, reached and never passed; `at
-    most`, never passed; `at least`, reached, and other choices may go further. The widest first.
+    These are the order of equal scores, in detection the cap, in retrieval the unjudged documents.
+    `bound` qualifies lowest and highest: `exact`, reached and never passed; `at most`, never
+    passed; `at least`, reached, and other choices may go further. The widest come first.
     PREDICTIONS may be a folder that `score --limits --out` wrote.
 
     \b
@@ -44,6 +44,6 @@ def limits(
     from ..report.found_limits import LAYOUT
 
     found = find_limits(predictions, ground_truths, **arguments(storage, datums, labels, fields))
-    # Programs get what the notes tell is left out.
+    # Machine-readable formats omit the notes but include every row.
     said = None if form in FOR_PEOPLE else ()
     show_found(found.whole if every else found, form, LAYOUT, said)

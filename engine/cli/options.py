@@ -1,9 +1,8 @@
-"""Command-line options made from the fields of ``Options``, so that both always agree.
+"""Command-line options generated from the fields of ``Options``, so that both always agree.
 
-A field's type decides how it is written in a shell: a tuple is repeated or separated by commas, a
-mapping is repeated ``key=value``, a mapping to pairs ``name=low:high``, a boolean is ``--x`` or
-``--no-x``. What was not given stays
-out, so that defaults keep following from the dialect.
+The type of a field decides its form: a tuple is repeated or separated by commas, a mapping is
+repeated ``key=value``, a mapping to pairs ``name=low:high``, a boolean ``--x`` or ``--no-x``.
+Options that were not set are omitted, so that defaults follow from the dialect.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ SHORT: dict[str, tuple[str, ...]] = {
     "score_thresholds": ("--score-threshold",),
     "area_ranges": ("--area-range",),
 }
-"""Field -> other names for it in the shell, for what is mostly given one at a time."""
+"""Field -> shorter option names, for values that are mostly given one at a time."""
 
 _SIDES = re.compile(r"(predictions|ground_truths)=(?!=)")
 
 
 _COMMA = re.compile(r",(?![^(\[{]*[)\]}])")
-"""Not within brackets, where it is part of a regular expression or a name."""
+"""Comma outside brackets: inside, it belongs to a regular expression or a name."""
 
 
 class Listed(_ParamType):
@@ -122,7 +121,7 @@ def _mapping(ctx: click.Context, param: click.Parameter, value: Sequence[list[An
 
 
 def _conditions(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:
-    """One condition for both sides, or one per side; several on a side must all hold."""
+    """Parse one condition for both sides, or one per side; several on a side are joined by AND."""
     sides: dict[str, list[str]] = {}
     for given in value:
         match = _SIDES.match(given)
@@ -255,7 +254,7 @@ _BY_FIELD: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "training": (str, "PATH", _training),
     "embedder": (str, "MODEL|NAME=VALUE,...", _embedder),
 }
-"""Fields whose type says too little: what each piece is, its metavar, and what joins them."""
+"""Fields whose type is not specific enough -> type of each piece, metavar, and callback."""
 
 
 def generated() -> list[click.Option]:
@@ -310,7 +309,7 @@ def _given(kind: Any) -> Any:
 
 
 def _reading(name: str, kind: Any) -> dict[str, Any]:
-    """How click is to read a field of that type."""
+    """Return the click settings for a field of that type."""
     if name in _BY_FIELD:
         piece, metavar, join = _BY_FIELD[name]
         return {"type": piece, "multiple": True, "metavar": metavar, "callback": join}

@@ -1,4 +1,4 @@
-"""The command that draws one figure of a run."""
+"""Command ``plot``."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def plot(
     metric: str | None,
     baseline: str | None,
 ) -> None:
-    """Draw a figure of RUN.
+    """Plot a figure of RUN.
 
-    RUN is a folder that `score --out` or a job wrote. Without KIND the kinds that this run can
-    make are listed. Needs matplotlib: pip install 'evalengine[plot]'.
+    RUN is a folder that `score --out` or a job wrote. Without KIND the kinds available for this run
+    are listed. Needs matplotlib: pip install 'evalengine[plot]'.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The command as a process of its own: how it starts, and how it ends."""
+"""Start and end of the command's process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _YOUNG = 50_000  # objects made before the collector looks at the new ones; Pyth
 
 
 class _Output(io.FileIO):
-    """Standard output, whose errors are told from those of other files."""
+    """Standard output; raises its errors as a separate class."""
 
     def write(self, data: Any) -> int | None:  # type: ignore[override]
         try:
@@ -45,12 +45,12 @@ def _told_apart() -> None:
 
 def command() -> int:
     """Run the command for the process's own arguments; the exit status, if it returns at all."""
-    # Imports make half a million objects and none of them is garbage.
+    # Imports create half a million objects, all of them live.
     gc.set_threshold(_YOUNG, 10, 10)
     _told_apart()
     try:
         status = main()
-        # From here on nobody else takes it: Python would print where it was, and end by the signal.
+        # From here no handler is active: Python would print a traceback and die by the signal.
         signal.signal(signal.SIGINT, _interrupted)
         leave(status)
     except KeyboardInterrupt:
@@ -63,15 +63,11 @@ def _interrupted(*_: object) -> None:
 
 
 def leave(status: int) -> None:
-    """End the process here, if nothing is left to do but to take the interpreter apart.
+    """End the process at once, if only the shutdown of the interpreter remains.
 
-    That would take as long as reading and matching a small set: every object of the imported
-    packages is looked at and freed one by one. Exit handlers are run and streams are flushed, as
-    ever. Where anything else is alive (other threads, child processes, a debugger or profiler),
-    or a stream cannot be flushed, this returns, and Python ends in its own way.
-
-    Args:
-        status: exit status.
+    Freeing all objects of the imported packages takes as long as scoring a small set. Exit handlers
+    run and streams are flushed as usual. If anything else is alive (other threads, child processes,
+    a debugger or profiler), or a stream cannot be flushed, return and let Python exit normally.
     """
     handlers = getattr(atexit, "_run_exitfuncs", None)
     if "evalengine.executors.threads" in sys.modules:  # not imported for this alone
@@ -88,7 +84,7 @@ def leave(status: int) -> None:
 
 
 def _busy() -> bool:
-    """Whether something needs Python's own way of ending."""
+    """Return whether the process needs Python's normal exit."""
     if sys.flags.inspect or sys.gettrace() or sys.getprofile() or threading.active_count() > 1:
         return True
     processes = sys.modules.get("multiprocessing")

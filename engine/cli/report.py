@@ -1,4 +1,4 @@
-"""The command that writes the report of a run, and what ``score`` has of it."""
+"""Command ``report``, and its parts used by ``score``."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def report(
     """Write one HTML page about RUN.
 
     RUN is a folder that `score --out` or a job wrote. The page needs no network and no server:
-    verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and where it all
-    comes from. With a baseline, differences are shown with their intervals.
+    verdict, numbers, labels, curves, slices, errors, the worst datums, notes, and the origin of it
+    all. With a baseline, differences are shown with their intervals.
 
     \b
     Example:

@@ -47,8 +47,9 @@ def slices(
     """Find the slices in which RUN is worst.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. All slices of up to --levels conditions on the columns of the datums are
-    searched for those whose datums are worst; the metric is then computed in each and elsewhere.
+    that contains both sides. All slices of up to --levels conditions on the columns of the datums
+    are searched for those whose datums are worst; the metric is then computed in each and
+    elsewhere.
 
     \b
     Example:

@@ -31,9 +31,9 @@ def thresholds(
     """Find the best score threshold of each label.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
-    that holds both sides. --metric names the rules: ThresholdAtMaxF, ThresholdAtPrecision,
-    ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError;
-    all unless given. Each threshold comes with its result on data that did not choose it.
+    that contains both sides. --metric names the rules: ThresholdAtMaxF, ThresholdAtPrecision,
+    ThresholdAtRecall, ThresholdAtFPR (classification), ThresholdAtCost, ThresholdAtEqualError; by
+    default all. Each threshold comes with its result on data that did not choose it.
 
     \b
     Example:

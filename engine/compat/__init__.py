@@ -1,1 +1,1 @@
-"""Functions that mirror single-call tools: plain lists in, what those tools return out."""
+"""Functions that mirror single-call tools: plain lists in, the results of those tools out."""

@@ -1,4 +1,4 @@
-"""What callers hold in their hands, lists, arrays, Series and tensors, as columns of a table."""
+"""Conversion of lists, arrays, Series and tensors to columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Column(NamedTuple):
 
     Attributes:
         values: integers or strings; booleans became 0 and 1.
-        kind: what the labels were: bool, float, int or str.
+        kind: original type: bool, float, int or str.
     """
 
     values: pl.Series
@@ -30,15 +30,15 @@ class Column(NamedTuple):
 
 
 def column(name: str, values: Any) -> Column:
-    """Labels as a Series of integers or strings.
+    """Convert labels to a Series of integers or strings.
 
     Args:
         name: of the argument, for errors.
-        values: anything of one dimension, or one column of two: a sequence, an array, a Series,
-            anything with ``__array__``.
+        values: one-dimensional, or a single column: a sequence, an array, a Series, anything with
+            ``__array__``.
 
     Raises:
-        InputError: several columns, a null, or what is neither integer, string nor boolean.
+        InputError: several columns, a null, or a type other than integer, string or boolean.
     """
     series = _series(name, values)
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
@@ -93,7 +93,7 @@ def _series(name: str, values: Any) -> pl.Series:
 
 
 def alike(columns: dict[str, pl.Series]) -> None:
-    """Refuse columns of labels of different lengths or types, and empty ones.
+    """Refuse label columns of different lengths or types, and empty ones.
 
     Raises:
         InputError: they differ, or have no rows.
@@ -115,16 +115,15 @@ def told(by_name: dict[str, Any]) -> str:
 def numbers(
     name: str, values: Any, *, rows: int | None = None, dims: Sequence[int] = (1,)
 ) -> Array:
-    """Scores or weights as an array of floats that keeps single precision.
+    """Convert scores or weights to an array of floats; single precision is kept.
 
     Args:
         name: of the argument, for errors.
-        values: anything that NumPy makes an array of.
-        rows: how many there must be.
-        dims: numbers of dimensions that are allowed; one column becomes one dimension.
+        rows: required number of rows.
+        dims: allowed numbers of dimensions; a single column becomes one dimension.
 
     Raises:
-        InputError: no numbers, NaN or infinite ones, another shape.
+        InputError: not numeric, NaN or infinite, or another shape.
     """
     array = np.asarray(values.to_numpy() if isinstance(values, pl.Series) else values)
     if array.dtype.kind == "O":
@@ -149,10 +148,10 @@ def numbers(
 
 
 def weights(values: Any, rows: int) -> dict[str, Array]:
-    """The column ``weight``, where there are weights.
+    """Return the column ``weight``, or an empty dict without weights.
 
     Raises:
-        InputError: as :func:`numbers`; all of them 0.
+        InputError: as in :func:`numbers`; all weights are 0.
     """
     if values is None:
         return {}
@@ -163,21 +162,21 @@ def weights(values: Any, rows: int) -> dict[str, Array]:
 
 
 def chosen(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Refuse a value that is none of those that can be honoured.
+    """Refuse an unsupported value of an argument.
 
     Raises:
-        OptionError: it is not.
+        OptionError: the value is not in ``allowed``.
     """
     if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
         raise OptionError(f"{name}={value!r}: write one of {', '.join(map(repr, allowed))}.")
 
 
 def undefined(message: str) -> None:
-    """Warn of an undefined value, in the reference's own class where that is imported."""
+    """Warn of an undefined value, with scikit-learn's class if that is imported."""
     kind = getattr(sys.modules.get("sklearn.exceptions"), "UndefinedMetricWarning", UserWarning)
     warnings.warn(message, kind, stacklevel=4)
 
 
 def classify(table: pl.DataFrame, *metrics: str, dialect: str, **options: Any) -> Scorecard:
-    """What the engine makes of a table of both sides."""
+    """Score a table of both sides."""
     return score(table, task="classification", dialect=dialect, metrics=metrics, **options)

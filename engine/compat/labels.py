@@ -32,22 +32,22 @@ def precision_recall_fscore(
 ) -> list[dict[str, Any]]:
     """Precision, recall and F-beta of two lists of labels, as Phoenix's PrecisionRecallFScore.
 
-    Labels are compared as Python compares them, so 1 is 1.0 and true but not "1".
+    Labels are compared as Python compares them, so 1 equals 1.0 and True but not "1".
 
     Args:
         expected: true labels, integers, strings or booleans.
-        output: predicted labels, as many.
+        output: predicted labels, of the same length.
         beta: weight of recall in F, above 0.
         average: ``macro``, ``micro`` or ``weighted``.
-        positive_label: score this label alone; where none is given, the average is macro and the
-            labels are 0 and 1, it is 1.
-        zero_division: value of what is 0 / 0; NaN gives NaN.
+        positive_label: score only this label. By default it is 1 if the average is macro and the
+            labels are 0 and 1.
+        zero_division: value of 0 / 0; NaN gives NaN.
 
     Returns:
         three dicts of ``name``, ``score``, ``kind`` and ``direction``.
 
     Raises:
-        InputError: no sequences, of different lengths, empty, or the positive label is not there.
+        InputError: not sequences, different lengths, empty, or the positive label does not occur.
         OptionError: beta or average out of range.
 
     Example:

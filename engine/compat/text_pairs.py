@@ -1,4 +1,4 @@
-"""Texts beside their references, measured without a table: one pair costs microseconds."""
+"""Texts with their references, measured without a table: one pair takes microseconds."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class _Alone:
 
 
 def workers_for(pairs: Pairs) -> Workers:
-    """Who measures: this thread, or all of them where there is much to do."""
+    """Return only this thread for few pairs, otherwise all threads."""
     return _Alone() if len(pairs) < _FEW else Threads()
 
 
 @lru_cache
 def settings_of(dialect: str, **options: Any) -> Settings:
-    """Settings of a text dialect, from options that can be hashed.
+    """Return the settings of a text dialect, from hashable options.
 
     Raises:
         OptionError: a value out of range.
@@ -50,14 +50,13 @@ def settings_of(dialect: str, **options: Any) -> Settings:
 
 
 def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:
-    """Candidates next to their references.
+    """Pair candidates with their references.
 
     Args:
-        candidates: texts.
-        references: those of each candidate, one or more.
+        references: one or more per candidate.
 
     Raises:
-        InputError: what is not text, or a candidate without references.
+        InputError: a value that is not text, or a candidate without references.
     """
     many = np.fromiter(map(len, references), np.int64, len(references))
     if many.size and not many.all():
@@ -77,7 +76,7 @@ def _column(side: str, texts: Sequence[str]) -> pl.Series:
 
 
 def _wrong(side: str, texts: Sequence[Any]) -> str:
-    """What is wrong with the first text that is none."""
+    """Return a message about the first value that is not text."""
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             return f"{side} {i} is not a string: {text!r}."

@@ -25,13 +25,13 @@ def rouge(
 
     Args:
         predictions: a text, or a list of them.
-        references: for each text its reference, or a list of several; the best counts, by type.
+        references: for each text its reference, or a list of several; the best counts, per type.
             For one text given as a string: a string, or a list of its references.
         rouge_types: some of rouge1, rouge2, rouge3, rougeL and rougeLsum.
         use_stemmer: whether tokens of four letters and more are stemmed.
 
     Returns:
-        a dict of type and F, in [0, 1], for every text; the dict alone for a string.
+        a dict of type and F, in [0, 1], per text; a single dict for a string.
 
     Raises:
         InputError: lists of different lengths, a text that is not a string, or one without
@@ -74,14 +74,14 @@ def bleu(
         predictions: a text, or a list of them.
         references: as in :func:`rouge`; n-grams may match any of several.
         weights: weight of each n-gram order, summing to 1.
-        smoothing: as the option of that name.
-        tokenizer: as the option of that name.
+        smoothing: see :class:`evalengine.Options`.
+        tokenizer: see :class:`evalengine.Options`.
 
     Returns:
-        a number in [0, 1] for every text; the number alone for a string.
+        a number in [0, 1] per text; a single number for a string.
 
     Raises:
-        InputError: as :func:`rouge`.
+        InputError: as in :func:`rouge`.
         OptionError: weights that do not sum to 1; a smoothing or tokenizer that does not exist.
 
     Example:

@@ -16,20 +16,16 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """One named choice of rules.
 
     Attributes:
-        name: what users write.
-        task: the task it belongs to.
-        about: one sentence: whose numbers these are.
-        rules: the task's rules struct.
         defaults: the task's defaults struct.
-        undefined: what exports in the reference's shape put for an undefined value.
-        export: name of the export that has the reference's shape, if there is one.
-        better: metric -> ``higher`` or ``lower``, where the dialect turns it round.
-        own_names: names of the reference, in small letters -> the metric they mean under this
-            dialect, where by themselves they mean another.
-        by_iou_type: what is compared, where that has a dialect of its own -> that dialect.
-        iou_type: what is compared where nothing says so, of those that compare one thing alone.
-        heeds: kinds of warnings of files that its rules settle, which are not told then.
-        unpredicted: labels that its rules leave to ground truths alone, which is not told.
+        undefined: value for undefined numbers in exports of the reference's shape.
+        export: name of the export with the reference's shape, if there is one.
+        better: metric -> ``higher`` or ``lower``, if the dialect reverses it.
+        own_names: lower-case names of the reference -> metric that they mean in this dialect, if
+            different from the usual one.
+        by_iou_type: iou_type -> dialect for it, if there is a separate one.
+        iou_type: default for dialects with only one.
+        heeds: kinds of file warnings that its rules settle, so that they are not reported.
+        unpredicted: labels that its rules reserve for ground truths; their absence is not reported.
     """
 
     name: str
@@ -47,7 +43,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     unpredicted: frozenset[str] = frozenset()
 
     def default(self, option: str) -> Any:
-        """What an option is where it was not given; None where the dialect does not say."""
+        """Return the default of an option; None if the dialect has none."""
         return getattr(self.defaults, option, getattr(self.rules, option, None))
 
     def meant(self, metric: str) -> str:
@@ -69,10 +65,10 @@ def names(task: str) -> list[str]:
 
 
 def get(task: str, name: str) -> Dialect:
-    """The dialect of that name.
+    """Return the dialect of that name.
 
     Raises:
-        OptionError: no such dialect; names the nearest.
+        OptionError: no such dialect; suggests the nearest.
     """
     dialects = _of(task)
     if name not in dialects:
@@ -81,10 +77,10 @@ def get(task: str, name: str) -> Dialect:
 
 
 def chosen(task: str, options: Options) -> Dialect:
-    """The dialect that options name, or the one that it has for what is compared.
+    """Return the dialect that options name, or its variant for the iou_type.
 
     Raises:
-        OptionError: no such dialect; names the nearest.
+        OptionError: no such dialect; suggests the nearest.
     """
     named = get(task, options.dialect)
     own = named.by_iou_type.get(options.iou_type or "")

@@ -1,4 +1,4 @@
-"""OpenAI-compatible endpoints: requests, retries, budgets, keys, and answers kept in a file.
+"""OpenAI-compatible endpoints: requests, retries, budgets, keys, and cached answers.
 
-What the judge stage and the embeddings of texts share; it knows nothing of either.
+Shared by the judge stage and the embeddings of texts; independent of both.
 """

@@ -1,4 +1,4 @@
-"""Answers of an endpoint as they arrive, in one SQLite file: a killed run goes on where it was."""
+"""Answers of an endpoint in one SQLite file, so that a killed run can resume."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from pathlib import Path
 from ..schemas.errors import InputError
 
 _OWN = 0x6576616C
-"""What SQLite keeps as the application of our files: "eval"."""
+"""SQLite application id of our files: "eval"."""
 _VERSION = 1
 """Raised when a table changes its form."""
 
 
 class AnswerFile:
-    """One SQLite file; threads may share it.
+    """One SQLite file; thread-safe.
 
     Args:
-        path: where; made if it is not there, readable by its owner alone.
-        tables: SQL that makes the tables where there are none.
+        path: created if missing, readable only by its owner.
 
     Raises:
         InputError: the file is something else, such as another program's database, or cannot be
@@ -40,7 +39,7 @@ class AnswerFile:
             raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
         try:
             self._claim()
-            # After a kill nothing is lost; after a power cut at most the last answers are.
+            # With WAL, a kill loses no answers; a power cut loses at most the last ones.
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=NORMAL")
             self._base.executescript(tables)

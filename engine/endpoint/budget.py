@@ -1,4 +1,4 @@
-"""What a run may cost, and how fast it may go."""
+"""Cost and rate limits of a run."""
 
 from __future__ import annotations
 
@@ -15,38 +15,33 @@ from ..schemas.errors import OptionError
 
 _MILLION = 1e6
 _FIRST = 4
-"""Requests under way before the first answer tells what one takes."""
+"""Maximum number of concurrent requests before the first answer shows the cost of one."""
 _LEAST_SPREAD, _MOST_SPREAD = 1.0, 60.0
 _CALMER = 0.98
 _SEVERAL, _MOST_REFUSALS, _FORGIVEN = 3, 6, 0.1
-"""Refusals that hold everybody back, how many are remembered, and what an answer takes off them:
-one refusal in ten requests and fewer are strays, which hold back the refused request alone."""
+"""Refusals that pause all requests, maximum that is remembered, and the decrement per answer: one
+refusal in ten requests or fewer is sporadic and pauses only the refused request.
+"""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Price of one model, in any currency, per million tokens.
-
-    Attributes:
-        input: of tokens read.
-        output: of tokens written.
-    """
+    """Price of one model, in any currency, per million tokens."""
 
     input: float
     output: float
 
     def of(self, input_tokens: int, output_tokens: int) -> float:
-        """What so many tokens cost."""
+        """Compute the cost of tokens."""
         return (self.input * input_tokens + self.output * output_tokens) / _MILLION
 
 
 def price_of(
     model: str, prices: str | Path | Mapping[str, Mapping[str, float]] | None
 ) -> Price | None:
-    """The price of a model.
+    """Return the price of a model.
 
     Args:
-        model: its name.
-        prices: model -> ``input`` and ``output``, or a TOML file of that; None where unknown.
+        prices: model -> ``input`` and ``output``, or a TOML file of that; None if unknown.
 
     Raises:
         OptionError: a table without that model, or of another form.
@@ -75,14 +70,7 @@ def price_of(
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may use up; None for no limit.
-
-    Attributes:
-        requests: requests sent, repeated ones included.
-        tokens: tokens read and written.
-        cost: by the price table.
-        per_minute: requests a minute.
-    """
+    """Limits of a run; None for no limit."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -91,16 +79,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct):
-    """What a run has used.
+    """Resources used by a run.
 
     Attributes:
-        requests: requests sent, repeated ones included.
-        answers: answers that came.
-        cached: answers that were there already.
-        input_tokens: of the answers that came.
-        output_tokens: of them.
-        cost: of them, None without a price.
-        stopped: which limit was reached, or None.
+        cost: of the received answers, None without a price.
+        stopped: the limit that was reached, or None.
     """
 
     requests: int = 0
@@ -113,23 +96,21 @@ class Usage(msgspec.Struct):
 
 
 class Budget:
-    """Counts what is sent and says when to stop; threads may share it.
+    """Count requests and enforce limits; thread-safe.
 
-    Requests never pass their limit. Tokens and cost are known once an answer is there: what is
-    under way counts as much as the mean of the answers so far. Where that would pass a limit,
-    :meth:`take` waits for an answer to come back; it stops where what was used has reached it. A
-    few requests go out before the first answer. So a limit is passed by little more than the
-    answers that were under way together cost more than the mean.
+    The limit on requests is never exceeded. Tokens and cost are known only with the answer: each
+    pending request counts as the mean of the answers so far. If that would exceed a limit,
+    :meth:`take` waits for an answer; it stops once the actual usage reaches the limit. Before the
+    first answer only a few requests are sent. A limit is thus exceeded at most by the amount by
+    which pending answers cost more than the mean.
 
-    A pause that the endpoint asks for holds back the refused request; everybody, where several
-    were refused and few answered in between. Then those who wait go on spread out over a time
-    that doubles with every pause and shrinks with every answer.
+    A pause that the endpoint requests delays the refused request; it delays all requests if several
+    were refused with few answers in between. They then resume spread over a time that doubles with
+    every pause and shrinks with every answer.
 
     Args:
-        limits: of the run.
-        price: of the model, or None.
         clock: seconds; for tests.
-        sleep: waits so many seconds; true where the run has ended meanwhile.
+        sleep: waits so many seconds; returns True if the run has ended meanwhile.
     """
 
     def __init__(
@@ -156,7 +137,7 @@ class Budget:
         self._refusals = 0.0
 
     def take(self) -> bool:
-        """Ask leave for one request, waiting for its turn; False where a limit is reached."""
+        """Wait for permission to send one request; False if a limit is reached."""
         with self._changed:
             while True:
                 reached = self._reached()
@@ -189,15 +170,13 @@ class Budget:
             self._count(input_tokens, output_tokens)
 
     def failed(self, wait: float | None, input_tokens: int = 0, output_tokens: int = 0) -> bool:
-        """No answer came that can be used.
+        """Record a request without a usable answer.
 
         Args:
             wait: seconds that the endpoint asked to wait; None for no pause.
-            input_tokens: read all the same.
-            output_tokens: written all the same.
 
         Returns:
-            whether everybody is held back so long; else the caller waits alone.
+            whether all requests are delayed; otherwise only the caller waits.
         """
         with self._changed:
             self._count(input_tokens, output_tokens)
@@ -226,7 +205,7 @@ class Budget:
         self._changed.notify_all()
 
     def _turn(self, now: float) -> float:
-        """When the next request may leave."""
+        """Return the time of the next request."""
         if self.limits.per_minute is None:
             if now >= self._pause:
                 return now
@@ -253,7 +232,7 @@ class Budget:
         return None
 
     def _has_room(self) -> bool:
-        """Whether what is under way leaves room for one more, as far as can be known."""
+        """Return whether the estimated usage of pending requests allows one more."""
         usage, limits = self.usage, self.limits
         if (limits.tokens is None and limits.cost is None) or not self._under_way:
             return True

@@ -1,4 +1,4 @@
-"""The endpoint: one request, and what its answer or its failure means."""
+"""HTTP client of the endpoint: one request, and the meaning of its answer or failure."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _STOPPING_CODES = {
     "model_not_found": "there is no such model",
 }
 _MAY_BE_ROWS = {403: 2, 404: 1}
-"""Statuses that may be about one request alone, and how many of them stop a run that has no answer
-yet; one 403 may be a filter that refuses a text."""
+"""Statuses that may concern only one request -> number of them that stops a run without any answer
+yet; a single 403 may be a content filter.
+"""
 _IN_A_ROW = 20
-"""How many of those stop a run that had answers."""
+"""Number of them in a row that stops a run that had answers."""
 _AGAIN = (408, 409, 425, 429)
 _LONGEST_WAIT = 600.0
 _SHOWN = 300
@@ -39,13 +40,11 @@ _MOST_TOKENS = 10**12
 
 
 class Transient(Exception):
-    """A failure that may pass.
+    """Temporary failure.
 
     Attributes:
         kind: ``rate_limited``, ``server_error``, ``timeout``, ``connection``, ``bad_answer``.
         wait: seconds that the server asked to wait, or None.
-        unreachable: nobody answered at the address.
-        tokens: read and written all the same.
     """
 
     def __init__(
@@ -67,17 +66,14 @@ class Rejected(Exception):
 
 
 class Client:
-    """Sends requests to one address of an OpenAI-compatible endpoint; threads may share it.
+    """Client for one path of an OpenAI-compatible endpoint; thread-safe.
 
     Args:
-        base_url: the endpoint, checked.
-        path: of the address behind it, such as ``/embeddings``.
-        key: what goes into the Authorization header, or None.
-        timeout: seconds for a connection, and between two pieces of an answer.
-        connections: how many may be open.
-        who: what stops, in messages: ``the judge``.
-        extra: the extra of this package that brings httpx.
-        failure: what is raised where it makes no sense to go on.
+        path: path below it, such as ``/embeddings``.
+        key: value for the Authorization header, or None.
+        timeout: seconds for a connection, and between two chunks of an answer.
+        connections: maximum number of open connections.
+        who: subject of messages: ``the judge``.
 
     Attributes:
         worked: the endpoint has answered with the model, now or in an earlier run.
@@ -125,16 +121,16 @@ class Client:
         self._http.close()
 
     def post(self, body: dict[str, Any], read: Callable[[Any], R]) -> R:
-        """One request.
+        """Send one request.
 
         Args:
-            body: its JSON, ``model`` among it.
-            read: from the answer's JSON to what is wanted of it; raises Transient where it cannot.
+            body: its JSON, including ``model``.
+            read: parses the answer's JSON; raises Transient if it cannot.
 
         Raises:
-            EndpointError: it makes no sense to go on.
-            Transient: it may work later.
-            Rejected: this request is not taken.
+            EndpointError: a permanent failure.
+            Transient: a retry may succeed.
+            Rejected: this request is not accepted.
         """
         timed_out, unreachable, any_failure = self._failures
         try:
@@ -197,7 +193,7 @@ def _error_of(response: httpx.Response) -> tuple[str, str]:
 
 
 def error_in(body: Any) -> tuple[str, str] | None:
-    """Message and code of the error that a body holds, or None."""
+    """Return message and code of the error in a body, or None."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         return str(error.get("message", "")), str(error.get("code", ""))
@@ -205,11 +201,12 @@ def error_in(body: Any) -> tuple[str, str] | None:
 
 
 def token_counts(body: Any) -> tuple[int, int]:
-    """Tokens read and written that a body tells of, 0 where it does not; all are read where only
-    their sum is told, as some endpoints of embeddings do.
+    """Return the tokens read and written according to a body, 0 if absent.
+
+    If only the sum is given, as by some embedding endpoints, all tokens count as read.
 
     Raises:
-        Transient: counts that are none.
+        Transient: counts that are not valid numbers.
     """
     usage = (body.get("usage") if isinstance(body, dict) else None) or {}
     try:
@@ -224,8 +221,7 @@ def token_counts(body: Any) -> tuple[int, int]:
 
 
 def retry_after(given: str | None) -> float | None:
-    """Seconds to wait, of a header that holds seconds or a date; None where it says neither, or
-    not to wait at all."""
+    """Parse a Retry-After header, seconds or a date; None if invalid or not positive."""
     if given is None:
         return None
     try:

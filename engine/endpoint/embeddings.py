@@ -39,9 +39,7 @@ class Embedded(msgspec.Struct, frozen=True):
     """Vectors of texts.
 
     Attributes:
-        vectors: float32 [n, d]; NaN for texts that the endpoint does not take.
-        rejected: why, by the number of the text.
-        usage: what was asked for.
+        vectors: float32 [n, d]; NaN for rejected texts.
     """
 
     vectors: Array
@@ -63,7 +61,7 @@ class _Kept(AnswerFile):
         super().__init__(path, _TABLES)
 
     def get(self, keys: Sequence[str]) -> dict[str, Array]:
-        """Those that are there."""
+        """Return the cached vectors of the keys."""
         found: dict[str, Array] = {}
         for first in range(0, len(keys), _LOOKED_UP):
             some = keys[first : first + _LOOKED_UP]
@@ -85,15 +83,14 @@ class _Kept(AnswerFile):
 
 
 def embed(texts: Sequence[str], embedding: Embedding) -> Embedded:
-    """Vectors of texts, from the cache or the endpoint.
+    """Return vectors of texts, from the cache or the endpoint.
 
     Args:
-        texts: distinct; none empty, which endpoints refuse.
-        embedding: the endpoint.
+        texts: distinct and not empty (endpoints refuse empty ones).
 
     Raises:
         EndpointError: the endpoint cannot be used, a limit was reached, or a batch failed every
-            time; what was embedded until then is kept, and the same call goes on from there.
+            time; vectors so far are cached, and the same call resumes.
         OptionError: no address, or the extra ``embeddings`` is not installed.
         InputError: the cache cannot be used.
     """
@@ -241,7 +238,7 @@ def _key(url: str, embedding: Embedding, text: str) -> str:
 
 
 def _read(body: Any, n: int) -> _Answer:
-    """The vectors of a response's JSON, in the order of the texts.
+    """Parse the vectors of a response's JSON, in the order of the texts.
 
     Raises:
         Transient: JSON of another form, or numbers that are not finite.

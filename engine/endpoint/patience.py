@@ -1,4 +1,4 @@
-"""One request until it is answered: within a budget, repeated where a failure may pass."""
+"""Retries of one request within a budget."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ R = TypeVar("R")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _LIMITED = 8
-"""How many times as often as another a request is repeated that came too early (429)."""
+"""Factor on the number of retries after 429 (too many requests)."""
 _IN_A_ROW = 20
 """Requests given up with no answer in between, after which an endpoint counts as down."""
 
 
 class Unsent(Exception):
-    """A request that was not sent.
+    """Request that was not sent.
 
     Attributes:
         kind: ``budget`` or ``stopped``.
@@ -32,12 +32,10 @@ class Unsent(Exception):
 
 
 class GivenUp(Exception):
-    """A request that failed every time.
+    """Request that failed every time.
 
     Attributes:
-        last: the last failure.
-        tried: how often it was sent.
-        down: how many were given up in a row, where that is enough to give up the endpoint, else 0.
+        down: number of consecutive failed requests, if enough to give up the endpoint, otherwise 0.
     """
 
     def __init__(self, last: Transient, tried: int, down: int = 0) -> None:
@@ -46,13 +44,13 @@ class GivenUp(Exception):
 
 
 class Patience:
-    """Sends requests within a budget, and again where they failed; threads may share it.
+    """Sender of requests within a budget, with retries; thread-safe.
 
     Args:
-        budget: says when to stop, and holds everybody back after several 429.
-        retries: how often a request is sent again; after a 429 eight times as often, as that says
-            nothing of the request.
-        stop: set where the run ends early.
+        budget: decides when to stop, and pauses all requests after several 429.
+        retries: maximum number of retries; eight times as many after 429, which is no fault of the
+            request.
+        stop: set if the run ends early.
     """
 
     def __init__(self, budget: Budget, retries: int, stop: threading.Event) -> None:
@@ -60,16 +58,15 @@ class Patience:
         self._lost = 0
 
     def send(self, once: Callable[[], R], tokens: Callable[[R], tuple[int, int]]) -> R:
-        """The answer to one request.
+        """Return the answer to one request.
 
         Args:
-            once: sends it; raises Transient where it is worth another try.
-            tokens: read and written, of the answer.
+            once: sends it; raises Transient if a retry may succeed.
 
         Raises:
             Unsent: a limit is reached, or the run was stopped.
             GivenUp: it failed every time.
-            Exception: whatever else sending raises, at once.
+            Exception: any other error of ``once``, immediately.
         """
         tried = limited = 0
         while True:

@@ -14,11 +14,11 @@ _HIDDEN = "[key]"
 
 
 def key_from(variable: str) -> str | None:
-    """The key that an environment variable holds; None where it is the usual one and not set.
+    """Return the key in an environment variable; None if it is the default one and not set.
 
     Raises:
-        OptionError: a variable of another name that is not set; a key with characters that no
-            header can hold.
+        OptionError: another variable that is not set; a key with characters that are invalid in a
+            header.
     """
     key = os.environ.get(variable, "").strip()
     if not key and variable != KEY_VARIABLE:
@@ -41,19 +41,19 @@ def key_from(variable: str) -> str | None:
 
 
 def redacted(text: str, key: str | None) -> str:
-    """The text without the key, and without what looks like one."""
+    """Replace the key, and strings that look like keys, in a text."""
     if key:
         text = text.replace(key, _HIDDEN)
     return _LIKE_KEYS.sub(_HIDDEN, text)
 
 
 def sound(text: str) -> str:
-    """The text with halves of surrogate pairs, which JSON can hold and UTF-8 cannot, replaced."""
+    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def checked_url(base_url: str) -> str:
-    """The endpoint without a slash at its end.
+    """Return the endpoint without a trailing slash.
 
     Raises:
         OptionError: no http(s) address, or one with a user, password or query in it.
@@ -66,7 +66,7 @@ def checked_url(base_url: str) -> str:
     except ValueError:  # a port or an IPv6 address that is none
         known = False
     if not known or any(letter.isspace() or not letter.isprintable() for letter in given):
-        # What may hold a password is not repeated.
+        # Do not repeat an address that may contain a password.
         shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
         raise OptionError(
             f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",

@@ -1,4 +1,4 @@
-"""Where a plan's work runs. Stages are functions called over ranges of labels or datums."""
+"""Executors of a plan. Stages are functions called over ranges of labels or datums."""
 
 from .threads import Threads, split
 

@@ -21,15 +21,15 @@ PATIENCE = 30.0  # seconds without a finished stage after which a cluster withou
 
 
 class OnDask:
-    """Workers of a Dask cluster, which share a file system with this machine.
+    """Workers of a Dask cluster that share a file system with this machine.
 
     Args:
-        address: of the scheduler; a cluster of this machine's processes unless given.
-        workers: of that cluster; all cores unless given.
+        address: of the scheduler; by default a local cluster of processes.
+        workers: number of local workers; by default all cores.
 
     Raises:
-        OptionError: the package is not installed, or the address is none.
-        ExecutorError: nobody answers at the address, or processes cannot be started.
+        OptionError: the package is not installed, or the address is invalid.
+        ExecutorError: the address does not answer, or processes cannot be started.
     """
 
     apart = True
@@ -65,7 +65,9 @@ class OnDask:
 
     @property
     def least(self) -> int:
-        """Four buckets a worker, so that a slow one does not hold up the rest."""
+        """Minimum number of buckets: four per worker, so that a slow worker does not delay the
+        rest.
+        """
         return 4 * max(1, len(self._known()) if self._address else self._workers)
 
     def share(self, limit: int) -> int:
@@ -85,7 +87,7 @@ class OnDask:
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
-        # Once more after what a network's file system may get over; input errors are values.
+        # One retry, for transient errors of network file systems; input errors are return values.
         futures = [
             self._client.submit(caught, function, call, pure=False, retries=1) for call in calls
         ]
@@ -105,11 +107,11 @@ class OnDask:
         return found
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Nothing: a cluster made here is started by its first stage."""
+        """Do nothing: a local cluster is started by its first stage."""
 
     def _check_packages(self) -> None:
-        """Refuse workers that have no evalengine: what they are sent would end them, one by one."""
-        # By a function of Python alone, for they know none of ours.
+        """Refuse workers without evalengine: unpickling our calls would kill them one by one."""
+        # Only Python built-ins can be unpickled by such workers.
         found = self._client.run(eval, "bool(__import__('evalengine'))", on_error="return")
         for worker, answer in found.items():
             if isinstance(answer, ImportError):
@@ -176,13 +178,13 @@ class OnDask:
                     n_workers=self._workers,
                     threads_per_worker=1,
                     host=_LOOPBACK,
-                    # The HTTP server cannot be left out; it asks for no certificate, so it gets no
-                    # pages. Any port: the default one may be another cluster's.
+                    # The HTTP server cannot be disabled and is not authenticated, so it gets no
+                    # pages. Any port: another cluster may use the default one.
                     dashboard_address=f"{_LOOPBACK}:0",
                     worker_dashboard_address=None,
                     scheduler_kwargs={"dashboard": False},
-                    # Whoever reaches a scheduler can run anything in its workers; with a
-                    # throw-away certificate nobody else on this machine reaches it.
+                    # A scheduler executes arbitrary code in its workers; a throw-away certificate
+                    # keeps other users of this machine out.
                     protocol="tls://",
                     security=True,
                     memory_limit=0,  # the run has its own, by which nobody is paused
@@ -200,7 +202,7 @@ class OnDask:
         self._client = Client(self._cluster)
 
     def close(self) -> None:
-        """Leave the cluster, and stop it if it was made here."""
+        """Disconnect from the cluster, and stop it if it was started here."""
         if self._client is not None:
             self._client.close()
         if self._cluster is not None:

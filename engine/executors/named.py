@@ -9,16 +9,14 @@ NAMES = ("threads", "processes", "dask")
 
 
 def pool_of(name: str | None, address: str | None, threads: int | None) -> Pool:
-    """The pool of a name.
+    """Return the pool of a name.
 
     Args:
-        name: one of :data:`NAMES`; threads unless given.
-        address: of a Dask scheduler.
-        threads: threads, or processes.
+        name: one of :data:`NAMES`; threads by default.
 
     Raises:
         OptionError: no such pool, or one that is not installed.
-        ExecutorError: nobody at the address.
+        ExecutorError: the address does not answer.
     """
     if name not in (None, *NAMES):
         raise unknown("executor", str(name), NAMES, before="executor: ")

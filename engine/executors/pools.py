@@ -1,4 +1,4 @@
-"""Where stages over files run: one after the other, in processes of this machine, or on Dask."""
+"""Pools that run stages over files: serially, in local processes, or on Dask."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ Call = tuple[Any, ...]
 
 
 class Pool(Protocol):
-    """Runs stages.
+    """Runner of stages.
 
     Attributes:
-        threads: threads that each may use.
         apart: whether stages run outside this process.
-        reads_tables: whether they run in other processes of this machine, which can read what this
-            one can.
+        reads_tables: whether they run in local processes, which can read the same files.
     """
 
     threads: int
@@ -32,10 +30,10 @@ class Pool(Protocol):
         ...
 
     def share(self, limit: int) -> int:
-        """Bytes that one stage may take, and as many workers as there is room for.
+        """Return the memory limit of one stage in bytes; reduces the workers to those that fit.
 
         Args:
-            limit: bytes of the run.
+            limit: memory limit of the run in bytes.
         """
         ...
 
@@ -45,37 +43,31 @@ class Pool(Protocol):
         """Call a function with each tuple of arguments.
 
         Args:
-            function: one that can be pickled, and called again with the same arguments after a
-                worker died over it.
-            calls: arguments.
+            function: picklable, and idempotent: it is called again if a worker died.
 
         Returns:
             the ``ValueError`` that each call raised, or None, in order. Any other error is raised
-            as soon as it is met.
+            immediately.
 
         Raises:
-            ExecutorError: workers cannot be reached or started, or died again and again.
+            ExecutorError: workers cannot be reached or started, or died repeatedly.
         """
         ...
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Start workers in the background, where that takes time, and goes unseen.
-
-        Args:
-            function: the first one that they will be called with.
-        """
+        """Start workers in the background, if starting takes time."""
         ...
 
     def close(self) -> None:
-        """Stop what was started for it."""
+        """Stop the workers."""
         ...
 
 
 class InTurn:
-    """One stage after the other in this process, with all of its threads.
+    """Pool that runs stages one after the other in this process, with all of its threads.
 
     Args:
-        threads: how many; all cores unless given.
+        threads: number of threads; all cores by default.
     """
 
     least = 1
@@ -100,14 +92,14 @@ class InTurn:
         return found
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Nothing is started."""
+        """Do nothing: there are no workers."""
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Do nothing: there are no workers."""
 
 
 def caught(function: Callable[..., None], call: Call) -> BaseException | None:
-    """What an input error of a call is; anything else goes on at once."""
+    """Run a call and return its input error (ValueError), or None; other errors are raised."""
     try:
         function(*call)
     except ValueError as error:

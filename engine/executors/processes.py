@@ -1,7 +1,7 @@
-"""Processes of this machine, a pipe to each: one that dies costs the call it had, and no other.
+"""Local processes, each with a pipe: if one dies, only its current call is lost.
 
-They start while the first process still shuffles rows, and stay from stage to stage: starting one
-takes a second or two, in which two workers gain nothing over one.
+They start while rows are still being shuffled, and stay for all stages: starting one takes one to
+two seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .pools import ATTEMPTS, Call, caught
 from .threads import available_cores
 
 LEAST_SHARE = 512 << 20
-"""Bytes below which a process has no room for rows beside the interpreter and its libraries."""
+"""Bytes below which a process has no room for rows in addition to interpreter and libraries."""
 
 GUARD = (
     "Started from a script, each process imports that script: put what it does under"
@@ -53,7 +53,7 @@ class _Worker:
             self.pipe.send((function, call))
 
     def prepare(self, function: Callable[..., None]) -> None:
-        """Have it import what a function needs, before any call of it is there."""
+        """Import the module of a function before its first call arrives."""
         with suppress(OSError):
             self.pipe.send((function, None))
 
@@ -64,10 +64,10 @@ class _Worker:
 
 
 class Processes:
-    """Processes of this machine, which end when it is closed, or when a stage fails.
+    """Pool of local processes, which end when it is closed or a stage fails.
 
     Args:
-        workers: how many; all cores unless given.
+        workers: number of processes; all cores by default.
     """
 
     apart = True
@@ -82,7 +82,9 @@ class Processes:
 
     @property
     def least(self) -> int:
-        """Two buckets a process, so that an uneven one does not hold up the rest."""
+        """Minimum number of buckets: two per process, so that an uneven one does not delay the
+        rest.
+        """
         return 2 * self.workers
 
     def share(self, limit: int) -> int:
@@ -156,7 +158,7 @@ def _started() -> _Worker:
 
 
 def imports_main() -> bool:
-    """Whether this is a started process that still imports its parent's script."""
+    """Return whether this is a started process that still imports its parent's script."""
     return bool(getattr(multiprocessing.current_process(), "_inheriting", False))
 
 
@@ -185,7 +187,7 @@ def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int)
 
 
 def _taken(answer: tuple[bool, bytes]) -> BaseException | None:
-    """What a worker sent: an input error or none; what it raised is raised here."""
+    """Return a worker's input error or None; raise its other errors."""
     raised, pickled = answer
     error: BaseException | None = pickle.loads(pickled)
     if raised and error is not None:
@@ -194,7 +196,7 @@ def _taken(answer: tuple[bool, bytes]) -> BaseException | None:
 
 
 def _serve(pipe: Connection) -> None:
-    """Do what comes through a pipe until it closes."""
+    """Run the calls that arrive through a pipe until it closes."""
     # Ctrl-C in a terminal reaches the whole group; the first process ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -209,7 +211,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _answer(function: Callable[..., None], call: Call) -> tuple[bool, bytes]:
-    """Whether a call raised, and its error, pickled here so that a strange one stays one."""
+    """Run a call; return whether it raised, and its pickled error (pickling may fail too)."""
     raised = False
     try:
         error = caught(function, call)
@@ -225,7 +227,7 @@ def _answer(function: Callable[..., None], call: Call) -> tuple[bool, bytes]:
 
 
 def _end_with_parent() -> None:
-    """Leave at once when the first process is gone: nobody would take what is made."""
+    """Exit when the parent process is gone: there is no recipient for results."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

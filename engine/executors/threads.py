@@ -1,8 +1,7 @@
-"""Threads: kernels release the GIL, so ranges of labels or datums run side by side.
+"""Thread pool: kernels release the GIL, so ranges of labels or datums run in parallel.
 
-Threads are started once a process and wait between steps. Whoever has a list of calls takes from it
-like every thread that helps, so that a list is finished even where no thread is free: nested lists
-and lists of several callers cannot wait for each other.
+Threads are started once per process. The caller of a list takes calls from it like every helper
+thread, so that nested and concurrent lists cannot deadlock.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ def available_cores() -> int:
 
 
 def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
-    """Ranges of consecutive groups holding about equally many rows.
+    """Split groups into consecutive ranges with about equally many rows.
 
     Args:
         offsets: int64 [n_groups + 1], CSR offsets of the groups' rows.
-        pieces: how many ranges at most.
+        pieces: maximum number of ranges.
 
     Returns:
         (first, last) group ranges that cover all groups in order, none empty.
@@ -56,14 +55,13 @@ def split(offsets: np.ndarray[Any, Any], pieces: int) -> list[tuple[int, int]]:
 
 
 class Threads:
-    """An executor of threads, or any ``concurrent.futures.Executor`` that shares memory.
+    """Executor of threads, or any ``concurrent.futures.Executor`` that shares memory.
 
-    Beside the thread that calls ``workers - 1`` others work at a time, whatever is nested. They are
-    the process's own: one object has them while it has work, then another may.
+    At most ``workers - 1`` threads help the caller at a time, also in nested calls. They are shared
+    within the process.
 
     Args:
-        workers: number of threads; all cores unless given.
-        executor: a ready executor to use instead; it is not shut down here.
+        workers: number of threads; all cores by default.
     """
 
     def __init__(self, workers: int | None = None, executor: Executor | None = None) -> None:
@@ -81,9 +79,9 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None  # while there are any
 
     def own(self) -> Threads:
-        """As many threads of its own, for work after the call that an executor was given to.
+        """Return threads for work after the call that an executor was given to.
 
-        A given executor may be shut down by then; one thread stands in for it.
+        The given executor may be shut down by then; a single thread replaces it.
         """
         return self if self._given is None else Threads(1)
 
@@ -91,8 +89,8 @@ class Threads:
         """Call ``function(first, last)`` on ranges of groups and return the results in order.
 
         Args:
-            offsets: int64 [n_groups + 1], CSR offsets that say how many rows each group has.
-            function: called once a range; must release the GIL to gain anything.
+            offsets: int64 [n_groups + 1], CSR offsets of the groups' rows.
+            function: called once per range; has to release the GIL to run in parallel.
         """
         if self.workers == 1:
             ranges = split(offsets, 1)
@@ -101,11 +99,11 @@ class Threads:
         return self.each([partial(function, a, b) for a, b in ranges])
 
     def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
-        """Run the calls side by side and return their results in order.
+        """Run the calls in parallel and return their results in order.
 
-        Calls begin in order. After one has failed none begins; those under way are waited for, and
-        the error of the first one in order is raised, before any other what ends a program, as an
-        interrupt does. Calls may themselves use this executor.
+        Calls start in order. After a failure no further call starts; running ones are awaited, and
+        the first error in order is raised, but exceptions such as KeyboardInterrupt take
+        precedence. Calls may use this executor themselves.
         """
         if len(calls) < 2 or (self.workers == 1 and self._given is None):
             return [call() for call in calls]
@@ -178,7 +176,7 @@ class Threads:
 
 
 def _each(executor: Executor, calls: Sequence[Callable[[], R]]) -> list[R]:
-    """See :meth:`Threads.each`: the threads of an executor alone work."""
+    """Run calls only on the threads of an executor; see :meth:`Threads.each`."""
     futures: list[Future[R]] = []
     try:
         futures += (executor.submit(copy_context().run, call) for call in calls)

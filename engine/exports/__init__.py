@@ -1,7 +1,6 @@
-"""Other tools' output shapes, by name, each in a module that is imported when it is called for.
+"""Output shapes of other tools, by name, in modules that are imported on use.
 
-An exporter is a function of a scorecard. It reads the scorecard's frames, so that it works on a
-stored result as well.
+An exporter is a function of a scorecard. It reads only frames, so it also works on a stored result.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ class Export(NamedTuple):
 
     Attributes:
         target: ``module:function`` of this package; the function takes a scorecard.
-        tasks: the tasks it can show.
-        dialects: the dialects it can show; empty for all of them.
-        needs: what must be tallied for it, whatever the metrics asked for.
-        live: ``module:function`` of a view and settings, for what frames do not hold; used where
-            the run itself is at hand.
+        tasks: supported tasks.
+        dialects: supported dialects; empty for all.
+        needs: required tallies, whatever the metrics.
+        live: ``module:function`` of a view and settings, for data that frames do not contain; used
+            if the run is in memory.
     """
 
     target: str
@@ -55,18 +54,16 @@ REGISTRY: dict[str, Export] = {
         "valor:to_valor", ("detection", "classification", "segmentation", "text", "judged")
     ),
 }
-"""Name of the shape (``to_<name>()``) -> what makes it."""
+"""Name of the shape (``to_<name>()``) -> its exporter."""
 
 
 def makers(
     task: str, dialect: str, run: tuple[Any, Any] | None = None
 ) -> dict[str, Callable[[Any], Any]]:
-    """The exporters that a task and dialect have, by name, none of them imported yet.
+    """Return the exporters of a task and dialect, by name, not yet imported.
 
     Args:
-        task: a task's name.
-        dialect: a dialect's name.
-        run: view of the whole set and settings, where the run itself is at hand.
+        run: view of the whole set and settings, if the run is in memory.
     """
     return {
         name: _later(export.target)

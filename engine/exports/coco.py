@@ -23,10 +23,10 @@ _SHORT = {0.5: "AP50", 0.75: "AP75"}
 
 
 class CocoResult(Mapping[str, Any]):
-    """A mapping whose arrays are made when they are looked up.
+    """Mapping whose arrays are computed on first access.
 
     Args:
-        makers: key to a function that makes its value.
+        makers: key to a function that computes its value.
     """
 
     def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
@@ -49,9 +49,9 @@ class CocoResult(Mapping[str, Any]):
 
 
 def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
-    """The numbers COCOeval.summarize prints, by the metrics' own means; -1 where undefined.
+    """Return the numbers that COCOeval.summarize prints, -1 if undefined.
 
-    Numbers over all sizes need a range called "all" (or no ranges); each other range has its own.
+    Numbers over all sizes need a range called "all" (or no ranges).
 
     Raises:
         ResultError: several label keys, which COCO does not have.
@@ -93,16 +93,17 @@ def _summary(view: RankedView, settings: Settings) -> dict[str, float]:
 
 
 def first(means: Array) -> float:
-    """The one group's and key's number, -1 where there is none or it is undefined."""
+    """Return the number of the only group and key, -1 if missing or undefined."""
     return float(means[0, 0]) if means.size and not np.isnan(means[0, 0]) else -1.0
 
 
 def arrays_of(view: RankedView, iou_thresholds: Sequence[float]) -> dict[str, Array]:
-    """precision and scores [T, R, K, A, M] and recall [T, K, A, M]; -1 without ground truth.
+    """Compute precision and scores [T, R, K, A, M] and recall [T, K, A, M]; -1 without ground
+    truth.
 
     Args:
-        view: the whole set, of M caps.
-        iou_thresholds: T of those that were matched, in any order.
+        view: the whole set, with M caps.
+        iou_thresholds: T matched thresholds, in any order.
     """
     at = [view.tally.variants.threshold_index(iou) for iou in iou_thresholds]
     every = [*range(len(view.tally.variants.thresholds))]
@@ -136,15 +137,14 @@ def _params(view: RankedView, settings: Settings) -> dict[str, Any]:
 
 
 def from_view(view: RankedView, settings: Settings) -> CocoResult:
-    """COCO's result from a run.
+    """Build COCO's result from a run.
 
     Args:
         view: the whole set.
-        settings: the run's settings.
 
     Returns:
-        names, stats (Python floats), precision float64 [T, R, K, A, M], recall [T, K, A, M],
-        scores [T, R, K, A, M] and params; K is the labels in ascending order. Undefined is -1.
+        names, stats (Python floats), precision float64 [T, R, K, A, M], recall [T, K, A, M], scores
+        [T, R, K, A, M] and params; K is the labels in ascending order. Undefined is -1.
     """
     arrays: dict[str, Array] = {}
 
@@ -173,10 +173,10 @@ def from_view(view: RankedView, settings: Settings) -> CocoResult:
 
 
 def from_frames(card: Scorecard) -> CocoResult:
-    """COCO's result from a stored scorecard: names and stats alone.
+    """Build COCO's result from a stored scorecard: only names and stats.
 
     Raises:
-        ResultError: on looking up an array, which is not stored.
+        ResultError: on access to an array, which is not stored.
     """
     from ..report.sections import coco_numbers
 

@@ -24,16 +24,16 @@ _RANKED = {
 
 
 def to_continuous_eval(card: Scorecard) -> list[dict[str, float]]:
-    """One dict per query: precision, recall and F1, and whatever ranked metrics were asked for.
+    """Convert to one dict per query: precision, recall, F1, and the requested ranked metrics.
 
-    The keys are the document's; ``context_precision`` and so on, as the release has them, in its
-    dialect. Ranked metrics are those over the whole list.
+    Keys are those of continuous-eval's documentation; in its dialect those of the release,
+    ``context_precision`` and so on. Ranked metrics are over the whole list.
 
     Args:
         card: a scorecard of retrieval.
 
     Raises:
-        ResultError: none of these metrics was asked for.
+        ResultError: the scorecard has none of these metrics.
     """
     names = (_RELEASE if card.dialect == "continuous-eval" else _DOCUMENT) | _RANKED
     return dicts_of(

@@ -17,16 +17,16 @@ _SUFFIX = {"kitti": "_R40", "kitti-r11": ""}
 
 
 def to_kitti(card: Scorecard) -> dict[str, float]:
-    """Each label's AP, and AOS where it was computed, easy first.
+    """Convert to each label's AP, and AOS if computed, easy first.
 
     Args:
         card: a scorecard of dialect ``kitti`` or ``kitti-r11``.
 
     Returns:
-        ``Car_3d/easy_R40`` and so on, in percent; 0 where there is nothing to find.
+        ``Car_3d/easy_R40`` and so on, in percent; 0 without ground truths.
 
     Raises:
-        ResultError: AP was not asked for, or is there at several IoU thresholds of a label.
+        ResultError: AP was not computed, or has several IoU thresholds per label.
     """
     unscored = DIALECTS[card.dialect].rules.unscored
     rows = card.metrics.filter(

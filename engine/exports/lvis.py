@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..tasks.detection.settings import Settings
 
 _MOST = 300
-"""What ``Params.max_dets`` says: in lvis-api it is printed alone, whatever the cap was."""
+"""Default of ``Params.max_dets``; lvis-api prints it whatever the cap was."""
 
 
 def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> dict[str, float]:
@@ -37,11 +37,10 @@ def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> di
 
 
 def from_view(view: RankedView, settings: Settings) -> CocoResult:
-    """LVIS's result from a run.
+    """Build LVIS's result from a run.
 
     Args:
         view: the whole set.
-        settings: the run's settings.
 
     Returns:
         names, stats (Python floats), precision float64 [T, R, K, A], recall [T, K, A] and params; K
@@ -68,10 +67,10 @@ def from_view(view: RankedView, settings: Settings) -> CocoResult:
 
 
 def from_frames(card: Scorecard) -> CocoResult:
-    """LVIS's result from a stored scorecard: names and stats alone.
+    """Build LVIS's result from a stored scorecard: only names and stats.
 
     Raises:
-        ResultError: on looking up an array, which is not stored.
+        ResultError: on access to an array, which is not stored.
     """
     made = coco.from_frames(card)
 

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 _QUALITIES = ("PQ", "SQ", "RQ")
 _GROUPS = {None: "All", "things": "Things", "stuff": "Stuff"}
 _UNDEFINED = 0.0
-"""What panopticapi puts for a class without segments."""
+"""panopticapi's value for a class without segments."""
 
 
 def to_panoptic(card: Scorecard) -> dict[str, Any]:
-    """What ``pq_compute`` returns: ``All``, ``Things``, ``Stuff`` and ``per_class``.
+    """Convert to the result of ``pq_compute``: ``All``, ``Things``, ``Stuff`` and ``per_class``.
 
     Args:
         card: a scorecard of panoptic segmentation.
 
     Returns:
-        pq, sq, rq and n of each; None where no label has segments, which panopticapi divides by.
+        pq, sq, rq and n of each; None without segments, for which panopticapi divides by 0.
 
     Raises:
-        ResultError: one of the three was not asked for.
+        ResultError: PQ, SQ or RQ was not computed.
     """
     whole = card.metrics.filter(pl.col("slice").is_null(), pl.col("metric").is_in(_QUALITIES))
     lacking = [name for name in _QUALITIES if name not in whole["metric"]]

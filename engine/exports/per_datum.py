@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from evalengine.scorecard.card import Scorecard
 
 Key = Callable[[str, int | None], str | None]
-"""From metric and cut-off to the name another tool has for it, None where it has none."""
+"""Function from metric and cut-off to another tool's name for it, or None."""
 
 
 class Rows(list[dict[str, float]]):
-    """Dicts of single datums, and whose they are: to be joined with the data set by id.
+    """Dicts per datum, with their ids for joins with the data set.
 
     Attributes:
-        ids: of the datum behind each dict.
+        ids: datum id of each dict.
     """
 
     def __init__(self, found: dict[Any, dict[str, float]]) -> None:
@@ -29,18 +29,17 @@ class Rows(list[dict[str, float]]):
 
 
 def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -> Rows:
-    """One dict per datum that counts in means, in the order of the frame.
+    """Return one dict per datum that counts in means, in the order of the frame.
 
-    That is the order of the rows where there is one table, and of the ids where there are two.
+    That is the order of the rows for one table, and of the ids for two.
 
     Args:
-        card: a scorecard, fresh or loaded.
-        key: names.
-        shape: for messages.
-        undefined: what stands for values that are.
+        card: a scorecard, new or loaded.
+        shape: name for messages.
+        undefined: replacement for undefined values.
 
     Raises:
-        ResultError: nothing among the metrics that the tool has.
+        ResultError: the scorecard has no metric of that tool.
     """
     found: dict[Any, dict[str, float]] = {}
     some = False

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def to_phoenix(card: Scorecard) -> list[dict[str, Any]]:
-    """Precision, recall and F of the average (or the one positive label) that was asked for.
+    """Convert to precision, recall and F of the selected average (or the positive label).
 
-    Names are Phoenix's: ``precision``, ``recall`` and ``f1`` (``f0_5`` at beta 0.5), with the
-    average behind them unless it is macro. Undefined is NaN, as a zero_division of NaN makes it.
+    Names are Phoenix's: ``precision``, ``recall`` and ``f1`` (``f0_5`` at beta 0.5), followed by
+    the average unless it is macro. Undefined is NaN, as with Phoenix's zero_division of NaN.
 
     Args:
-        card: a scorecard, fresh or loaded, with Precision, Recall and F at its beta.
+        card: a scorecard, new or loaded, with Precision, Recall and F at its beta.
 
     Raises:
         ResultError: one of the three is not among its metrics.
@@ -71,12 +71,10 @@ def beta_name(beta: float) -> str:
 
 
 def automatic_positive(labels: list[Any], positive_label: Any, average: str) -> Any:
-    """The positive label: what was said, or 1 where the labels are 0 and 1 and no average was.
+    """Return the given positive label; by default 1 if labels are 0 and 1 and the average is macro.
 
     Args:
         labels: all labels, true and predicted.
-        positive_label: what was said, or None.
-        average: the average asked for.
     """
     if positive_label is not None:
         return positive_label

@@ -1,4 +1,4 @@
-"""Exports as text: what a shell prints of other tools' shapes."""
+"""Text form of exports, for the shell."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 _ARRAYS = ("precision", "recall", "scores")
-"""Of COCO's shape: arrays of millions of numbers, which Python code takes from ``to_coco()``."""
+"""COCO's arrays of millions of numbers, not printed; use ``to_coco()`` in Python."""
 
 
 def as_text(card: Scorecard, name: str) -> str:
-    """An export as lines of text where it is text, else as JSON.
+    """Format an export as lines of text or JSON.
 
-    Rows of single datums bear their ids: ``{"ids": [...], "rows": [...]}``. COCO's arrays are left
-    out.
+    Rows per datum include their ids: ``{"ids": [...], "rows": [...]}``. COCO's arrays are omitted.
 
     Args:
-        card: the scorecard.
         name: of the export, ``to_<name>``.
 
     Raises:

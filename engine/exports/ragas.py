@@ -23,13 +23,13 @@ _NAMES = {
 
 
 def to_ragas(card: Scorecard) -> list[dict[str, float]]:
-    """One dict per row, by ragas' names; NaN where ragas has it.
+    """Convert to one dict per row, by ragas' names; NaN where ragas has NaN.
 
     Args:
         card: a scorecard of retrieval, of texts (SemanticSimilarity) or of judged metrics.
 
     Raises:
-        ResultError: none of ragas' metrics was asked for.
+        ResultError: the scorecard has none of ragas' metrics.
     """
     mode = card.options.mode or "f1"
     return dicts_of(

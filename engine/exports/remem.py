@@ -23,13 +23,14 @@ def _key(metric: str, k: int | None) -> str | None:
 
 
 def to_remem(card: Scorecard) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """Pooled values by ``Recall@k``, ``Recall_all@k`` and ``NDCG_any@k``, and one dict per example.
+    """Convert to pooled ``Recall@k``, ``Recall_all@k`` and ``NDCG_any@k``, and one dict per
+    example.
 
     Args:
         card: a scorecard of retrieval.
 
     Raises:
-        ResultError: none of REMem's metrics was asked for.
+        ResultError: the scorecard has none of REMem's metrics.
     """
     examples = dicts_of(card, _key, shape="remem")
     rows = card.metrics.filter(pl.col("slice").is_null()).select("metric", "k", "value")

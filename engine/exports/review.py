@@ -1,8 +1,8 @@
-"""Errors as lists of tasks for the tools in which people look at images.
+"""Errors as tasks for image annotation tools.
 
-The shapes of the files are those of https://labelstud.io/guide/predictions, of CVAT for images 1.1
-(https://docs.cvat.ai/docs/manual/advanced/xml_format) and of COCO's ground truths with attributes
-of their own, which FiftyOne's COCODetectionDataset and CVAT read.
+File formats: https://labelstud.io/guide/predictions, CVAT for images 1.1
+(https://docs.cvat.ai/docs/manual/advanced/xml_format), and COCO ground truths with additional
+attributes, which FiftyOne's COCODetectionDataset and CVAT read.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from evalengine.schemas.errors import InputError, unknown
 from evalengine.schemas.wording import option
 
 _ABOUT = ("error", "iou", "annotation_label", "annotation_id", "prediction_row")
-"""What is told of a region beside its label and score."""
+"""Attributes of a region in addition to label and score."""
 
 
 class _Region(NamedTuple):
-    """A box to look at.
+    """Box to review.
 
     Attributes:
-        label: of the prediction, or of what was missed.
         box: left, top, right and bottom in pixels.
-        score: None for what was missed.
-        about: what is told of it.
+        score: None for missed ground truths.
     """
 
     label: str
@@ -42,13 +40,11 @@ class _Region(NamedTuple):
 
 
 class _Image(NamedTuple):
-    """An image with its regions.
+    """Image with its regions.
 
     Attributes:
-        name: of its file.
-        width: in pixels; None where it is unknown.
-        height: likewise.
-        datum_id: as the tables have it.
+        width: in pixels; None if unknown.
+        height: in pixels; None if unknown.
         regions: in the order of the rows.
     """
 
@@ -60,24 +56,24 @@ class _Image(NamedTuple):
 
 
 def write(rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str | Path) -> int:
-    """Write rows of errors as tasks, an image with errors each, in the order of their first row.
+    """Write rows of errors as tasks, one per image with errors, in the order of their first row.
 
-    Boxes of wrong predictions are shown where they were predicted, those of missed ground truths
-    where they are. The file stands whole or not at all.
+    Wrong predictions are shown with their predicted boxes, missed ground truths with theirs. The
+    file is written atomically.
 
     Args:
-        rows: of the ``errors`` frame.
-        images: a row a datum: ``datum_id``, ``width`` and ``height`` in pixels, ``file_name``; None
-            for none. The id is the name where there is no other.
+        rows: rows of the ``errors`` frame.
+        images: one row per datum: ``datum_id``, ``width`` and ``height`` in pixels, ``file_name``;
+            or None. The id replaces a missing name.
         form: one of :data:`FORMATS`.
         path: the file.
 
     Returns:
-        how many images it has.
+        number of images.
 
     Raises:
-        OptionError: no such form.
-        InputError: sizes that the form asks for are missing, or rows are of frames of sequences.
+        OptionError: no such format.
+        InputError: missing image sizes that the format needs, or rows of video frames.
     """
     if form not in FORMATS:
         raise unknown("form", form, FORMATS)
@@ -230,4 +226,4 @@ FORMATS: dict[str, tuple[Callable[[list[_Image]], bytes], bool]] = {
     "cvat": (_cvat, True),
     "coco": (_coco, False),
 }
-"""What makes each form of file, and whether it needs the sizes of images."""
+"""Format -> writer, and whether it needs image sizes."""

@@ -1,4 +1,4 @@
-"""trec_eval's shape: what ``trec_eval -q`` prints, one line for each measure and query."""
+"""Output of ``trec_eval -q``: one line per measure and query."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Line(msgspec.Struct, frozen=True):
     Attributes:
         name: trec_eval's, without cut-off or parameter.
         metric: ours.
-        cut: whether it is computed at a cut-off, which stands behind the name.
-        parameter: the one that stands behind the name, with two digits.
-        usual: its value, if any, that is left out of the name.
-        statistic: which of the metric's numbers.
-        whole: whether it counts.
+        cut: whether it has a cut-off, appended to the name.
+        parameter: appended to the name, with two digits.
+        usual: value, if any, that is omitted from the name.
+        statistic: statistic of the metric.
+        whole: whether it is an integer count.
     """
 
     name: str
@@ -81,7 +81,7 @@ _KEYS = ("metric", "statistic", "k", "parameters")
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What a row is printed under, and where."""
+    """Printed name and position of a row."""
 
     place: tuple[int, float, str]
     name: str
@@ -89,15 +89,16 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def to_trec(card: Scorecard) -> str:
-    """The lines ``measure<tab>query<tab>value``, queries in byte order, then the query ``all``.
+    """Format as lines ``measure<tab>query<tab>value``, queries in byte order, then the query
+    ``all``.
 
     Measures have trec_eval's names, order and four digits, counts none; names are padded to 22.
-    Metrics that trec_eval lacks come behind under our own names. What is undefined is 0, as it is
-    there. Slices are left out. A query is printed if it counts in means. Where there is one
-    relevance level, names are without it, as after ``trec_eval -l``; rows of several have our own.
+    Metrics that trec_eval does not have follow under our names. Undefined is 0, as in trec_eval.
+    Slices are omitted. A query is printed if it counts in means. With one relevance level, names do
+    not include it, as after ``trec_eval -l``; with several, our names do.
 
     Args:
-        card: a scorecard of retrieval, fresh or loaded; reads the frames ``per_datum`` and
+        card: a scorecard of retrieval, new or loaded; reads the frames ``per_datum`` and
             ``metrics``.
     """
     counts = pl.col("value").is_not_null() | (pl.col("status") == _SCORED)

@@ -8,14 +8,15 @@ from evalengine.schemas.errors import InputError
 
 
 def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:
-    """Lines ``query Q0 document rank score tag``, single-spaced.
+    """Format as lines ``query Q0 document rank score tag``, single-spaced.
 
     Args:
         run: query_id, doc_id, score and rank, in the order to write.
         tag: name of the run, the last field.
 
     Raises:
-        InputError: an id or the tag is empty or holds a blank, which the format cannot hold.
+        InputError: an id or the tag is empty or contains white space, which the format does not
+            allow.
     """
     ids = run.select(pl.col("query_id", "doc_id").cast(pl.String))
     for name in ids.columns:

@@ -1,10 +1,9 @@
-"""Valor's shape: a list of ``{"type", "value", "parameters"}``, built from the frames alone.
+"""Valor's shape: a list of ``{"type", "value", "parameters"}``, built only from frames.
 
-Numbers per label have ``"label": {"key", "value"}`` and no label key among their parameters, as
-Valor writes them; aggregates and curves name the label key there. What valor-lite counts (Counts,
-Precision, Recall, F1, Accuracy, ConfusionMatrix) has its parameters, and the label key besides,
-which valor-lite does not know. Only the whole set is shown: no slices, no area ranges, and of
-several caps on detections the largest.
+Numbers per label have ``"label": {"key", "value"}`` and no label key in their parameters, as in
+Valor; aggregates and curves have the label key there. Counts, Precision, Recall, F1, Accuracy and
+ConfusionMatrix have valor-lite's parameters plus the label key. Only the whole set is included: no
+slices, no area ranges, and only the largest cap on detections.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _WEIGHTS = (0.25,) * 4
 
 
 def of_texts(card: Scorecard) -> list[Entry]:
-    """ROUGE (F, by type) and BLEU of every datum that is scored, in the order of the frame.
+    """Convert ROUGE (F, by type) and BLEU of every scored datum, in the order of the frame.
 
     Args:
         card: a scorecard of texts.
@@ -74,20 +73,20 @@ def of_texts(card: Scorecard) -> list[Entry]:
     return entries
 
 
-# Valor's entries of judged metrics: one for every datum, an Error where there is no value.
+# Valor's entries of judged metrics: one per datum, an Error if there is no value.
 
 _RATINGS = (1.0, 5.0)
-"""Range of metrics whose value Valor holds as a whole number."""
+"""Range of metrics whose value is an integer in Valor."""
 
 
 def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
-    """``{"type", "value", "parameters"}`` of every datum and metric that was judged.
+    """Convert to ``{"type", "value", "parameters"}`` of every datum and judged metric.
 
-    A datum without a value has type ``Error`` and the metric and its standing as value, as
-    valor-lite writes replies that it could not use.
+    A datum without a value has type ``Error``, with the metric and its status as value, as
+    valor-lite does for unusable replies.
 
     Args:
-        card: a scorecard of judged metrics, fresh or loaded.
+        card: a scorecard of judged metrics, new or loaded.
     """
     rows = card.frame("per_datum").filter(pl.col("status") != "not_judged")
     rated = {
@@ -112,7 +111,7 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
 Row = dict[str, Any]
 
 _UNDEFINED = -1.0
-"""What Valor puts where nothing is defined, for dialects that leave it undefined themselves."""
+"""Valor's value for undefined numbers, for dialects that keep them undefined."""
 
 _CURVE = "PrecisionRecallCurve"
 _DETAILED = "DetailedPrecisionRecallCurve"
@@ -136,17 +135,17 @@ _OBSERVATIONS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def to_valor(card: Scorecard) -> list[Entry]:
-    """Everything of a scorecard that Valor has a shape for.
+    """Convert all frames of a scorecard for which Valor has a shape.
 
     Args:
-        card: a scorecard, fresh or loaded.
+        card: a scorecard, new or loaded.
 
     Returns:
         metrics in the order of the metrics frame, then curves, detailed curves and confusion
         matrices. Plain Python values, ready for JSON.
 
     Raises:
-        ResultError: texts were scored by metrics that Valor lacks alone.
+        ResultError: texts with only metrics that Valor does not have.
     """
     if card.task in _WHOLE:
         entries = _WHOLE[card.task](card)
@@ -223,7 +222,7 @@ _OF_ONE_ENTRY = (
 
 
 def _ranked(rows: list[Row], ious: list[float], fill: float, *, omit: bool) -> Iterator[Entry]:
-    """AP, AR and their means. Valor leaves an undefined AP out, and fills an undefined AR."""
+    """Convert AP, AR and their means. Valor omits an undefined AP, and fills an undefined AR."""
     row = rows[0]
     value = row["value"]
     if value is None and omit:
@@ -278,7 +277,7 @@ def _of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry
 
 
 def _defined_of_label(rows: list[Row], ious: list[float], fill: float) -> Iterator[Entry]:
-    """ROCAUC per label, which Valor leaves out where it is undefined."""
+    """Convert ROCAUC per label; Valor omits undefined ones."""
     return (_labelled(row, row["value"]) for row in rows if row["value"] is not None)
 
 
@@ -326,17 +325,17 @@ _SHAPES: dict[str, dict[str, _Shape]] = {
         "mROCAUC": _mean_area,
     },
 }
-"""Task -> metric -> what makes its entries of its rows."""
+"""Task -> metric -> function that converts its rows."""
 
 _WHOLE: dict[str, Callable[[Scorecard], list[Entry]]] = {
     "judged": judged_entries,
     "segmentation": pixel_entries,
     "text": of_texts,
 }
-"""Tasks whose entries are all of another kind -> what makes them."""
+"""Tasks with entries of another kind -> function that makes them."""
 
 _CURVE_FILL = {"detection": 0.0}
-"""Task -> what its curves put where nothing is defined; the dialect's fill unless it is here."""
+"""Task -> fill for undefined values in curves; by default the dialect's fill."""
 
 
 def _curves(card: Scorecard) -> Iterator[Entry]:
@@ -352,7 +351,7 @@ def _curves(card: Scorecard) -> Iterator[Entry]:
             "tn": row["tn"],
             "precision": _or(fill, row["precision"]),
             "recall": _or(fill, row["recall"]),
-            # Where nothing is known of true negatives, Valor has no accuracy either.
+            # Without true negatives, Valor has no accuracy either.
             "accuracy": None if row["tn"] is None else _or(fill, row["accuracy"]),
             "f1_score": _or(fill, row["f1"]),
         }
@@ -379,7 +378,7 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
         outcome = cells[at].setdefault(row["outcome"], {"total": 0, "observations": {}})
         name = _FOLDED.get(row["observation"], row["observation"])
         found = outcome["observations"].setdefault(name, {"count": 0, "examples": []})
-        # A cell's count stands on each row of its examples, and is counted once.
+        # The count of a cell is repeated on each row of its examples, so count it once.
         once = (*at, row["outcome"], row["observation"])
         if once not in counted:
             counted.add(once)
@@ -446,7 +445,9 @@ def _empty_matrix() -> Entry:
 
 
 def _places(card: Scorecard) -> list[tuple[str, float | None, float | None]]:
-    """Where there is a matrix, if only an empty one: label key, IoU and score threshold."""
+    """Return the keys of all confusion matrices, also empty ones: label key, IoU, score
+    threshold.
+    """
     if "confusion" not in card.frames:
         return []
     keys = card.labels["label_key"].unique(maintain_order=True).to_list()

@@ -1,4 +1,4 @@
-"""Semantic segmentation in Valor's shape: valor-lite's entries, and the service's label beside."""
+"""Valor's shape of semantic segmentation: valor-lite's entries, plus the service's label."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 Entry = dict[str, Any]
 
 _UNDEFINED = 0.0
-"""What valor-lite puts where nothing is defined."""
+"""valor-lite's value for undefined numbers."""
 _OF_LABEL = ("IOU", "Precision", "Recall", "F1")
 _OF_KEY = {"mIOU": "mIOU", "PixelAccuracy": "Accuracy"}
-"""Metric -> what Valor calls it."""
+"""Metric -> Valor's name."""
 
 
 def pixel_entries(card: Scorecard) -> list[Entry]:
-    """What Valor has of a segmentation's numbers, of the whole set.
+    """Convert the numbers of a segmentation over the whole set.
 
     Args:
-        card: a scorecard, fresh or loaded.
+        card: a scorecard, new or loaded.
 
     Returns:
-        metrics in the order of the frame, then a confusion matrix a label key.
+        metrics in the order of the frame, then one confusion matrix per label key.
     """
     return [*_numbers(card), *_matrices(card)]
 
@@ -48,7 +48,7 @@ def _numbers(card: Scorecard) -> Iterator[Entry]:
 
 
 def _matrices(card: Scorecard) -> Iterator[Entry]:
-    """IoU of all pairs of labels of a key, and shares of pixels that meet no label."""
+    """Return IoU of all pairs of labels per key, and shares of pixels without a matching label."""
     cells = card.frame("confusion").filter(pl.col("slice").is_null())
     if not cells.height:
         return

@@ -49,18 +49,17 @@ _RUN = msgspec.structs.replace(
     shape="",
     either=(),
 )
-"""What ``score`` takes as a run, where ids and an order must be there."""
+"""Schema of a run as ``score`` takes it, but with required ids and order."""
 
 
 class Runs(msgspec.Struct, frozen=True):
-    """Runs whose ids are codes.
+    """Runs with encoded ids.
 
     Attributes:
-        pool: the rows.
-        queries: query ids, ascending; a query's code is its place.
-        documents: document ids, likewise.
-        unscored: positions, from 0, of the runs without scores.
-        names: what each run was read from.
+        queries: query ids, ascending; code = index.
+        documents: document ids, ascending; code = index.
+        unscored: indices of the runs without scores.
+        names: source of each run.
     """
 
     pool: Pool
@@ -79,8 +78,8 @@ def open_runs(
     """Open, check and encode runs.
 
     Args:
-        runs: what ``score`` takes as predictions, at least one.
-        columns: own name to canonical name: query_id, doc_id, score or rank.
+        runs: at least one, as ``score`` takes predictions.
+        columns: name in the file -> canonical name: query_id, doc_id, score or rank.
         storage_options: for remote paths, as Polars takes them.
 
     Raises:
@@ -112,7 +111,7 @@ def open_runs(
 
 
 def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> pl.DataFrame:
-    """One run's canonical columns; scores where it has them, else ranks."""
+    """Return a run's canonical columns: scores if present, otherwise ranks."""
     table = msgspec.structs.replace(_RUN, side=f"run_{number}")
     naming = recognise(schema_of(source), table, columns)
     told = {table.side: source.description}
@@ -191,13 +190,13 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
     """One normalisation.
 
     Attributes:
-        name: what users write.
+        name: as users write it.
         definition: one sentence with the formula, of a list's scores s.
-        source: whose definition it is.
-        scores: whether it needs scores; the others need ranks alone.
+        source: origin of the definition.
+        scores: whether it needs scores; otherwise only ranks.
         compute: from rows to their values, float64 [n].
-        completes: whether documents that a list lacks have a value too.
-        aliases: other names that users know it by.
+        completes: whether documents that are missing in a list have a value too.
+        aliases: other names.
     """
 
     name: str
@@ -210,10 +209,10 @@ class Normalisation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(name: str, values: Array, pool: Pool) -> Array:
-    """Values of rows, all of them finite.
+    """Return the values of rows if all are finite.
 
     Raises:
-        InputError: naming the first run with scores that are too far apart for a float64.
+        InputError: names the first run with scores that are too far apart for float64.
     """
     bad = np.flatnonzero(~np.isfinite(values))
     if not bad.size:
@@ -233,7 +232,7 @@ def _spread(pool: Pool, values: Array) -> Array:
 
 
 def _over(numerator: Array, denominator: Array, otherwise: float | Array) -> Array:
-    """Quotients, something else where the denominator is 0, NaN where that has no end."""
+    """Divide; use ``otherwise`` if the denominator is 0, NaN if it is infinite."""
     out = np.broadcast_to(np.asarray(otherwise, np.float64), numerator.shape).copy()
     np.divide(numerator, denominator, out=out, where=denominator != 0)
     out[~np.isfinite(denominator)] = np.nan
@@ -356,34 +355,33 @@ def fuse(
 ) -> pl.DataFrame:
     """Fuse runs: every document that some run has for a query, with one score.
 
-    A run's order is that of its descending scores, equal scores by descending document id; that of
-    its ranks where it has no scores. A query that a run lacks is one for which it retrieved
-    nothing.
+    A run is ordered by descending score, ties by descending document id; without scores, by its
+    ranks. A query that is missing in a run counts as an empty list.
 
     Args:
-        runs: what ``score`` takes as predictions: paths of TREC runs, Parquet and other tables,
-            frames, ``{"q1": {"d1": 1.5}}``; at least two.
-        method: rrf, combsum, combmnz, combanz, combmax, combmin, combmed, gmnz, wsum, mixed,
-            borda, isr, log_isr, rbc or condorcet; see ``docs/fusion.md``.
-        normalisation: of each list's scores, before methods that take scores: min-max, max, sum,
-            zmuv, rank or borda. None takes scores as they are.
-        weights: one number for each run, for methods that weigh runs; all 1 unless given.
+        runs: at least two, as ``score`` takes predictions: paths of TREC runs, Parquet and other
+            tables, frames, ``{"q1": {"d1": 1.5}}``.
+        method: rrf, combsum, combmnz, combanz, combmax, combmin, combmed, gmnz, wsum, mixed, borda,
+            isr, log_isr, rbc or condorcet; see ``docs/fusion.md``.
+        normalisation: of each list's scores, for methods that take scores: min-max, max, sum, zmuv,
+            rank or borda. None uses the scores unchanged.
+        weights: one number per run, for weighted methods; by default all 1.
         k: of rrf, 0 or more.
         persistence: of rbc, above 0 and below 1.
         gamma: exponent of gmnz.
-        columns: own name to canonical name: query_id, doc_id, score or rank.
+        columns: name in the file -> canonical name: query_id, doc_id, score or rank.
         storage_options: for remote paths, as Polars takes them.
 
     Returns:
         query_id, doc_id (as in the runs), score (Float64) and rank (Int64, from 1), by ascending
-        query id and rank; equal scores by descending document id.
+        query id and rank; ties by descending document id.
 
     Raises:
-        OptionError: no such method or normalisation, or an option that does not fit it.
+        OptionError: no such method or normalisation, or an option that does not apply to it.
         ReadError: a file that is missing or cannot be read.
         InputError: fewer than two runs, missing columns, nulls, NaN or infinite scores, a document
-            or rank twice in a list, ids of different kinds, scores that are needed and not there,
-            or so large that nothing finite comes of them.
+            or rank twice in a list, ids of different kinds, missing scores that the method
+            requires, or scores so large that results are not finite.
 
     Example:
         >>> ee.fuse(["bm25.run", "dense.parquet"], method="combsum", normalisation="min-max")
@@ -421,17 +419,16 @@ def _normalised(norm: Normalisation, pool: Pool) -> Any:
 
 
 def write(frame: pl.DataFrame, path: str | os.PathLike[str], tag: str = "evalengine") -> None:
-    """Write a fused run by the path's ending: Parquet, or lines of a TREC run.
+    """Write a fused run, by suffix: Parquet, or lines of a TREC run.
 
     Args:
-        frame: what :func:`fuse` returns.
-        path: ends in .parquet, or in .run, .trec, .res or .txt; the file takes its name once it
-            is whole.
-        tag: last field of TREC's lines.
+        frame: result of :func:`fuse`.
+        path: ends in .parquet, or in .run, .trec, .res or .txt; written atomically.
+        tag: last field of TREC lines.
 
     Raises:
-        OptionError: another ending.
-        InputError: the file cannot be written, or ids that TREC's lines cannot hold.
+        OptionError: another suffix.
+        InputError: the file cannot be written, or ids that TREC lines cannot contain.
     """
     target = Path(path)
     writer = _WRITERS.get(target.suffix.lower())
@@ -472,7 +469,7 @@ def _settings(
     persistence: float,
     gamma: float,
 ) -> Settings:
-    """The options held against the method, before anything is read."""
+    """Check the options against the method, before any file is read."""
     if norm is not None and not how.scores:
         raise OptionError(
             f"method {how.name!r} takes the ranks of the runs, which no normalisation changes:"

@@ -14,13 +14,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What methods can be told.
+    """Settings of methods.
 
     Attributes:
-        weights: float64 [runs], all 1 unless given.
+        weights: float64 [runs].
         k: of rrf, above 0.
         persistence: of rbc, in (0, 1).
-        gamma: of gmnz.
     """
 
     weights: Array
@@ -33,16 +32,12 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     """One fusion method.
 
     Attributes:
-        name: what users write.
-        definition: one sentence with the formula; sums go over the runs that have the document,
-            n is their number.
-        source: whose definition it is.
-        compute: from the pool, the rows' values (normalised scores; ranks where ``scores`` is
-            False) and settings to the candidates' scores, float64 [m].
-        scores: whether it takes scores; the others take ranks.
-        weighted: whether weights of runs count.
-        needs_weights: whether they must be given.
-        aliases: other names that users know it by.
+        definition: one sentence with the formula; sums are over the n runs that have the document.
+        compute: from the pool, the rows' values (normalised scores; ranks if ``scores`` is False)
+            and settings to the candidates' scores, float64 [m].
+        scores: whether it takes scores; otherwise ranks.
+        weighted: whether it uses weights of runs.
+        needs_weights: whether these are required.
     """
 
     name: str
@@ -116,7 +111,7 @@ def _biased(pool: Pool, ranks: Array, settings: Settings) -> Array:
 
 def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
     points = pool.candidates[pool.query] - ranks + 1.0
-    # What a list gives to documents it lacks is summed over all lists, less those that have them.
+    # Points of missing documents, summed over all lists minus the lists that have them.
     lacking = pool.total(pool.unranked()[pool.list_of])
     given: Array = pool.unranked_total()[pool.candidate_query] - lacking
     return pool.total(points) + given

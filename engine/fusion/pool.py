@@ -12,21 +12,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Pool:
-    """The rows of all runs, by run, query and rank; nothing here knows an id.
+    """Rows of all runs, by run, query and rank, with encoded ids.
 
-    A *list* is what one run has for one query. A *candidate* is a query and a document that at
-    least one run has.
+    A *list* is the ranking of one run for one query. A *candidate* is a query and a document that
+    at least one run has. Ties are broken by descending document id, as in trec_eval.
 
     Args:
-        run: int32 [n], position of the run among the runs.
+        run: int32 [n], index of the run.
         query: int32 [n], code of the query, ascending with its id.
         document: int32 [n], code of the document, ascending with its id.
-        score: float64 [n]; of no meaning in the rows that are ordered by rank.
-        rank: int64 [n], the runs' own ranks in the rows that are ordered by them; 0 in the rows
-            that are ordered by descending score.
-        n_runs: how many runs there are.
-
-    Ties of score go by descending document id, as trec_eval's do.
+        score: float64 [n]; undefined in rows ordered by rank.
+        rank: int64 [n], given ranks in rows ordered by them; 0 in rows ordered by score.
     """
 
     def __init__(
@@ -63,7 +59,7 @@ class Pool:
 
     @cached_property
     def _grouped(self) -> tuple[Array, Array]:
-        """Rows by candidate, then by run, and where each candidate starts."""
+        """Return rows by candidate, then by run, and the start of each candidate."""
         key = self.query.astype(np.int64) * (int(self.document.max(initial=0)) + 1) + self.document
         order = np.argsort(key, kind="stable")
         return order, _starts(key[order])
@@ -75,12 +71,12 @@ class Pool:
 
     @property
     def start(self) -> Array:
-        """Where each candidate starts in :attr:`by_candidate`, int64 [m]."""
+        """Start of each candidate in :attr:`by_candidate`, int64 [m]."""
         return self._grouped[1]
 
     @cached_property
     def found(self) -> Array:
-        """How many runs have each candidate, int64 [m]."""
+        """Number of runs that have each candidate, int64 [m]."""
         return np.diff(np.append(self.start, self.run.size))
 
     @cached_property
@@ -95,7 +91,7 @@ class Pool:
 
     @cached_property
     def candidates(self) -> Array:
-        """How many candidates each query has, int64 [q], by code."""
+        """Number of candidates per query, int64 [q], by code."""
         return np.bincount(self.candidate_query)
 
     def total(self, values: Array) -> Array:
@@ -117,18 +113,18 @@ class Pool:
         return reduced
 
     def unranked(self) -> Array:
-        """Borda points of each document that a list lacks, float64 [lists].
+        """Return the Borda points of each document that is missing in a list, float64 [lists].
 
-        The points that the list leaves over, shared by all candidates of its query that it lacks.
+        The remaining points of the list are shared by the missing candidates of its query.
         """
         every = self.candidates[self.query[self.list_start]]
         points: Array = (every - self.list_size + 1) / 2.0
         return points
 
     def unranked_total(self) -> Array:
-        """The same summed over all runs for every candidate of a query, float64 [q].
+        """Return the points of missing documents summed over all runs, per query, float64 [q].
 
-        A run without the query ranks none of its candidates.
+        A run without the query ranks no candidate of it.
         """
         every = self.candidates
         query = self.query[self.list_start]
@@ -138,7 +134,7 @@ class Pool:
         return total
 
     def ranks_of_candidates(self) -> Array:
-        """Rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 where a run lacks it."""
+        """Return the rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 if missing."""
         ranks = np.full((self.start.size, self.n_runs), np.iinfo(np.int32).max, np.int32)
         candidate = np.repeat(np.arange(self.start.size), self.found)
         rows = self.by_candidate
@@ -146,13 +142,10 @@ class Pool:
         return ranks
 
     def completed(self, values: Array) -> Pool:
-        """The pool in which every run has every candidate, those it lacked with Borda's share.
+        """Return the pool in which every run has every candidate, missing ones with Borda's share.
 
         Args:
-            values: float64 [n], what the rows that are there are worth.
-
-        Returns:
-            a pool whose ``score`` is the values.
+            values: float64 [n], values of the present rows; become ``score``.
         """
         every = self.candidates
         share = np.repeat([(every + 1) / (2.0 * every)], self.n_runs, axis=0)
@@ -172,7 +165,7 @@ class Pool:
 
 
 def _starts(key: Array) -> Array:
-    """Where runs of equal values start, int64."""
+    """Return the starts of runs of equal values, int64."""
     if not key.size:
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))

@@ -1,5 +1,4 @@
-"""Geometry beyond boxes: masks as runs, polygons as rings, and raster files.
+"""Geometry beyond boxes: masks as runs, polygons as rings, raster files, conversions.
 
-``masks`` and ``polygons`` read columns in any of the forms users have; ``rasters`` reads files;
-``convert`` brings shapes of one kind to another.
+``masks`` and ``polygons`` parse columns in all accepted forms; ``rasters`` reads files.
 """

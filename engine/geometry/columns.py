@@ -1,4 +1,4 @@
-"""Columns of nested lists and texts as flat arrays, without a copy where Arrow allows it."""
+"""Columns of nested lists and strings as flat arrays, zero-copy if Arrow allows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _listed(dtype: pl.DataType) -> pl.DataType:
 
 
 def depth_of(dtype: pl.DataType) -> tuple[int, pl.DataType]:
-    """How many levels of lists a dtype has, and what is in the innermost."""
+    """Return the number of list levels of a dtype, and its innermost dtype."""
     levels = 0
     listed = _listed(dtype)
     while isinstance(listed, pl.List):
@@ -39,7 +39,7 @@ def depth_of(dtype: pl.DataType) -> tuple[int, pl.DataType]:
 
 
 def flat(column: pl.Series) -> tuple[pl.Series, list[Array]]:
-    """What stands in the innermost lists, and the offsets of every level from outside in.
+    """Return the innermost values of nested lists, and the offsets of every level from outside in.
 
     Args:
         column: lists, of lists and so on; nulls count as empty.

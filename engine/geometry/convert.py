@@ -16,14 +16,10 @@ from .ring_arrays import Rings
 
 
 def outlines(masks: Masks, place: Place | None = None) -> Polygons:
-    """The outlines of the pixels of each mask, with holes: full extents, corners at whole numbers.
+    """Trace the outlines of the pixels of each mask, with holes: full extents, integer corners.
 
-    Pixels that touch at a corner only are parts of their own. An empty mask has no part. Traced by
+    Pixels that touch only at a corner are separate parts. An empty mask has no parts. Uses
     ``rasterio.features``.
-
-    Args:
-        masks: n masks.
-        place: where they stand.
     """
     of_mask: list[int] = []
     parts: list[list[Any]] = []
@@ -32,8 +28,8 @@ def outlines(masks: Masks, place: Place | None = None) -> Polygons:
     size = boxes[there, 2:] - boxes[there, :2]
     first = 0
     while first < there.size:
-        # GDAL takes longer to start than to trace a mask: many are traced on one canvas, each
-        # below the other, told apart by their values.
+        # GDAL takes longer to start than to trace a mask: many are traced on one canvas, stacked
+        # vertically with distinct values.
         few = size[first : first + tuning().canvas_masks]
         fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= tuning().canvas_pixels
         last = first + max(int(np.argmin(np.r_[fits, False])), 1)
@@ -84,14 +80,11 @@ def _polygons(rings: list[Array], in_part: list[int], in_mask: Array, place: Pla
 
 
 def hulls(masks: Masks, place: Place | None = None) -> Polygons:
-    """The convex hull of the upper-left corners of each mask's pixels, as Valor's service has it.
+    """Compute the convex hull of the upper-left corners of each mask's pixels, as Valor's service
+    does.
 
-    So a block of w x h pixels becomes w - 1 wide and h - 1 high, and holes and hollows vanish. A
-    mask of one row, column or pixel has no area: a polygon without parts.
-
-    Args:
-        masks: n masks.
-        place: where they stand.
+    A block of w x h pixels becomes w - 1 wide and h - 1 high; holes and concavities vanish. A mask
+    of one row, column or pixel has no area: a polygon without parts.
     """
     import shapely
 

@@ -1,4 +1,4 @@
-"""Where the pixels of raster files lie, and reading them by strips of whole rows."""
+"""Georeferencing of raster files, and reading them by strips of whole rows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ _OFF = 1e-3  # of a pixel: how far two grids may lie apart and be one
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """Where the pixels of a raster lie.
+    """Size and georeference of a raster.
 
     Attributes:
         height: rows of pixels.
-        width: pixels of a row.
-        transform: the six numbers (a, b, c, d, e, f) that bring column and row to coordinates,
-            x = a * column + b * row + c and y = d * column + e * row + f; those of an image
-            without a place on Earth are (1, 0, 0, 0, 1, 0).
+        width: pixels per row.
+        transform: (a, b, c, d, e, f), x = a * column + b * row + c and y = d * column + e * row +
+            f; (1, 0, 0, 0, 1, 0) without a georeference.
         crs: coordinate reference system as WKT, empty if there is none.
-        bands: how many there are.
     """
 
     height: int
@@ -46,14 +44,14 @@ class Grid(msgspec.Struct, frozen=True):
 
     @property
     def placed(self) -> bool:
-        """Whether it has a place on Earth; a picture has none, and lies anywhere."""
+        """Return whether the raster is georeferenced; a plain picture is not."""
         return bool(self.crs) or self.transform != ANYWHERE
 
     def differs(self, other: Grid) -> str:
-        """Why pixel (row, column) of two rasters is not the same place; empty if it is.
+        """Return why pixels of two rasters do not coincide; empty if they do.
 
-        Transforms are held to a thousandth of a pixel at three corners, along rows and columns;
-        those of pictures that lie anywhere are not.
+        Transforms are compared to a thousandth of a pixel at three corners, along rows and columns;
+        those of plain pictures are not.
         """
         if (self.height, self.width) != (other.height, other.width):
             return (
@@ -76,7 +74,7 @@ class Grid(msgspec.Struct, frozen=True):
         return ""
 
     def told(self) -> str:
-        """Size, and of what has a place projection, resolution and place, in words."""
+        """Describe the size and, if georeferenced, projection, resolution and origin."""
         if not self.placed:
             return f"{self.height} x {self.width}"
         from rasterio.crs import CRS
@@ -97,23 +95,22 @@ def _same_crs(one: str, two: str) -> bool:
 
 @contextmanager
 def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
-    """A rasterio dataset, without its warning that an image has no place on Earth.
+    """Open a rasterio dataset, without its warning about missing georeferences.
 
     Args:
         path: a plain file of one of the formats in ``FORMATS``.
-        remote: whether it may be an address or in one of GDAL's virtual file systems.
 
     Raises:
-        OSError: there is no such file, or it is not a raster; rasterio's message.
+        OSError: no such file, or not a raster; with rasterio's message.
     """
     import rasterio
 
     local = os.path.isfile(path)
     if not local and not remote:
         raise OSError(f"{path!r} is not a file of this machine.")
-    # An absolute path has no prefix that GDAL could take for one of its own; what a file may name
-    # beside itself (overviews, masks) is not fetched; and such files are looked for one by one, as
-    # listing a folder of 1,000 images for each of them takes longer than all else of opening it.
+    # An absolute path cannot be mistaken for a GDAL prefix. Sidecar files (overviews, masks) are
+    # not fetched, and are probed one by one: listing a folder of 1,000 images for each of them
+    # would take longer than opening it.
     name, more = (
         os.path.abspath(path),
         {
@@ -139,7 +136,7 @@ def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
 
 @cache
 def _formats() -> tuple[str, ...]:
-    """Those of the formats that this build of GDAL has."""
+    """Return the allowed formats that this build of GDAL supports."""
     import rasterio
 
     with rasterio.Env() as env:
@@ -151,14 +148,10 @@ _BLOCK = 1 << 20
 
 
 def damage(dataset: Any, path: str) -> str:
-    """Reason why the pixels of a PNG are not those that were written; empty if they are.
+    """Return a description of damage to a PNG; empty if it is intact.
 
-    GDAL checks neither the lengths nor the CRCs of chunks, and decodes what it can. It checks the
-    zlib stream itself, and the other formats as far as they can be checked.
-
-    Args:
-        dataset: the open dataset.
-        path: of its file; one that is not on this machine is not checked.
+    GDAL checks neither lengths nor CRCs of chunks, and decodes as much as it can. It does check the
+    zlib stream, and the other formats as far as possible.
     """
     if dataset.driver != "PNG" or not os.path.isfile(path):
         return ""
@@ -189,7 +182,7 @@ def png_damage(file: IO[bytes]) -> str:
 
 
 def grid_of(dataset: Any) -> Grid:
-    """Where the pixels of an open dataset lie."""
+    """Return the grid of an open dataset."""
     with silenced():
         transform = tuple(dataset.transform)[:6]
         crs = dataset.crs.to_wkt() if dataset.crs else ""
@@ -197,13 +190,12 @@ def grid_of(dataset: Any) -> Grid:
 
 
 def strips(dataset: Any, band: int, most: int | None = None) -> Iterator[tuple[int, Array]]:
-    """Whole rows of one band, strip by strip from the top.
+    """Yield whole rows of one band, strip by strip from the top.
 
     Args:
-        dataset: an open dataset.
         band: from 1.
-        most: pixels of a strip at most, unless one row of the file's blocks has more; None for
-            :class:`~evalengine.schemas.tuning.Tuning`'s.
+        most: maximum number of pixels per strip, unless one row of the file's blocks has more; None
+            for the default of :class:`~evalengine.schemas.tuning.Tuning`.
 
     Yields:
         first row; pixels [rows, width] in the file's dtype.
@@ -226,14 +218,10 @@ def grids(
     origin: Origin | None = None,
     remote: bool = False,
 ) -> list[Grid]:
-    """Where the pixels of each file lie; every file is opened once, its pixels are not read.
+    """Return the grid of each file; every file is opened once, pixels are not read.
 
     Args:
-        paths: n paths.
-        side: the table they are of, for errors.
-        rows: int64 [n], their row numbers in the table, for errors.
-        origin: what the user calls those rows.
-        remote: whether addresses may be opened.
+        rows: int64 [n], row numbers in the table, for errors.
 
     Raises:
         InputError: a null, a missing file, or one that cannot be read, each with its row.
@@ -285,7 +273,7 @@ def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Ar
 
 @contextmanager
 def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Iterator[Any]:
-    """An open dataset; what goes wrong with it names the row."""
+    """Open a dataset; errors name the row."""
     try:
         with opened(path, remote=remote) as dataset:
             if why := damage(dataset, path):

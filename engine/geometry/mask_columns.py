@@ -20,7 +20,7 @@ Read = tuple[Runs, Array, Array]
 """Runs, heights and widths."""
 
 _CODES = {"counts": "column", "runs": "row", "rle_rowmajor": "row", "rle": "column"}
-"""Fields that hold a code, and the order of pixels where no field ``order`` says it."""
+"""Field with a code -> default order of pixels without a field ``order``."""
 
 _FORMS = (
     "A mask is a struct of 'size' ([height, width]) and 'counts' (COCO's string or list of counts)"
@@ -54,10 +54,10 @@ _FAULTS = {
 
 
 def read_columns(column: pl.Series, place: Place, over: Over | None) -> Read:
-    """Runs, heights and widths of a column of masks; see :func:`evalengine.geometry.masks`.
+    """Parse a column of masks to runs, heights and widths; see :func:`evalengine.geometry.masks`.
 
     Raises:
-        InputError: as ``read_masks`` says.
+        InputError: as in ``read_masks``.
     """
     place.refuse(
         "null_values",
@@ -177,7 +177,7 @@ def _counts(code: pl.Series, name: str, place: Place) -> tuple[Array, Array]:
 
 
 def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
-    """Whether the pixels of each code are counted along the rows."""
+    """Return flags for codes whose pixels are counted along the rows."""
     if order is None:
         return np.full(n, usual == "row")
     said = order.fill_null(usual) if order.dtype == pl.String else order.cast(pl.String)

@@ -1,4 +1,4 @@
-"""Masks as runs of ones, and what they are made from and made into."""
+"""Masks as runs of ones, and conversions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .ranges import Array, Over, in_ranges, offsets_of
 
 
 class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
-    """Runs of ones of n masks. Pixels are counted down the columns, as in COCO.
+    """Runs of ones of n masks, in column-major pixel order as in COCO.
 
     Attributes:
         start: int64 [n + 1], offsets of the runs of each mask.
         begin: uint32 [r], first pixel of each run.
-        end: uint32 [r], the pixel after its last; runs of a mask ascend and do not touch.
+        end: uint32 [r], pixel after the last; runs of a mask ascend and do not touch.
         height: int64 [n], pixels.
         width: int64 [n], pixels; height * width is below 2^32.
     """
@@ -51,11 +51,7 @@ class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
         return extents(self.runs, self.height)
 
     def measure(self, over: Over | None) -> None:
-        """Find areas and boxes of all masks in ranges, side by side, for when they are asked for.
-
-        Args:
-            over: calls a function on ranges of masks.
-        """
+        """Compute and cache areas and boxes of all masks, in parallel ranges."""
 
         def some(first: int, last: int) -> tuple[Array, Array]:
             return extents(part_of(self.runs, first, last), self.height[first:last])
@@ -75,7 +71,7 @@ class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
     def boxes(self) -> Array:
         """xmin, ymin, xmax, ymax of the pixels' full extents, float64 [n, 4]; zeros if empty.
 
-        As pycocotools' ``toBbox`` has it: a run that goes on into another column makes the box as
+        As in pycocotools' ``toBbox``, a run that continues into another column makes the box as
         high as the image.
         """
         return self._extents[1]
@@ -109,7 +105,7 @@ def concat(parts: Sequence[Masks]) -> Masks:
 
 
 def from_pixels(images: Sequence[Array]) -> Masks:
-    """Masks from pixels: those that are not 0 are set.
+    """Convert pixel arrays to masks; nonzero pixels are set.
 
     Args:
         images: n arrays [height, width] of booleans or numbers.
@@ -133,10 +129,9 @@ def from_pixels(images: Sequence[Array]) -> Masks:
 
 
 def from_rows(runs: Runs, height: Array, width: Array) -> Masks:
-    """Masks from runs along the rows.
+    """Convert runs in row-major pixel order to masks.
 
     Args:
-        runs: of n masks, pixels being counted row by row.
         height: int64 [n].
         width: int64 [n].
     """
@@ -144,14 +139,14 @@ def from_rows(runs: Runs, height: Array, width: Array) -> Masks:
 
 
 def to_pixels(masks: Masks, i: int) -> Array:
-    """The pixels of one mask, uint8 [height, width]: 1 where it is set."""
+    """Return the pixels of one mask, uint8 [height, width], 0 or 1."""
     return columns_of(masks, i, 0, int(masks.width[i]))
 
 
 def columns_of(masks: Masks, i: int, left: int, right: int) -> Array:
-    """The columns [left, right) of one mask's pixels, uint8 [height, right - left].
+    """Return the columns [left, right) of one mask, uint8 [height, right - left].
 
-    They must hold all that is set of it.
+    All set pixels must be within these columns.
     """
     first, last = int(masks.start[i]), int(masks.start[i + 1])
     h = int(masks.height[i])
@@ -163,9 +158,9 @@ def columns_of(masks: Masks, i: int, left: int, right: int) -> Array:
 
 
 def to_rle(masks: Masks) -> pl.Series:
-    """The masks as structs of ``size`` (height, width) and ``counts``, COCO's compressed string.
+    """Convert to structs of ``size`` (height, width) and ``counts``, COCO's compressed string.
 
-    The strings are those of pycocotools' ``encode``, character for character.
+    The strings are identical to those of pycocotools' ``encode``.
     """
     offset, data = encode(masks.runs, masks.height * masks.width)
     size: Any = np.stack([masks.height, masks.width], axis=1)

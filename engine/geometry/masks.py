@@ -1,4 +1,4 @@
-"""Columns of masks, and what is counted and made of masks: intersections, unions, boundaries."""
+"""Columns of masks; intersections, unions and boundaries."""
 
 from __future__ import annotations
 
@@ -42,49 +42,44 @@ def read_masks(
     rows: Array | None = None,
     origin: Origin | None = None,
 ) -> Masks:
-    """Masks from a column in any of the accepted forms.
+    """Parse a column of masks in any of the accepted forms.
 
     A struct of ``size`` (height, width) and ``counts``: COCO's compressed string, as text or
-    binary, or a list of counts, down the columns; or of ``size`` and ``runs`` (or
-    ``rle_rowmajor``), a list of counts along the rows; a field ``order``, ``row`` or ``column``,
-    says otherwise. Or rows of pixels, those that are not 0 being set.
+    binary, or a list of counts, column-major; or of ``size`` and ``runs`` (or ``rle_rowmajor``), a
+    list of counts, row-major. A field ``order``, ``row`` or ``column``, overrides this. Or rows of
+    pixels, of which nonzero ones are set.
 
     Args:
-        column: n values.
-        side: the table it is of, for errors.
-        over: runs ranges side by side.
+        over: runs ranges in parallel.
         rows: int64 [n], row numbers of the values in the table, for errors.
-        origin: what the user calls those rows.
 
     Raises:
-        InputError: a null, a size that is not two positive whole numbers or that has 2^32 pixels,
-            a code that is malformed or does not fill its size, rows of pixels of different
-            lengths, or a dtype that is none of these.
+        InputError: a null, a size that is not two positive whole numbers or that has 2^32 pixels, a
+            code that is malformed or does not fill its size, rows of pixels of different lengths,
+            or any other dtype.
     """
     runs, height, width = read_columns(column, Place(side, column.name, rows, origin), over)
     return Masks(*runs, height, width)
 
 
 def different_sizes(a: Masks, b: Masks, ia: Array, ib: Array) -> Array:
-    """Which pairs are of masks of different size: indices of the pairs, int64."""
+    """Return the indices of pairs whose masks differ in size, int64."""
     return np.flatnonzero((a.height[ia] != b.height[ib]) | (a.width[ia] != b.width[ib]))
 
 
 def refuse_sizes(
     a: Masks, b: Masks, ia: Array, ib: Array, *, a_place: Place, b_place: Place
 ) -> None:
-    """Raise if the masks of any pair are of different size.
+    """Raise if the masks of any pair differ in size.
 
     Args:
-        a: masks of one side.
-        b: masks of the other.
         ia: int [k], the mask of each pair in ``a``.
         ib: int [k], its partner in ``b``.
-        a_place: where the masks of ``a`` stand, as errors name it.
-        b_place: where those of ``b`` stand.
+        a_place: location of the masks of ``a``, for errors.
+        b_place: location of the masks of ``b``, for errors.
 
     Raises:
-        InputError: naming both columns, how many pairs, and the first rows.
+        InputError: names both columns, the number of pairs, and the first rows.
     """
     pairs = different_sizes(a, b, ia, ib)
     if not pairs.size:
@@ -107,12 +102,11 @@ def refuse_sizes(
 
 
 def union_by(masks: Masks, group: Array, n_groups: int) -> Masks:
-    """The union of the masks of each group.
+    """Return the union of the masks of each group.
 
     Args:
-        masks: n masks.
         group: int32 [n], in [0, n_groups); members of a group are of equal size.
-        n_groups: how many masks to make. A group without members is an empty mask of size 0 x 0.
+        n_groups: number of groups. A group without members becomes an empty mask of size 0 x 0.
 
     Raises:
         InputError: members of different size.
@@ -134,17 +128,12 @@ def union_by(masks: Masks, group: Array, n_groups: int) -> Masks:
 
 
 def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = None) -> Array:
-    """Pixels that pairs of masks share.
+    """Count the pixels that pairs of masks share, int64 [k].
 
     Args:
-        a: masks of one side.
-        b: masks of the other.
         ia: int32 [k], the mask of each pair in ``a``.
         ib: int32 [k], its partner in ``b``, of equal size.
-        over: runs ranges side by side.
-
-    Returns:
-        int64 [k].
+        over: runs ranges in parallel.
     """
     ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
     work = offsets_of(np.diff(a.start)[ia] + np.diff(b.start)[ib] + 8)
@@ -160,22 +149,21 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
 
 
 def boundary_depth(height: Array, width: Array, ratio: float) -> Array:
-    """How wide the boundary of masks is, pixels, int64; see :func:`boundary`."""
+    """Return the width of the boundary of masks, pixels, int64; see :func:`boundary`."""
     depth: Array = np.maximum(np.rint(ratio * np.sqrt(height**2 + width**2)), 1).astype(np.int64)
     return depth
 
 
 def boundary(masks: Masks, ratio: float = 0.02, over: Over | None = None) -> Masks:
-    """The pixels of each mask that lie within a distance of its outline, on its inner side.
+    """Return the pixels of each mask within a distance of its outline, on the inner side.
 
-    The mask without what is left of it after d erosions by 3 x 3 pixels, what lies outside of the
-    image being zero; d is ``ratio`` times the image's diagonal, rounded half to even, at least 1.
-    Source: Cheng et al., Boundary IoU, 2021, and its reference code's ``mask_to_boundary``.
+    The mask minus its d-fold erosion by 3 x 3 pixels with zero padding; d is ``ratio`` times the
+    image's diagonal, rounded half to even, at least 1. Source: Cheng et al., Boundary IoU, 2021,
+    and its reference code's ``mask_to_boundary``.
 
     Args:
-        masks: n masks.
         ratio: width of the boundary as a share of the diagonal, above 0.
-        over: runs ranges side by side.
+        over: runs ranges in parallel.
     """
     height, width = masks.height, masks.width
     depth = boundary_depth(height, width, ratio)

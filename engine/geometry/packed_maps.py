@@ -1,4 +1,4 @@
-"""Label maps that are kept compressed: what many batches of them would take is mostly sky."""
+"""Compressed label maps, for collecting many batches in memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ _LEVEL = 1  # of zlib: neighbouring pixels are alike, and more effort saves litt
 
 
 class PackedMap(msgspec.Struct, frozen=True):
-    """A label map of whole numbers [h, w], whose pixels are there as long as they are asked for.
+    """Compressed label map of whole numbers [h, w].
 
     Attributes:
-        packed: the pixels, row by row, by zlib.
-        shape: height and width.
-        code: NumPy's name of their type.
+        packed: pixels, row-major, zlib-compressed.
     """
 
     packed: bytes
@@ -58,7 +56,7 @@ def packed(maps: Iterable[Any]) -> pl.Series:
 
 
 def unpacked(column: pl.Series) -> pl.Series:
-    """What :func:`packed` made as a column of :class:`PackedMap`."""
+    """Convert the result of :func:`packed` to a column of :class:`PackedMap`."""
     rows = column.struct.unnest().iter_rows()
     maps = [PackedMap(pixels, (height, width), code) for pixels, height, width, code in rows]
     return pl.Series(column.name, maps, dtype=pl.Object)

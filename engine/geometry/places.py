@@ -1,4 +1,4 @@
-"""Where values stand in a user's table, for errors that name column, count and first rows."""
+"""Location of values in a user's table, for errors that name column, count and first rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _LONGEST = 80
 
 
 class Origin(msgspec.Struct, frozen=True, eq=False):
-    """What errors call the rows of a table that was filtered and coded before geometry was read.
+    """Names, for errors, of the rows of a table that was filtered and encoded before geometry is
+    parsed.
 
     Attributes:
-        number: the number in the user's table, counted from 0, of a row; called for errors only.
-        datum: its datum id.
+        number: maps a row to its number in the user's table, from 0; called only for errors.
+        datum: maps a row to its datum id.
     """
 
     number: Callable[[int], int]
@@ -33,14 +34,12 @@ class Origin(msgspec.Struct, frozen=True, eq=False):
 
 
 class Place(msgspec.Struct, frozen=True, eq=False):
-    """A column of a side.
+    """Column of a side.
 
     Attributes:
         side: the table, e.g. ``predictions``.
-        column: its name there.
-        rows: int64 [n], the row numbers of the values in the table, counted from 0; None where
-            they are all of them, in order.
-        origin: what the user calls those rows; None where numbers are the user's.
+        rows: int64 [n], row numbers of the values in the table, from 0; None for all, in order.
+        origin: the user's names of those rows; None if the numbers are the user's.
     """
 
     side: str
@@ -57,7 +56,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         return at if self.origin is None else self.origin.number(at)
 
     def named(self, index: int) -> str:
-        """``row 17``, with the datum's id where that is known."""
+        """Return ``row 17``, with the datum's id if known."""
         at = self._at(index)
         return f"row {at}" if self.origin is None else self.origin.told(at)
 
@@ -113,5 +112,5 @@ class Place(msgspec.Struct, frozen=True, eq=False):
 
 
 def shown(value: Any) -> Any:
-    """A value of a column as its user wrote it: a list where Polars has a series."""
+    """Return a value as its user wrote it: a list instead of a Polars series."""
     return value.to_list() if hasattr(value, "to_list") else value

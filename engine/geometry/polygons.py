@@ -30,16 +30,14 @@ _WAY_OUT = f"Correct these rows, or write {option('invalid_polygons', 'repair')}
 
 
 def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
-    """Rings of a column of polygons, once each has three points and finite coordinates.
+    """Parse rings of a column of polygons, with at least three points and finite coordinates.
 
     Args:
-        column: n values.
-        place: where they stand.
-        repair: leave rings of fewer than three points out, with the holes of such an outside,
-            instead of refusing them.
+        repair: drop rings of fewer than three points, with the holes of a dropped exterior, instead
+            of refusing them.
 
     Raises:
-        InputError: as :func:`evalengine.geometry.polygons.read_polygons` says.
+        InputError: as in :func:`evalengine.geometry.polygons.read_polygons`.
     """
     place.refuse(
         "null_values",
@@ -84,7 +82,6 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
     told = column.__getitem__
 
     def rows_of(wrong: Array) -> Array:
-        """Which rows have a wrong member at the innermost level."""
         at = offsets[0]
         for offset in offsets[1:-1]:
             at = offset[at]
@@ -121,10 +118,10 @@ def _listed(column: pl.Series, place: Place) -> tuple[Rings, bool]:
 
 
 def _without_specks(rings: Rings) -> Rings:
-    """COCO's flat rings without those of fewer than three points that follow another one.
+    """Drop COCO's flat rings of fewer than three points, except first rings.
 
-    They surround nothing, and pycocotools takes them so; of a first ring that is so short it makes
-    a box, and then fails (``frPyObjects``, release 2.0.11).
+    They have no area, and pycocotools ignores them too; from a first ring that short it makes a
+    box, and then fails (``frPyObjects``, release 2.0.11).
     """
     kept = np.diff(rings.ring_start) >= 3
     if kept.all():
@@ -136,7 +133,7 @@ def _without_specks(rings: Rings) -> Rings:
 
 
 def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: bool) -> Rings:
-    """The rings of at least three points; the others are refused or left out."""
+    """Return the rings of at least three points; others are refused or dropped."""
     n = np.diff(rings.ring_start)
     short = n < 3
     none = np.diff(rings.part_start[rings.start]) == 0
@@ -185,10 +182,8 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
     """n polygons of one or several parts with holes.
 
     Attributes:
-        rings: their points.
-        place: where they stand in the user's table.
-        invalid: what happens to polygons whose rings cross themselves or each other, once areas
-            or intersections are asked for: ``refuse`` or ``repair``.
+        invalid: treatment of self-crossing polygons when areas or intersections are computed:
+            ``refuse`` or ``repair``.
     """
 
     rings: Rings
@@ -206,7 +201,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @property
     def geometries(self) -> Array:
-        """Shapely polygons or multipolygons, object [n]; several parts of one are united.
+        """Shapely polygons or multipolygons, object [n]; the parts of one polygon are united.
 
         Raises:
             InputError: rings that cross themselves or each other, unless they are repaired.
@@ -215,10 +210,10 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def edges(self) -> Edges:
-        """Edges of the geometries, for the kernel that intersects them.
+        """Edges of the geometries, for the intersection kernel.
 
         Raises:
-            InputError: as :attr:`geometries`.
+            InputError: as in :attr:`geometries`.
         """
         parts = self._checked()
         if all(part is None for part in parts):
@@ -232,13 +227,13 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         return offsets_of(counts), np.concatenate([edge for _, edge in made])
 
     def _checked(self) -> list[Rings | None]:
-        """Rings as they count, of one range of polygons after the other; None for those given.
+        """Return valid rings per range of polygons; None if the given ones are valid.
 
-        Geometries take several times the memory of their points, so those of many polygons go as
-        soon as they have shown that their rings are valid.
+        Geometries take several times the memory of their points, so those of many polygons are
+        freed after the check.
 
         Raises:
-            InputError: as :attr:`geometries`.
+            InputError: as in :attr:`geometries`.
         """
         from .shapes import built
         from .well_known import rings_of
@@ -263,10 +258,10 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def area(self) -> Array:
-        """Areas, float64 [n], squared pixels; holes do not count.
+        """Areas without holes, float64 [n], squared pixels.
 
         Raises:
-            InputError: as :attr:`geometries`.
+            InputError: as in :attr:`geometries`.
         """
         return areas(self.edges, self.boxes)
 
@@ -304,27 +299,23 @@ def read_polygons(
     rows: Array | None = None,
     origin: Origin | None = None,
 ) -> Polygons:
-    """Polygons from a column in any of the accepted forms.
+    """Parse a column of polygons in any of the accepted forms.
 
-    Lists of rings of points, the first outside and the rest holes; one ring of points; lists of
-    such polygons; flat rings of x, y, x, y, ..., each a part of its own as in COCO, of which those
-    of one or two points after the first surround nothing, or one flat ring; WKB as binary; WKT or
-    GeoJSON as strings. Rings of lists need not repeat their first point. Whether rings cross is
-    looked at only once geometries are asked for: :func:`rasterise` has a rule for those, as COCO
-    does.
+    Lists of rings of points, the first the exterior and the rest holes; one ring of points; lists
+    of such polygons; flat rings of x, y, x, y, ..., each a separate part as in COCO (later rings of
+    one or two points are ignored), or one flat ring; WKB as binary; WKT or GeoJSON as strings.
+    Rings of lists need not repeat their first point. Crossing rings are detected only when
+    geometries are built: :func:`rasterise` has a rule for them, as COCO does.
 
     Args:
-        column: n values.
-        side: the table it is of, for errors.
-        invalid: ``refuse`` polygons that are empty, have rings of fewer than three points or
-            cross themselves, or ``repair`` them: such rings are left out, and what shapely's
-            ``make_valid`` makes of the others counts as far as it has an area.
+        invalid: ``refuse`` polygons that are empty, have rings of fewer than three points or cross
+            themselves, or ``repair`` them: short rings are dropped, and the polygonal part of
+            shapely's ``make_valid`` replaces the others.
         rows: int64 [n], row numbers of the values in the table, for errors.
-        origin: what the user calls those rows.
 
     Raises:
         InputError: a null, a coordinate that is null, NaN or infinite, a value that cannot be
-            read or is not a polygon, and what ``invalid`` says.
+            parsed or is not a polygon, and polygons refused by ``invalid``.
         OptionError: an unknown ``invalid``.
     """
     if invalid not in (REFUSE, REPAIR):
@@ -341,13 +332,12 @@ def read_polygons(
 def from_boxes(
     boxes: Array, place: Place | None = None, *, flat_ones_empty: bool = False
 ) -> Polygons:
-    """Boxes as polygons of four corners, in pycocotools' order.
+    """Convert boxes to polygons of four corners, in pycocotools' order.
 
     Args:
         boxes: float64 [n, 4], xmin, ymin, xmax, ymax.
-        place: where they stand.
-        flat_ones_empty: whether boxes of no width or no height become polygons without parts, as
-            valid geometries need; as rings they can be drawn.
+        flat_ones_empty: convert boxes of zero width or height to polygons without parts, as valid
+            geometries require; rasterisation accepts them as rings.
     """
     boxes = np.asarray(boxes, np.float64)
     kept = np.ones(len(boxes), np.bool_)
@@ -358,11 +348,10 @@ def from_boxes(
 
 
 def from_corners(corners: Array, place: Place, kept: Array) -> Polygons:
-    """Quadrilaterals as polygons.
+    """Convert quadrilaterals to polygons.
 
     Args:
-        corners: float64 [n, 8], x and y of the corners around each.
-        place: where they stand.
+        corners: float64 [n, 8], x and y of the corners in order.
         kept: bool [n]; the others become polygons without parts.
     """
     each = np.arange(int(kept.sum()) + 1)
@@ -382,16 +371,15 @@ def concat(parts: Sequence[Polygons]) -> Polygons:
 
 
 def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None = None) -> Masks:
-    """Masks of polygons, to the bit as pycocotools makes them; see ``kernels.polygon_runs``.
+    """Rasterise polygons to masks, bit-identical to pycocotools; see ``kernels.polygon_runs``.
 
-    Rings are rasterised one by one: a part is its outside without its holes, a polygon the union
-    of its parts. Where a ring crosses itself, pixels that it surrounds twice are outside.
+    Rings are rasterised one by one: a part is its exterior without its holes, a polygon the union
+    of its parts. Pixels that a self-crossing ring surrounds twice are outside.
 
     Args:
-        polygons: n polygons.
-        height: int64 [n], of the image of each, pixels.
+        height: int64 [n], of each image, pixels.
         width: int64 [n]; height * width is below 2^32.
-        over: runs ranges side by side.
+        over: runs ranges in parallel.
 
     Raises:
         InputError: an image size that is not positive or has 2^32 pixels.
@@ -440,20 +428,18 @@ def _without_holes(runs: Runs, rings: Array) -> Runs:
 def intersection_areas(
     a: Polygons, b: Polygons, ia: Array, ib: Array, over: Over | None = None
 ) -> Array:
-    """Areas that pairs of polygons share, float64 [k], squared pixels.
+    """Compute the intersection areas of pairs of polygons, float64 [k], squared pixels.
 
-    Summed over pairs of edges (``kernels.polygon_overlaps``); shapely's areas differ by rounding.
-    What is within 1e-12 of nothing, or of all of the smaller polygon, is exactly that.
+    Summed over pairs of edges (``kernels.polygon_overlaps``); equal to shapely's up to rounding.
+    Areas within 1e-12 of 0, or of the whole smaller polygon, are rounded to that.
 
     Args:
-        a: polygons of one side.
-        b: polygons of the other.
         ia: int32 [k], the polygon of each pair in ``a``.
         ib: int32 [k], its partner in ``b``.
-        over: runs ranges side by side.
+        over: runs ranges in parallel.
 
     Raises:
-        InputError: as :attr:`Polygons.geometries`.
+        InputError: as in :attr:`Polygons.geometries`.
     """
     ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
     one = a.edges, a.area, a.boxes

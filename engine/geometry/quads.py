@@ -14,11 +14,11 @@ _LEVEL = 1e-15  # cosine of a right angle, and sine of none, as far as doubles k
 
 
 def corners_of(boxes: Array, radians: Array) -> Array:
-    """Corners of oriented boxes, float64 [n, 8]; exact where the angle is a right one.
+    """Compute the corners of oriented boxes, float64 [n, 8]; exact for right angles.
 
     Args:
         boxes: float64 [n, 4], centre x and y, width, height.
-        radians: float64 [n], angle of the width, clockwise as the image is seen.
+        radians: float64 [n], angle of the width, clockwise in the image.
     """
     cos, sin = np.cos(radians), np.sin(radians)
     for part in (cos, sin):
@@ -36,10 +36,10 @@ def corners_of_upright(boxes: Array) -> Array:
 
 
 def corners_of_polygons(polygons: Polygons) -> Array:
-    """Corners of polygons of four, float64 [n, 8].
+    """Return the corners of polygons with four corners, float64 [n, 8].
 
     Raises:
-        InputError: polygons of several parts, with holes, or of more or fewer corners.
+        InputError: polygons of several parts, with holes, or with another number of corners.
     """
     rings = polygons.rings
     one = (np.diff(rings.start) == 1) & (np.diff(rings.part_start[rings.start]) == 1)
@@ -62,10 +62,11 @@ def corners_of_polygons(polygons: Polygons) -> Array:
 
 
 def smallest_boxes(corners: Array) -> Array:
-    """Centre, width, height and angle of the smallest rectangles around four corners [n, 5].
+    """Compute centre, width, height and angle of the smallest rectangles around four corners [n,
+    5].
 
-    A side of one runs along a side of the hull (Freeman and Shapira, 1975), so that of a rectangle
-    comes out what it was made of. Angles are radians, clockwise as the image is seen.
+    One side is on a side of the hull (Freeman and Shapira, 1975), so a rectangle is returned
+    unchanged. Angles are radians, clockwise in the image.
 
     Args:
         corners: float64 [n, 8].

@@ -1,4 +1,4 @@
-"""Work on ranges of shapes, side by side where the caller has threads for it."""
+"""Work on ranges of shapes, in parallel if the caller provides threads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], Any]], list[Any]]
-"""Calls ``function(first, last)`` on ranges of groups, whose CSR offsets say how much work each is,
-and returns the results in order: an executor's ``over``."""
+"""Executor's ``over``: calls ``function(first, last)`` on ranges of groups, with CSR offsets as the
+amount of work, and returns the results in order.
+"""
 
 R = TypeVar("R")
 

@@ -1,8 +1,8 @@
-"""Which raster files the paths of a table may open: values in a table are no commands.
+"""Access control for raster paths in tables.
 
-GDAL takes a path for much more than a file: addresses, archives, virtual rasters that name other
-files and services. A table may come from anywhere, so its paths open plain files of plain formats
-and nothing else, unless the user asks for more.
+GDAL accepts much more than files: addresses, archives, virtual rasters that refer to other files
+and services. Tables may be untrusted, so their paths open only plain files of plain formats, unless
+the user allows more.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ import msgspec
 from evalengine.schemas.wording import option
 
 FORMATS = ("GTiff", "PNG", "JPEG", "JPEGXL", "WEBP", "JP2OpenJPEG", "BMP", "GIF", "PNM")
-"""GDAL's drivers that are used: none of them reads what a file points to."""
+"""Allowed GDAL drivers; they do not follow references to other files."""
 
 
 class RasterFiles(msgspec.Struct, frozen=True):
-    """Where the paths of one table's rasters lead.
+    """Allowed locations for the rasters of one table.
 
     Attributes:
-        folder: of the table's file, where paths are looked for that are not found from the current
-            folder; empty for none.
-        root: the folder that files have to lie in; None for anywhere.
-        remote: whether addresses and GDAL's virtual file systems may be opened.
+        folder: folder of the table's file, searched after the current folder; empty for none.
+        root: folder that must contain the files; None for any.
     """
 
     folder: str = ""
@@ -32,13 +30,13 @@ class RasterFiles(msgspec.Struct, frozen=True):
     remote: bool = False
 
     def find(self, path: str) -> str | None:
-        """Where a file is: from the current folder, else from that of the table.
+        """Find a file relative to the current folder, or to that of the table.
 
         Args:
-            path: as it stands in the table; ``~`` is the user's folder.
+            path: as in the table; ``~`` is the user's folder.
 
         Returns:
-            the path of a file; an address as it is, where such may be opened; else None.
+            the path of a file; an unchanged address, if allowed; otherwise None.
         """
         for candidate in (os.path.expanduser(path), os.path.join(self.folder, path)):
             if os.path.isfile(candidate):
@@ -46,7 +44,7 @@ class RasterFiles(msgspec.Struct, frozen=True):
         return path if self.remote and is_remote(path) else None
 
     def refusal(self, path: str) -> str | None:
-        """Why a path is not opened, with the way out; None of one that may be, if it is there."""
+        """Return why a path is refused, with the remedy; None if it is allowed."""
         found = self.find(path)
         if found is None:
             if not is_remote(path):
@@ -66,5 +64,4 @@ class RasterFiles(msgspec.Struct, frozen=True):
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is an address, or one of GDAL's virtual file systems."""
     return "://" in path or path.startswith("/vsi")

@@ -40,25 +40,19 @@ def read_raster_masks(
     origin: Origin | None = None,
     remote: bool = False,
 ) -> Masks:
-    """Masks of raster files: the pixels that have a value, or any but 0 and the file's no-data.
+    """Read masks from raster files: the pixels with a value, or any except 0 and no-data.
 
-    Every file is read once a band that is asked of it, in strips of whole rows, so that it need
-    not fit into memory; its masks are kept as runs.
+    Every file is read once per requested band, in strips of whole rows, so it need not fit into
+    memory. Masks are stored as runs.
 
     Args:
-        paths: n paths.
-        band: number [n], from 1; NaN where none is named, which asks for a file of one band.
-        value: float64 [n], NaN for any value but 0; that if not given.
-        side: the table they are of, for errors.
-        over: reads files side by side.
+        band: number [n], from 1; NaN if not given, which requires a file of one band.
+        value: float64 [n], NaN for any value except 0 (default).
         rows: int64 [n], row numbers in the table, for errors.
-        origin: what the user calls those rows.
-        remote: whether addresses may be opened.
 
     Raises:
-        InputError: a null, a missing file, one that cannot be read, lacks the band or has 2^32
-            pixels, or a picture in colours of which neither band nor value says what counts, each
-            with its row.
+        InputError: a null, a missing file, one that cannot be read, has no such band or has 2^32
+            pixels, or a colour picture without band and value, each with its row.
     """
     place = Place(side, paths.name, rows, origin)
     n = paths.len()
@@ -109,7 +103,7 @@ def _refuse_grid(grid: Grid, rows: Array, bands: Array, path: str, place: Place)
 
 
 def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, place: Place) -> None:
-    """Refuse pictures in colours whose rows do not say which pixels are the object."""
+    """Refuse colour pictures whose rows define neither band nor value of the object."""
     there, unnamed = place.take(rows), np.isnan(bands)
     several = dataset.count > 1
     there.refuse(
@@ -133,9 +127,9 @@ def _refuse_colours(dataset: Any, rows: Array, bands: Array, values: Array, plac
 
 
 def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
-    """Runs along the rows, one mask for each band and value asked of a file.
+    """Read one mask per requested band and value of a file, as row-major runs.
 
-    A band is read once, and its values cost no more than their runs.
+    A band is read once; additional values cost only their runs.
     """
     parts: list[Runs] = []
     place = np.zeros(bands.size, np.int64)  # of each row among the masks of all parts
@@ -164,7 +158,7 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
 
 
 def _chosen(pixels: Array, nodata: float | None) -> Array:
-    """Which pixels are neither 0 nor the file's no-data, bool [rows, width]."""
+    """Return flags for pixels that are neither 0 nor the file's no-data, bool [rows, width]."""
     chosen = pixels != 0
     if nodata is not None:
         chosen &= ~np.isnan(pixels) if np.isnan(nodata) else pixels != nodata
@@ -172,7 +166,7 @@ def _chosen(pixels: Array, nodata: float | None) -> Array:
 
 
 def _stitched(pieces: list[tuple[Array, Array]]) -> Runs:
-    """One mask's runs, where those that go on from strip to strip are one."""
+    """Join the runs of one mask that continue from strip to strip."""
     none = np.empty(0, np.uint32)
     begin = np.concatenate([none, *(piece[0] for piece in pieces)])
     end = np.concatenate([none, *(piece[1] for piece in pieces)])

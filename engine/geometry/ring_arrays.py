@@ -14,7 +14,7 @@ FORMS = (
 
 
 class Rings(msgspec.Struct, frozen=True, eq=False):
-    """Rings of n polygons of several parts each; the first ring of a part is its outside.
+    """Rings of n polygons of several parts each; the first ring of a part is its exterior.
 
     Attributes:
         xy: float64 [p, 2], points in pixels; a ring need not repeat its first point.

@@ -1,4 +1,4 @@
-"""Shapely geometries of rings, made in bulk: repaired or refused where rings cross."""
+"""Shapely geometries of rings, built in bulk; crossing rings are repaired or refused."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ _POLYGON = 3  # shapely's type number
 
 @np.errstate(all="ignore")  # of coordinates whose squares no float holds shapely would warn
 def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
-    """Polygons and multipolygons, object [n], and whether their rings are those given.
+    """Build polygons and multipolygons, object [n]; also return whether their rings are unchanged.
 
-    Parts of one polygon that overlap are united.
+    Overlapping parts of one polygon are united.
 
     Args:
         rings: of at least three points each.
-        place: where the polygons stand.
-        repair: keep the polygonal part of what ``make_valid`` makes of parts that are not valid,
-            instead of refusing them.
+        repair: replace invalid parts by the polygonal part of ``make_valid``, instead of refusing
+            them.
 
     Raises:
-        InputError: parts that are not valid, with shapely's reason.
+        InputError: invalid parts, with shapely's reason.
     """
     n_parts = rings.part_start.size - 1
     of_ring = np.repeat(np.arange(n_parts), np.diff(rings.part_start))
@@ -54,10 +53,10 @@ def built(rings: Rings, place: Place, *, repair: bool) -> tuple[Array, bool]:
 
 
 def _closable(rings: Rings) -> tuple[Array, Array]:
-    """Points and the ring of each, where rings of three points that are closed have a fourth.
+    """Return the points and the ring of each; closed rings of three points get a fourth.
 
-    GEOS makes no ring of three points whose last is the first; of four it does, and says that they
-    are too few to be valid.
+    GEOS raises for a ring of three points whose last is the first; with four it reports it as
+    invalid.
     """
     first, last = rings.ring_start[:-1], rings.ring_start[1:]
     closed = (rings.xy[first] == rings.xy[last - 1]).all(axis=1)
@@ -87,9 +86,8 @@ def _refuse(parts: Array, of_part: Array, n: int, place: Place) -> None:
 
 
 def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
-    """Polygons of several parts: multipolygons where the parts lie apart, else their union.
-
-    Also whether all lie apart.
+    """Combine parts to multipolygons if disjoint, otherwise to their union; also return whether all
+    are disjoint.
     """
     all_apart = True
     counts = np.diff(start)[several]
@@ -119,10 +117,12 @@ def _owners(table: Array) -> Array:
 
 
 def _polygonal(geometries: Array) -> Array:
-    """What has an area in each geometry: a polygon, a multipolygon, or an empty polygon."""
+    """Return the polygonal part of each geometry: a polygon, a multipolygon, or an empty
+    polygon.
+    """
     made = np.full(len(geometries), shapely.Polygon(), object)
     members, owner = shapely.get_parts(geometries, return_index=True)
-    # a collection may hold multipolygons
+    # a collection may contain multipolygons
     parts, inner = shapely.get_parts(members, return_index=True)
     owner = owner[inner]
     kept = (shapely.get_type_id(parts) == _POLYGON) & ~shapely.is_empty(parts)

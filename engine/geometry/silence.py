@@ -1,4 +1,4 @@
-"""rasterio without its warnings about images that lie nowhere on Earth, in many threads at once."""
+"""Thread-safe suppression of rasterio's warnings about missing georeferences."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ _filters = ExitStack()
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Ignore what rasterio warns of pictures without coordinates, which are meant to have none.
+    """Ignore rasterio's warnings about pictures without coordinates.
 
-    Filters of warnings belong to the process: setting one takes it out for a moment where it is set
-    already, and whoever is first to put the old ones back would take them from all threads. So the
-    first who comes in sets them, the last who goes out puts the old ones back, and nobody between
-    touches them.
+    Warning filters are per process: concurrent save and restore would remove them from other
+    threads. So the first thread that enters sets them, and the last that exits restores the old
+    ones.
     """
     global _open
     import rasterio

@@ -11,14 +11,14 @@ from .ranges import Array, offsets_of
 
 
 class ValueRuns:
-    """Runs of each value of an image along its rows, taken strip by strip.
+    """Runs of each value of an image along its rows, built strip by strip.
 
-    Neighbours are compared with each other, not pixels with each value: the cost is one reading of
-    the pixels and what the runs take, however many values there are.
+    Compares neighbouring pixels instead of pixels with values: the cost is one pass over the pixels
+    plus the runs, for any number of values.
 
     Args:
-        values: float64 [n], those that are wanted, ascending, none twice, none NaN; pixels are
-            compared as float64. Without it, all that occur, which must be integers then.
+        values: float64 [n], requested values, ascending, distinct, not NaN; pixels are compared as
+            float64. None for all that occur, which must be integers.
     """
 
     def __init__(self, values: Array | None = None) -> None:
@@ -26,10 +26,9 @@ class ValueRuns:
         self._parts: list[tuple[Array, Array, Array]] = []
 
     def add(self, first: int, pixels: Array) -> None:
-        """Take over a strip; the strips of an image come from the top, and leave out nothing.
+        """Add the next strip from the top, without gaps.
 
         Args:
-            first: its first row.
             pixels: numbers [rows, width]; fewer than 2^32 in all strips.
         """
         flat = pixels.reshape(-1)
@@ -49,11 +48,11 @@ class ValueRuns:
         self._parts.append((value, begin + base, end + base))
 
     def taken(self) -> tuple[Array, Runs]:
-        """What was found.
+        """Return the runs of all strips.
 
         Returns:
-            values, the wanted ones or, in the dtype of the pixels, all that occur, ascending; a
-            mask of each, along the rows, empty where it does not occur.
+            values, ascending: the requested ones, or all that occur in the dtype of the pixels; one
+                row-major mask per value, possibly empty.
         """
         none = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
         value, begin, end = (
@@ -80,7 +79,7 @@ def _coded(value: Array) -> tuple[Array, Array]:
 
 
 def _grouped(code: Array, begin: Array, end: Array, n: int) -> Runs:
-    """Runs in order of their value, those of one value in the order they stand in."""
+    """Sort runs by value; runs of one value keep their order."""
     if n <= 1 << 16:  # so narrow integers are sorted by counting
         code = code.astype(np.uint8 if n <= 1 << 8 else np.uint16, copy=False)
     order = np.argsort(code, kind="stable")

@@ -20,10 +20,10 @@ _POLYGON, _MULTIPOLYGON = 3, 6  # shapely's type numbers
 
 @np.errstate(all="ignore")  # what is NaN or infinite is refused by row
 def parsed(column: pl.Series, place: Place) -> Rings:
-    """Rings of a column of WKB (binary), or of it in hexadecimal digits, WKT or GeoJSON (strings).
+    """Parse rings of a column of WKB (binary or hexadecimal string), WKT or GeoJSON (strings).
 
     Raises:
-        InputError: values that cannot be read, with GEOS's reason, or that are not polygons.
+        InputError: values that cannot be parsed, with GEOS's reason, or that are not polygons.
     """
     values = column.to_numpy()
     if column.dtype == pl.Binary:
@@ -87,7 +87,6 @@ def _read(reader: Any, values: Array, name: str, place: Place) -> Array:
 
 
 def _alone(reader: Any, value: Any) -> Any:
-    """One geometry; None where it cannot be read."""
     try:
         return reader(value, on_invalid="ignore")
     except NotImplementedError:

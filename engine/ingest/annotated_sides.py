@@ -1,4 +1,4 @@
-"""Two sides of annotations brought together: what is which, classes, coordinates in pixels."""
+"""Reconciliation of two annotated sides: roles, classes, pixel coordinates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ _SHOWN = 3
 
 
 def sides_of(sources: dict[str, Source]) -> dict[str, Source]:
-    """Files that hold both sides as what they are used for: predictions, ground truths, or both.
-
-    Args:
-        sources: by role, predictions before ground truths.
-    """
+    """Assign files that contain both sides to their roles: predictions, ground truths, or both."""
     alone = sources.get(TABLE)
     if alone is not None and alone.found is not None:
         return {PREDICTIONS: _found(alone), GROUND_TRUTHS: alone}
@@ -41,7 +37,7 @@ def sides_of(sources: dict[str, Source]) -> dict[str, Source]:
 
 
 def _found(source: Source) -> Source:
-    """The detections of a file that holds both sides; what it says of itself is told once."""
+    """Return the detections of a file that contains both sides, without its notes."""
     assert source.found is not None
     return msgspec.structs.replace(source, frame=source.found, found=None, notes=(), warnings=())
 
@@ -49,15 +45,10 @@ def _found(source: Source) -> Source:
 def classes_told(
     predictions: Source, truths: Source, given: pl.DataFrame | None
 ) -> tuple[Source, Source]:
-    """Both sides with what is to be said of classes that are numbers, once the other side is known.
+    """Add notes on numeric classes to both sides, once the other side is known.
 
-    Names that the other side has, or a table of labels, are names of both. Classes of predictions
-    that the ground truths' own list lacks are of another list than theirs.
-
-    Args:
-        predictions: annotations, or any table.
-        truths: annotations, whose labels are those that their files declare.
-        given: a table of labels that the user gave.
+    Names from the other side, or from a table of labels, apply to both. Predicted classes that are
+    missing in the ground truths' declared list belong to another list.
     """
     known = truths.labels if given is None else given
     if known is not None and "label_name" in known.columns:
@@ -96,14 +87,13 @@ def _named(source: Source) -> Source:
 def in_edges(
     predictions: Source | None, truths: Source, options: Options
 ) -> tuple[Source | None, Source]:
-    """Both sides with corners on the edges of pixels, unless the dialect compares them as written.
+    """Convert corners of both sides to pixel edges, unless the dialect compares them as written.
 
-    Pixel 1 begins at 0 and ends at 1: first corners move by one, last ones are edges already, as
-    in detectron2's reader of Pascal VOC.
+    Pixel 1 spans 0 to 1: first corners move by one, last ones are already edges, as in detectron2's
+    reader of Pascal VOC.
 
     Args:
         predictions: None if one table is given.
-        truths: the ground truths, or that table.
         options: ``dialect`` decides; ``box_format="xyxy"`` keeps corners as written.
     """
     sides = [predictions, truths]
@@ -143,18 +133,16 @@ def in_edges(
 def in_pixels(
     predictions: Source | None, truths: Source, given: pl.DataFrame | None
 ) -> tuple[Source | None, Source]:
-    """Both sides with coordinates in pixels, where one of them has shares of its images.
+    """Convert relative coordinates of either side to pixels.
 
-    Sizes of images are taken from a table of datums, from the side itself, or from the other.
-    Where neither side has sizes and both have shares, these stay: IoU does not depend on scale.
+    Image sizes come from a table of datums, from the side itself, or from the other. If both sides
+    are relative and no sizes are known, they stay relative: IoU does not depend on scale.
 
     Args:
-        predictions: None where one table is all there is.
-        truths: the ground truths, or that table.
-        given: a table of datums that the user gave.
+        predictions: None if one table is given.
 
     Raises:
-        InputError: sizes are needed and missing, naming the first images.
+        InputError: required sizes are missing; names the first images.
     """
     sides = [side for side in (predictions, truths) if side is not None]
     if not any(side.shares for side in sides):
@@ -180,7 +168,7 @@ def in_pixels(
 def _unsized(
     sides: list[Source], lacking: dict[int, list[str]], known: pl.DataFrame
 ) -> tuple[str, str, int | None]:
-    """What is said of shares of images whose sizes are not known, of all or of some alone."""
+    """Return a note or error on relative coordinates with unknown image sizes, all or some."""
     lone = sorted({name for names in lacking.values() for name in names})
     if not known.height:
         said = "coordinates are shares of the images, whose sizes are not known"
@@ -210,7 +198,7 @@ _WAY = (
 
 
 def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
-    """Width and height by image, of the first table that says them."""
+    """Return width and height by image, from the first table that has them."""
     found = []
     for table in tables:
         if table is None or not {"datum_id", *_SIZE} <= {*table.columns}:
@@ -232,7 +220,7 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
 
 
 def _lacking(side: Source, known: pl.DataFrame) -> list[str]:
-    """The images of a side whose size nothing says."""
+    """Return the images of a side without a known size."""
     used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
     lone = used.join(known, on="datum_id", how="anti", nulls_equal=False)
     return sorted(lone["datum_id"].drop_nulls().to_list())
@@ -271,11 +259,10 @@ def _scaled(side: Source, known: pl.DataFrame, lacking: dict[int, list[str]]) ->
 
 
 def _times(column: str, depth: int) -> pl.Expr:
-    """Points with x times the width and y times the height of their row's image.
+    """Scale points to pixels: x by the width and y by the height of the row's image.
 
     Args:
-        column: of lists of points, or of lists of those; what follows x and y stays.
-        depth: how many levels of lists.
+        column: lists of points, or lists of those; values after x and y are unchanged.
     """
     dtype: Any = pl.Float64
     for _ in range(depth):

@@ -1,4 +1,4 @@
-"""What is checked of boxes beyond single columns: length of lists, order of corners."""
+"""Checks of boxes beyond single columns: length of lists, order of corners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def screen(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Aggregates that are conspicuous where a box is wrong."""
+    """Return aggregates that reveal wrong boxes."""
     wanted: list[pl.Expr] = []
     if all(name in frame.columns for name in CORNER_NAMES):
         wanted += [
@@ -35,7 +35,7 @@ def lengths(check: Check, seen: Mapping[str, Any]) -> None:
     if not seen.get("length"):
         return
     wrong = pl.col(LENGTH) != 4
-    # The numbers that a short list lacks are no nulls of their own.
+    # Numbers missing in a short list are not reported as nulls.
     check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
     n = check.count(wrong)
     own = check.origins.get("xmin", ["bbox"])[0]
@@ -50,7 +50,7 @@ def inverted(check: Check, seen: Mapping[str, Any]) -> None:
     """Inverted boxes are refused; those of zero area are legal and reported."""
     if not (seen.get("flat xmin") or seen.get("flat ymin")):
         return
-    # Polars sorts NaN last, so NaN corners would look inverted; they are told elsewhere.
+    # Polars sorts NaN last, so NaN corners would look inverted; another check reports them.
     wrong = pl.any_horizontal(
         (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
         for near, far in (("xmin", "xmax"), ("ymin", "ymax"))

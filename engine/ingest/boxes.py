@@ -1,7 +1,7 @@
-"""Boxes in every shape users have them: corners, corner and extent, centre and extent, one list.
+"""Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
 
-Whatever the source, the result is ``xmin, ymin, xmax, ymax``; a source that gives extents also
-keeps them as ``box_width, box_height``, since ``xmax - xmin`` may round.
+The result is ``xmin, ymin, xmax, ymax``. Given extents are also kept as ``box_width, box_height``,
+since ``xmax - xmin`` may round.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CORNER_NAMES = tuple(column.name for column in CORNERS)
 EXTENTS = (columns.BOX_WIDTH, columns.BOX_HEIGHT)
 BOX_NAMES = (*CORNER_NAMES, "box_width", "box_height")
 LENGTH = "__bbox_length"
-"""Helper column: how many numbers a list box holds; checked, then dropped."""
+"""Helper column: length of a list box; checked, then dropped."""
 
 _X0Y0X1Y1 = ("x0", "y0", "x1", "y1")
 _ORIGINS = (("x", "y"), ("bbox_x", "bbox_y"), ("box_x", "box_y"))
@@ -42,12 +42,11 @@ _EXTENTS = (
 
 
 class Boxes(msgspec.Struct):
-    """How to compute the box columns of one table.
+    """Expressions for the box columns of one table.
 
     Attributes:
         exprs: canonical name to expression.
-        recognised: own column to the canonical ones it became.
-        notes: what was left unused.
+        recognised: name in the input to the resulting canonical ones.
     """
 
     exprs: dict[str, pl.Expr] = msgspec.field(default_factory=dict)
@@ -56,14 +55,13 @@ class Boxes(msgspec.Struct):
 
 
 def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Boxes:
-    """Recognise a table's boxes; what is wrong goes to ``find.problems``.
+    """Recognise a table's boxes; problems are added to ``find.problems``.
 
     Args:
-        find: the table's columns.
-        box_format: what a list column holds: xyxy, xywh or cxcywh; columns x and y are centres
-            under the last.
-        needed: whether a table without boxes is a problem; otherwise boxes are left unread where
-            they are incomplete, or a list of which box_format does not say what it holds.
+        box_format: content of a list column: xyxy, xywh or cxcywh; with the last, columns x and y
+            are centres.
+        needed: whether a table without boxes is a problem; otherwise incomplete boxes, and lists
+            without a box_format, are ignored.
 
     Raises:
         OptionError: a box_format that does not exist.
@@ -101,7 +99,7 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
 
 
 def has_boxes(find: Finder) -> bool:
-    """Whether a table has anything that looks like boxes; claims columns."""
+    """Return whether a table has columns that look like boxes; claims columns."""
     if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
         return True
     return four_columns(find) is not None or _bbox_like(find)
@@ -112,7 +110,7 @@ def _bbox_like(find: Finder) -> bool:
 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
-    """The four columns that hold boxes and their form, or None."""
+    """Return the four columns that contain boxes and their form, or None."""
     found = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
     corners = found["xmin"], found["ymin"], found["xmax"], found["ymax"]
     if not any(corners):
@@ -177,7 +175,7 @@ def _extent(find: Finder) -> tuple[str, ...] | None:
 
 
 def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
-    """Some corners without the rest: give them back, or say which are missing."""
+    """Handle incomplete corners: release them, or report the missing ones."""
     here = [name for name in CORNER_NAMES if found[name] is not None]
     if here and not find.candidates((columns.BBOX.name, *columns.BBOX.aliases)):
         for column in CORNERS:
@@ -211,7 +209,7 @@ def _nothing(find: Finder) -> None:
 
 
 def _unread(find: Finder, name: str) -> Note:
-    """A list of four numbers beside polygons or masks, of which nobody said what it holds."""
+    """Make a note on a list of four numbers next to polygons or masks, with unknown format."""
     return Note(
         "unread_column",
         f"{find.side.replace('_', ' ')}: column {name!r} is not read, since"
@@ -222,7 +220,7 @@ def _unread(find: Finder, name: str) -> Note:
 def _from_four(
     find: Finder, form: str, names: tuple[str, ...], column: Callable[[str], pl.Expr] = pl.col
 ) -> Boxes:
-    """Boxes from four columns (six where corners come with their extent)."""
+    """Make boxes from four columns (six if corners come with their extent)."""
     last = CORNER_NAMES[2:] if form == "xyxy" else ("box_width", "box_height")
     targets = (*CORNER_NAMES[:2], *last, "box_width", "box_height")
     parts = [
@@ -241,7 +239,7 @@ def _from_four(
 def _number(
     find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr
 ) -> pl.Expr | None:
-    """A coordinate as Float64; None for a column that holds no numbers, which is recorded."""
+    """Return a coordinate as Float64; None for a non-numeric column, which is recorded."""
     column = Column(target, "number", "")
     wanted = dtypes.canonical_dtype(column, dtype)
     if wanted is None:
@@ -316,7 +314,7 @@ def _ambiguous(bbox: str) -> str:
 
 
 def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
-    """A struct whose fields say what they are needs no box_format."""
+    """Make boxes from a struct; its field names define the format."""
     fields = dict(dtype.to_schema())
     inner = Finder({name: _instance(kind) for name, kind in fields.items()}, find.side, {})
     quadruple = four_columns(inner)

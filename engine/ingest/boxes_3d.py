@@ -1,8 +1,7 @@
-"""3-D boxes in tables: centre, extent and yaw, in one list or in columns of their own.
+"""3-D boxes in tables: centre, extent and yaw, in one list or in separate columns.
 
-No table tells which axis points up, where a box's centre lies and how its yaw is measured:
-:data:`FORMATS` is what ``angle_format`` may say of it. Every row becomes what the first of them
-says.
+Tables do not define the up axis, the position of a box's centre and the measurement of yaw;
+``angle_format`` selects one of :data:`FORMATS`. Rows are converted to the first of them.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from .problems import Note, Problem, count_of
 if TYPE_CHECKING:
     from .checks import Check
 
-# 3-D boxes from their eight corners, in whatever order: where they lie tells which box it is.
+# 3-D boxes from their eight corners in any order.
 #
-# Tools order corners in different ways, and none says which: the upright box that has them as its
-# corners is one alone, but for which of its ends is the front.
+# Tools order corners differently without stating it, but the corners determine the upright box,
+# except for which end is the front.
 
 Array = np.ndarray[Any, Any]
 
@@ -38,11 +37,8 @@ _SLACK = 1e-4  # of the longest diagonal, that corners may be off
 
 
 def of_corners(column: pl.Series, *, camera: bool) -> pl.Series:
-    """Centre, extent and yaw with z up, List(Float64) [n]; what is no upright box stays as it is.
-
-    Args:
-        column: lists of points (x, y, z), or arrays of them.
-        camera: whether y points down, and z ahead; otherwise z points up.
+    """Convert corners to centre, extent and yaw with z up, List(Float64) [n]; other rows are
+    unchanged.
     """
     values, (rows, points) = flat(column)
     numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -95,22 +91,22 @@ CAMERA = "radians-camera"
 """x points to the right, y down and z ahead; the centre is that of the box's bottom, and yaw turns
 about y from x away from z, in radians: KITTI's ``location`` and ``rotation_y``."""
 FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
-"""What ``angle_format`` may say of 3-D boxes, and by what a yaw is multiplied to be radians."""
+"""Values of ``angle_format`` for 3-D boxes -> factor that converts yaw to radians."""
 IOU_TYPES = ("3d", "bev", "distance")
-"""What ``iou_type`` may say that compares them."""
+"""Values of ``iou_type`` that compare 3-D boxes."""
 SAID = "box3d_z_up"
-"""A list column whose name says that its boxes are :data:`Z_UP`, as readers make it."""
+"""List column that readers make, with boxes in the format :data:`Z_UP`."""
 NUMBERS = 7
 _CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))
 _EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy", "dz"))
 
 
 def columns_of(find: Finder, angle_format: str | None) -> Boxes | None:
-    """3-D boxes of a list column, or of columns of centre, extent and yaw; None without them.
+    """Find 3-D boxes in a list column, or in columns of centre, extent and yaw; None without them.
 
     Args:
-        find: the table's columns; claimed where they are read.
-        angle_format: axes, unit and direction; without it, that it is missing is a problem.
+        find: the table's columns; claimed if they are read.
+        angle_format: axes, unit and direction; if None, its absence is a problem.
     """
     one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
     if one is not None:
@@ -171,7 +167,7 @@ def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
 
 
 def _first(find: Finder, triples: Sequence[tuple[str, ...]]) -> list[str] | None:
-    """The columns of the first names that are all there and hold numbers."""
+    """Return the first triple of columns that are all present and numeric."""
     for names in triples:
         found = [find.candidates((name,)) for name in names]
         if all(len(one) == 1 and find.schema[one[0]].is_numeric() for one in found):
@@ -189,7 +185,7 @@ def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
 
 
 def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
-    """Record that nothing tells which axis points up, and how yaw is measured."""
+    """Record that the up axis and the measurement of yaw are unknown."""
     if angle_format in FORMATS:
         return
     find.problems.append(
@@ -207,7 +203,7 @@ def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
 
 
 def check(check: Check) -> None:
-    """Refuse rows without a box, and what is not seven finite numbers or has a negative extent."""
+    """Refuse rows without a box, values other than seven finite numbers, and negative extents."""
     if BOX3D.name not in check.frame.columns:
         return
     bare = pl.col(BOX3D.name).is_null()

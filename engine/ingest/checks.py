@@ -34,7 +34,7 @@ _WHOLE = {
     " thresholds are to be applied first.",
     "whole": "Frames, indexes, ids of pixels and counts are whole: round or repair them.",
 }
-"""Kinds of columns whose numbers have no fraction, and what to do where they have."""
+"""Kinds of columns that require whole numbers -> remedy otherwise."""
 
 
 def check_side(
@@ -46,19 +46,16 @@ def check_side(
     filtered: bool = False,
     made: dict[str, Marks] | None = None,
 ) -> tuple[list[Problem], list[Note]]:
-    """Every value of one side held against the contract.
+    """Check every value of one side against the contract.
 
     Args:
-        frame: canonical columns of canonical dtype; those the contract does not know are
-            left alone.
-        table: the contract.
-        shape: what its columns make together.
-        recognised: own name to canonical name, for messages.
+        frame: canonical columns of canonical dtype; other columns are ignored.
+        recognised: name in the input to canonical name, for messages.
         filtered: whether rows were removed before, so that row numbers are not the source's.
-        made: where flags of single columns go that were made on the way, by name.
+        made: receives flags of single columns computed on the way, by name.
 
     Returns:
-        What stops the run, and what is only worth telling.
+        problems; notes.
     """
     check = Check(frame, table, shape, recognised or {}, filtered=filtered)
     check.made = {} if made is None else made
@@ -73,17 +70,11 @@ def _beyond(values: pl.Expr, high: float) -> pl.Expr:
 
 
 class Check:
-    """One side at its check: what a shape's own checks read from and report to.
+    """Check of one side, which the checks of shapes read from and report to.
 
     Attributes:
-        frame: the rows.
-        side: its role.
-        problems: what was found so far.
-        notes: what is only worth telling.
-        made: flags of single columns that were made on the way, by name.
-        sound: column to the rows in which its nulls are not told already.
-        shown: the rows named last, until they are reported.
-        step: raised with each thing that is looked for, whether it is found or not.
+        sound: column to the rows in which its nulls are not yet reported.
+        step: incremented with each check, to order problems.
     """
 
     def __init__(
@@ -130,10 +121,10 @@ class Check:
         self._hardly_repeated()
 
     def _screen(self) -> dict[str, Any]:
-        """The one query: cheap aggregates that are conspicuous where anything is wrong.
+        """Run one query of cheap aggregates that reveal anything wrong.
 
-        A sum is NaN or infinite if any value is (a finite column may overflow; the look at the
-        rows then finds nothing).
+        A sum is NaN or infinite if any value is (a finite column may overflow; the check of rows
+        then finds no problem).
         """
         wanted: list[pl.Expr] = []
         for column in self.columns:
@@ -184,7 +175,7 @@ class Check:
             )  # fmt: skip
 
     def _skip(self, names: list[str]) -> str:
-        """What the option ``nulls`` can do about nulls in these columns; else nothing."""
+        """Return the remedy by the option ``nulls`` for nulls in these columns; otherwise ""."""
         kinds = {column.kind for column in self.columns if column.name in names}
         if self.task not in TASKS_OF["nulls"] or not kinds <= set(SKIPPED):
             return ""
@@ -226,7 +217,7 @@ class Check:
         )
 
     def _hardly_repeated(self) -> None:
-        """Tell of labels that may be measured numbers: integers of which most stand once."""
+        """Note labels that may be measured numbers: integers that mostly occur once."""
         for column in self.columns:
             way = or_measured([self.own(column.name)])
             values = self.frame[column.name].head(_LOOKED_AT)
@@ -296,14 +287,7 @@ class Check:
         self.tell_repeats(names, rows=n, values=values, shown=self.rows(where, names))
 
     def tell_repeats(self, names: list[str], *, rows: int, values: int, shown: str) -> None:
-        """Report a key that stands in several rows.
-
-        Args:
-            names: its columns.
-            rows: how many rows.
-            values: how many keys.
-            shown: the first rows, as :meth:`rows` writes them.
-        """
+        """Report a key that occurs in several rows."""
         self.step = LAST
         self.add(
             "repeated_values", names[-1], rows,
@@ -342,7 +326,6 @@ class Check:
         return f"{word} {', '.join(map(repr, names))}{seen}"
 
     def count(self, where: pl.Expr) -> int:
-        """How many rows meet a condition."""
         return int(self.frame.select(where.sum()).item())
 
     def rows(self, where: pl.Expr, names: Sequence[str]) -> str:
@@ -378,7 +361,7 @@ def _finite(total: float | None) -> bool:
 
 
 def not_whole(values: pl.Expr) -> pl.Expr:
-    """Whether a number has a fraction, or is beyond 64-bit integers."""
+    """Return an expression for numbers with a fraction, or beyond 64-bit integers."""
     return (values != values.floor()) | (values.abs() >= _INT64_END)
 
 

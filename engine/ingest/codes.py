@@ -1,4 +1,4 @@
-"""Ids to dense codes: after this step nothing sees a string."""
+"""Encoding of ids as dense codes; later steps handle only codes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SPREAD = 8  # a table of codes is used while the range of integers is at most t
 
 
 class Coded(msgspec.Struct, frozen=True):
-    """A column of strings by its distinct values, where these are far fewer than its rows.
+    """Dictionary-encoded column of strings, if there are few distinct values.
 
     Attributes:
         values: the distinct values, in order of first appearance.
-        codes: int32 [n], which of them each row holds.
+        codes: int32 [n], index in ``values``.
     """
 
     values: pl.Series
@@ -35,11 +35,10 @@ class Coded(msgspec.Struct, frozen=True):
 
 
 def coded(column: pl.Series) -> Coded | None:
-    """Strings by their distinct values; None where too few of them repeat, going by samples."""
+    """Dictionary-encode strings; None if samples show too few repetitions."""
     if column.dtype != pl.String or len(column) < tuning().few_rows:
         return None
-    # Of many values in any order some repeat among rows spread out; of rows sorted by value, among
-    # those that stand together.
+    # A spread sample finds repetitions in unsorted columns, a contiguous one in sorted columns.
     spread = column.gather_every(max(1, len(column) // _SAMPLE)).head(_SAMPLE)
     together = column.slice((len(column) - _SAMPLE) // 2 if len(column) > _SAMPLE else 0, _SAMPLE)
     if all(some.n_unique() > _DISTINCT * len(some) for some in (spread, together)):
@@ -54,14 +53,13 @@ def encode(
     *,
     used_up: bool = False,
 ) -> tuple[pl.Series, list[Array]]:
-    """One code for each distinct value over several columns, in ascending order of value.
+    """Encode the distinct values of several columns, in ascending order of value.
 
     Args:
-        columns: Series of one dtype, integer or String, without nulls. Strings are ordered by
-            their UTF-8 bytes.
-        made: flags of the first columns, or their distinct values, where they were made before;
-            None for others.
-        used_up: whether the list may be emptied, so that long columns go as their codes come.
+        columns: Series of one dtype, integer or String, without nulls. Strings are ordered by their
+            UTF-8 bytes.
+        made: precomputed flags, or distinct values, of the first columns; None for others.
+        used_up: allow emptying the list, to free long columns early.
 
     Returns:
         the distinct values, ascending; int32 codes of each column.
@@ -94,9 +92,9 @@ def _by_values(
 def _table(
     columns: list[pl.Series], made: Sequence[Marks | None]
 ) -> tuple[pl.Series, list[Array]] | None:
-    """Codes by looking values up in a table as long as their range; None if that is too long.
+    """Encode by a lookup table as long as the range of values; None if that is too long.
 
-    The list is emptied where codes are found.
+    Empties the list on success.
     """
     filled = [(column, marks) for column, marks in zip(columns, made, strict=True) if len(column)]
     if not filled:
@@ -150,7 +148,7 @@ def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
 
 
 def by_hash(values: pl.Series) -> tuple[Array, Array]:
-    """Codes in order of first appearance, int32 [n], and the first row of each, int64 [k].
+    """Return codes in order of first appearance, int32 [n], and the first row of each, int64 [k].
 
     Args:
         values: integers or strings without nulls.
@@ -161,10 +159,8 @@ def by_hash(values: pl.Series) -> tuple[Array, Array]:
 
 
 def _hashes(values: pl.Series) -> tuple[Array, Array]:
-    """Two hashes of every value, uint64 [n]; the second one of an integer is the integer itself.
-
-    Args:
-        values: integers or strings without nulls.
+    """Return two hashes of every value, uint64 [n]; the second of an integer is the integer
+    itself.
     """
     first = values.hash(seed=0).to_numpy()
     if values.dtype.is_integer():

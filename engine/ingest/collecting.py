@@ -1,4 +1,4 @@
-"""Rows of every table read in one go and held against their contracts."""
+"""Reading of all tables in one pass, and checks against their contracts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,7 @@ from .where import Table as Named
 
 
 class Side(msgspec.Struct):
-    """One table on its way from source to frame.
-
-    Attributes:
-        source: where its rows come from.
-        table: its contract.
-        schema: its own columns.
-        naming: what they were recognised as.
-    """
+    """One table between source and frame."""
 
     source: Source
     table: Table
@@ -47,7 +40,6 @@ class Prepared(msgspec.Struct):
 
     Attributes:
         sides: role to table.
-        plan: where slice columns come from.
         where: role to the condition on its rows.
     """
 
@@ -57,7 +49,9 @@ class Prepared(msgspec.Struct):
 
 
 def rows_of(role: str, side: Side, where: Mapping[str, Condition], plan: SlicePlan) -> pl.LazyFrame:
-    """The canonical and slice columns of one table, its own condition applied; nothing is read."""
+    """Return a lazy frame of the canonical and slice columns of one table, filtered by its
+    condition.
+    """
     lazy = side.source.frame
     if role in where:
         lazy = filtered(lazy, Named(side.schema, side.naming), where[role])
@@ -93,7 +87,7 @@ def checked(
 ) -> tuple[list[Problem], list[Note], pl.DataFrame]:
     """Problems and notes of one side, and its frame in final dtypes."""
     empty = frame.height == 0 and not part and not _rows(side)
-    # Columns without a value have no dtype of their own: those of an empty CSV are all strings.
+    # Columns without values have arbitrary dtypes: those of an empty CSV are all strings.
     untyped = {
         problem.column
         for problem in side.naming.problems
@@ -142,7 +136,7 @@ _GROUPS = 50  # distinct values of a column of which each may have a table of it
 
 
 def _with_groups(side: Side, problem: Problem) -> Problem:
-    """A problem of repeated keys, with the column that is not read and tells the rows apart."""
+    """Extend a problem of repeated keys by an unread column that distinguishes the rows."""
     exprs, used = side.naming.exprs, side.naming.used
     key = [exprs[name] for name in side.table.key if name in exprs]
     for own, dtype in side.schema.items():
@@ -163,7 +157,7 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
 
 
 def _with_texts(side: Side, problem: Problem) -> Problem:
-    """A problem of a column of text that is to hold numbers, with the texts that are none."""
+    """Extend a problem of a text column with expected numbers by the texts that are not numbers."""
     kinds = {column.name: column.kind for column in side.table.columns}
     own = {name: mine for mine, name in side.naming.recognised.items()}
     name = own.get(problem.column, problem.column)
@@ -198,18 +192,17 @@ def _rows(side: Side) -> int:
 
 
 def _has(schema: Mapping[str, Any], naming: Naming, column: str) -> bool:
-    """Whether a column with a problem is there (so that only its type can be wrong)."""
+    """Return whether a column with a problem is present (so only its type can be wrong)."""
     own = {name for name, canonical in naming.recognised.items() if column in canonical.split(", ")}
     return column in schema or bool(own)
 
 
 def _without_rows(frame: pl.DataFrame, table: Table, untyped: set[str]) -> pl.DataFrame:
-    """A side without rows has all required columns, and optional ones, whatever their dtypes were.
+    """Give a table without rows all required columns and present optional ones, in canonical
+    dtypes.
 
     Args:
-        frame: the columns that were read.
-        table: its contract.
-        untyped: columns that are there, but were not read for their dtype.
+        untyped: columns that are present, but were not read because of their dtype.
     """
     there = {*frame.columns, *untyped}
     names = [column.name for column in table.required]

@@ -1,4 +1,4 @@
-"""The contract that holds for one table of a run: the task's, as the options change it."""
+"""Contract of one table of a run: the task's, modified by the options."""
 
 from __future__ import annotations
 
@@ -23,14 +23,11 @@ SKIPPED = (*TEXTS, "vector", "vectors")
 
 
 def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) -> Table:
-    """The contract of one table.
+    """Return the contract of one table.
 
     Args:
-        task: whose.
-        role: of the table.
         options: ``multilabel`` widens a key; ``nulls`` may allow null texts; ``score_columns``
-            stand in for labels and scores; ``metrics`` may leave columns unread.
-        schema: the table's own columns.
+            replace labels and scores; ``metrics`` may make columns unnecessary.
 
     Raises:
         OptionError: no such task.
@@ -92,7 +89,7 @@ def _with_kin(table: Table, options: Options, schema: Mapping[str, Any]) -> Tabl
 
 
 def _spared(table: Table, options: Options) -> Table:
-    """The contract without required columns that none of the metrics asked for reads."""
+    """Remove required columns that no requested metric reads."""
     left_out = spared(table, options)
     if not left_out:
         return table
@@ -101,11 +98,10 @@ def _spared(table: Table, options: Options) -> Table:
 
 
 def spared(table: Table, options: Options) -> frozenset[str]:
-    """Required columns of one table that none of the metrics asked for by name reads.
+    """Return required columns of one table that no metric requested by name reads.
 
     Args:
-        table: the contract.
-        options: ``metrics`` and what groups of them depend on; unknown names read everything.
+        options: ``metrics`` and options that their groups depend on; unknown names read everything.
     """
     if table.side != TABLE or not options.metrics:
         return frozenset()
@@ -121,10 +117,10 @@ def spared(table: Table, options: Options) -> frozenset[str]:
 
 
 def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]) -> Table:
-    """The contract without columns that no metric of the task that is asked for reads.
+    """Remove columns that no requested metric of the task reads.
 
-    Those that count where they are asked for by name do so, too, where they are all there is of
-    what any of must be there, or where ``columns`` names them.
+    Columns that count only on request are kept if they are the only ones that satisfy an "any of"
+    requirement, or if ``columns`` names them.
     """
     if options.metrics is None:
         if not any(one.named for one in table.optional):
@@ -147,7 +143,7 @@ def _served(table: Table, task: str, options: Options, schema: Mapping[str, Any]
 
 
 def by_hand(column: Column, options: Options) -> bool:
-    """Whether ``columns`` names a column."""
+    """Return whether ``columns`` names a column."""
     said = {*(options.columns or {}).values()}
     return column.name in said or bool(numbered_columns(column, said))
 
@@ -165,7 +161,7 @@ def _read_by(task: str, options: Options) -> frozenset[str]:
 
 
 def _sliced(table: Table, options: Options) -> Table:
-    """The contract without columns that only slices and metrics read, where none of them does."""
+    """Remove columns that only slices and metrics read, if no requested one does."""
     if not any(one.sliced for one in table.optional):
         return table
     asked = {piece for entry in options.columns_of_datums for piece in entry.split("*")}
@@ -179,7 +175,7 @@ def _sliced(table: Table, options: Options) -> Table:
 
 
 def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -> Table:
-    """The contract with the columns required that stand in for others."""
+    """Require substitute columns instead of the originals, if only the substitutes are present."""
     columns = {column.name: column for column in table.columns}
     for first, second in table.stand_ins:
         if not {first, second} <= columns.keys() or not stands_in(
@@ -195,14 +191,14 @@ def _with_stand_ins(table: Table, options: Options, schema: Mapping[str, Any]) -
 def stands_in(
     table: Table, pair: tuple[str, str], options: Options, schema: Mapping[str, Any]
 ) -> bool:
-    """Whether a table has the second column of a pair and not the first."""
+    """Return whether a table has the second column of a pair and not the first."""
     columns = {column.name: column for column in table.columns}
     first, second = (is_there(columns[name], options, schema) for name in pair)
     return second and not first
 
 
 def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> bool:
-    """Whether a table has a column, under any name that it is known by."""
+    """Return whether a table has a column under any of its names."""
     said = {name for mine, name in (options.columns or {}).items() if mine in schema}
     here = [name.casefold() for name in schema if name not in (options.columns or {})]
     return (
@@ -213,14 +209,14 @@ def is_there(column: Column, options: Options, schema: Mapping[str, Any]) -> boo
 
 
 def _may_lack(column: Column) -> Column:
-    """The column, null allowed where it holds texts."""
+    """Make a text column nullable."""
     if column.kind not in SKIPPED:
         return column
     return msgspec.structs.replace(column, nullable=True)
 
 
 def needs_two(task: str) -> TruthsMissingError:
-    """The error of one table where two are needed."""
+    """Return the error for one table if two are required."""
     return TruthsMissingError(
         f"{task} needs two tables: give the ground truths as the second one, after the predictions."
     )

@@ -53,28 +53,28 @@ def convert(
     options: Options | Mapping[str, Any] | None = None,
     tell: Tell | None = None,
 ) -> dict[str, int]:
-    """Write annotations and detections of any format that is read as tables, COCO JSON or tracks.
+    """Convert annotations and detections of any supported format to tables, COCO JSON or tracks.
 
-    As tables these are ``groundtruths.parquet``, ``predictions.parquet``, ``datums.parquet`` (the
-    images) and ``labels.parquet``; as COCO ``groundtruths.json`` and ``predictions.json``; as
-    MOTChallenge's and KITTI's text a file a sequence in ``groundtruths`` and ``predictions``. Files
-    are written under other names first; they take theirs once all are whole.
+    Tables are written as ``groundtruths.parquet``, ``predictions.parquet``, ``datums.parquet`` (the
+    images) and ``labels.parquet``; COCO as ``groundtruths.json`` and ``predictions.json``;
+    MOTChallenge and KITTI text as one file per sequence in ``groundtruths`` and ``predictions``.
+    Files get temporary names, and are renamed after all are complete.
 
     Args:
-        ground_truths: path, folder or table; alone, with scores in it, or with a column
-            ``track_id`` where it is of tracks, it is taken for predictions.
+        ground_truths: path, folder or table. Without ``predictions``, a table with scores, or
+            tracks with a column ``track_id``, is treated as predictions.
         predictions: the same.
-        out: folder, made if it is not there.
+        out: folder, created if missing.
         to: ``tables``, ``coco``, ``mot`` or ``kitti-tracking``.
-        format: of the ground truths; told by content unless given.
-        datums: table of datum_id, width and height, where formats need sizes and lack them.
-        options: ``columns``, ``box_format`` and ``angle_format`` are used here, for tables, and
-            ``label_map``.
-        tell: takes what had to be decided, and what the target cannot say; Python's warnings
-            take the latter unless given.
+        format: of the ground truths; by default detected from the content.
+        datums: table of datum_id, width and height, for formats that need missing sizes.
+        options: ``columns``, ``box_format`` and ``angle_format`` apply to tables; ``label_map`` to
+            all.
+        tell: receives messages on decisions, and on information that the target cannot represent;
+            by default the latter are Python warnings.
 
     Returns:
-        File name to rows written.
+        File name to number of rows.
 
     Raises:
         ReadError: a file is missing, or does not fit its format.
@@ -160,7 +160,7 @@ def convert_coco(
     to: str = TABLES,
     tell: Tell | None = None,
 ) -> dict[str, int]:
-    """:func:`convert` of COCO ground truths and results, and of nothing else.
+    """Convert COCO ground truths and results; see :func:`convert`.
 
     Raises:
         ReadError: not COCO, malformed or truncated.
@@ -173,7 +173,7 @@ def convert_coco(
 
 
 def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> None:
-    """Refuse a file that holds something else."""
+    """Refuse a file of another kind."""
     local = Path(path).expanduser()
     if not local.is_file():
         open_source(path)  # says what is there instead
@@ -224,14 +224,7 @@ def _tell(tell: Tell | None, warning: str) -> None:
 
 
 def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.DataFrame:
-    """The rows of one table in canonical columns, others beside them.
-
-    Args:
-        inputs: all tables.
-        role: of this one.
-        options: how columns are named.
-        found: the contract of the predictions.
-    """
+    """Return the rows of one table in canonical columns, followed by its other columns."""
     source = inputs.sources[role]
     if source.format in ("coco", "annotations"):
         frame = source.frame.collect()
@@ -250,7 +243,7 @@ def _frame(inputs: Inputs, role: str, options: Options, found: Table) -> pl.Data
 
 
 def _marks(found: Table, options: Options) -> set[str]:
-    """Flags of ground truths: what is read of a text does not know its side."""
+    """Return the flag columns of ground truths."""
     columns = contract(found.task, GROUND_TRUTHS, options, {}).columns
     return {column.name for column in columns if column.kind == "flag"}
 

@@ -1,4 +1,4 @@
-"""Distinct ids and labels, cheaply where they are small integers, as most are."""
+"""Distinct ids and labels, fast for small integers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SPAN = 1 << 22
 
 
 def distinct(values: pl.Series) -> pl.Series:
-    """The distinct values, nulls left out, ascending (strings by bytes).
+    """Return the distinct values without nulls, ascending (strings by bytes).
 
-    Integers that lie close together are marked in a table of flags, which reads the column once.
-    Strings, which often repeat, go by their hashes, and only distinct ones are put in order.
+    A narrow range of integers uses a bitmap, which reads the column once. Strings, which often
+    repeat, are hashed, and only distinct ones are sorted.
     """
     marks = _marks(values)
     if marks is not None:
@@ -32,7 +32,7 @@ def distinct(values: pl.Series) -> pl.Series:
 
 
 def has_repeats(values: pl.Series) -> bool:
-    """Whether any value but null appears more than once."""
+    """Return whether any value except null repeats."""
     marks = _marks(values)
     if marks is not None:
         return marks.count < len(values)
@@ -41,11 +41,7 @@ def has_repeats(values: pl.Series) -> bool:
 
 
 def ascending(values: pl.Series) -> bool:
-    """Whether values without nulls rise from row to row; the first ones spare most others.
-
-    Args:
-        values: of any dtype that has an order.
-    """
+    """Return whether values without nulls strictly ascend; the first rows decide most cases."""
     for size in (min(1000, len(values)), len(values)):
         if not (values.slice(1, max(0, size - 1)) > values.head(max(0, size - 1))).all():
             return False
@@ -53,5 +49,5 @@ def ascending(values: pl.Series) -> bool:
 
 
 def _marks(values: pl.Series) -> Marks | None:
-    """Flags of integers that lie close together; None where they do not."""
+    """Return a bitmap of integers in a narrow range; otherwise None."""
     return marks_of(values, max(_SPAN, 2 * len(values)))

@@ -1,4 +1,4 @@
-"""Which dtypes a kind of column accepts, and how each becomes the canonical one."""
+"""Accepted dtypes per kind of column, and conversions to the canonical ones."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ _WAY_OUT = {
 
 
 def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
-    """The dtype a column is brought to, or None if it cannot hold such values.
+    """Return the canonical dtype of a column, or None if the given dtype is not accepted.
 
-    An all-null column (dtype Null) is accepted for every kind: whether nulls may stand there is
-    a question of values. Flags and labels keep numbers until their values are checked.
+    An all-null column (dtype Null) is accepted for every kind; nulls are checked later. Flags and
+    labels stay numeric until their values are checked.
     """
     if dtype == pl.Null:
         return DEFAULTS[column.kind]
@@ -112,24 +112,24 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
 
 
 def foreign(dtype: pl.DataType) -> bool:
-    """Whether a dtype is another library's, such as periods and intervals of pandas."""
+    """Return whether a dtype is another library's, such as periods and intervals of pandas."""
     return isinstance(dtype, getattr(pl, "BaseExtension", ()))
 
 
 def numbers_within(dtype: pl.DataType) -> int:
-    """How many lists deep numbers stand; 0 where there are none."""
+    """Return the number of list levels around numbers; 0 for other dtypes."""
     depth, inner = _within(dtype)
     return depth if inner.is_numeric() or inner == pl.Null else 0
 
 
 def _flags_within(dtype: pl.DataType) -> int:
-    """How many lists deep booleans stand; 0 where there are none."""
+    """Return the number of list levels around booleans; 0 for other dtypes."""
     depth, inner = _within(dtype)
     return depth if inner == pl.Boolean else 0
 
 
 def _within(dtype: pl.DataType) -> tuple[int, pl.DataType]:
-    """How many lists or arrays deep a dtype is, and what stands there."""
+    """Return the number of list or array levels, and the inner dtype."""
     depth = 0
     while isinstance(dtype, (pl.List, pl.Array)):
         depth += 1
@@ -159,7 +159,9 @@ def _text_list(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def _whole(dtype: pl.DataType) -> pl.DataType | None:
-    """Integers; floats whose values are whole are what pandas makes of integers with gaps."""
+    """Return the dtype for whole numbers: floats too, since pandas makes them from integers with
+    gaps.
+    """
     return pl.Int64() if dtype.is_integer() else pl.Float64() if dtype.is_float() else None
 
 
@@ -258,7 +260,7 @@ def _id(dtype: pl.DataType) -> pl.DataType | None:
 
 
 def cast(expr: pl.Expr, dtype: pl.DataType, target: pl.DataType) -> pl.Expr:
-    """The expression, cast only where the dtype differs; one text becomes a list of it."""
+    """Cast an expression if the dtype differs; a single text becomes a list."""
     if isinstance(target, pl.List) and not dtype.is_nested():
         one = expr.cast(target.inner)
         return pl.when(one.is_not_null()).then(pl.concat_list(one))
@@ -272,14 +274,13 @@ def kind_of(dtype: pl.DataType) -> str:
 
 
 def inner_of(dtype: pl.DataType) -> pl.DataType:
-    """What a list holds; any other dtype itself."""
     if not isinstance(dtype, pl.List):
         return dtype
     return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
 
 
 def common(found: Sequence[pl.DataType]) -> pl.DataType:
-    """The one dtype for ids or labels of several: strings, booleans alone, or integers."""
+    """Return the common dtype of ids or labels: strings, booleans if all are, or integers."""
     if any(dtype == pl.String for dtype in found):
         return pl.String()
     if len(set(found)) == 1:
@@ -288,7 +289,7 @@ def common(found: Sequence[pl.DataType]) -> pl.DataType:
 
 
 def like(dtype: pl.DataType, target: pl.DataType) -> pl.DataType:
-    """The target dtype, in a list where the dtype is a list."""
+    """Return the target dtype, in a list if the given dtype is a list."""
     return pl.List(target) if isinstance(dtype, pl.List) else target
 
 
@@ -318,7 +319,7 @@ def wrong_type(column: Column, original: str, dtype: pl.DataType) -> str:
 
 
 def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
-    """UInt64 ids that fit become Int64, so that both sides meet in one dtype."""
+    """Cast UInt64 ids that fit to Int64, so that both sides have the same dtype."""
     small = [
         series.cast(like(series.dtype, pl.Int64()))
         for series in frame.iter_columns()

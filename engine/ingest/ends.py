@@ -1,4 +1,4 @@
-"""Ends of predicted intervals, and quantiles: what lies below another by the contract does so."""
+"""Checks that bounds of predicted intervals and quantiles are ordered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse lower ends above upper ones; tell of columns that do not rise with their level."""
+    """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
     names = {column.name for column in check.columns}
     for column in check.columns:
         if column.below not in names:
@@ -39,5 +39,7 @@ def check_ends(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def _above(low: str, high: str) -> pl.Expr:
-    """Where one is above the other; NaN, which Polars sorts last, is told elsewhere."""
+    """Return an expression for low above high; NaN, which Polars sorts last, is reported
+    elsewhere.
+    """
     return (pl.col(low) > pl.col(high)) & pl.col(low).is_finite()

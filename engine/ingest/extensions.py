@@ -1,4 +1,4 @@
-"""Formats of files by what their names end with."""
+"""File formats by suffix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTENSIONS = {
 
 
 def by_extension(path: str) -> str | None:
-    """The format an extension stands for; ``.csv.gz`` counts by the inner one."""
+    """Return the format of a suffix; ``.csv.gz`` counts by the inner one."""
     suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
     if suffixes and suffixes[-1] in (".gz", ".zst"):
         inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None

@@ -25,8 +25,8 @@ class Room(msgspec.Struct, frozen=True):
     """Memory for a run.
 
     Attributes:
-        limit: returns the bytes that the run may take; called only if it matters.
-        base: bytes that the process takes before it has any row.
+        limit: returns the memory limit in bytes; called only if needed.
+        base: bytes that the process uses before any rows are read.
         given: whether the user gave the limit; otherwise it is the free memory.
     """
 
@@ -35,16 +35,14 @@ class Room(msgspec.Struct, frozen=True):
     given: bool = True
 
     def refuse(self, taken: int, description: str, why: str, otherwise: str) -> None:
-        """Refuse what takes more memory than there is.
+        """Refuse an input that needs more memory than available.
 
         Args:
             taken: bytes in addition to those of the process.
-            description: what takes them.
-            why: reason, as the end of a sentence.
-            otherwise: what to do apart from a larger limit, as a clause.
+            otherwise: alternative to a larger limit, as a clause.
 
         Raises:
-            OptionError: naming a limit that is enough.
+            OptionError: names a sufficient limit.
         """
         needed = self.base + taken
         if not taken or needed <= (limit := self.limit()):
@@ -64,13 +62,11 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Bytes of a column in memory, as far as a file says before it is read.
+    """Size of a column in memory in bytes, estimated from the file before reading.
 
     Attributes:
-        group: of the largest number of rows that are read at once.
-        cell: of its longest text at most; 0 if all are short.
-        least: of its longest text at least, alike.
-        total: of all rows.
+        cell: upper bound of its longest text; 0 if all are short.
+        least: lower bound of its longest text; 0 if all are short.
     """
 
     group: int = 0
@@ -101,15 +97,13 @@ _CELL, _LEAST = attrgetter("cell"), attrgetter("least")
 
 
 def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) -> None:
-    """Refuse a table of which one part takes more memory than there is.
+    """Refuse a table of which one row group or text exceeds the available memory.
 
     Args:
-        room: memory; None if nothing is known of it.
-        held: columns that are read.
-        description: of the table, for messages.
+        room: memory; None if unknown.
 
     Raises:
-        OptionError: naming a limit that is enough.
+        OptionError: names a sufficient limit.
         ReadError: a text that is longer than any label, id or document.
     """
     held = list(held)
@@ -127,9 +121,9 @@ def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) 
 
 
 def text_held(file: str, room: Room | None = None) -> Held:
-    """Find the longest line of a text file if it is a long one, and the size of a compressed file.
+    """Measure the longest line of a text file, if it is long, and the size of a compressed file.
 
-    A gzip file whose footer gives an ordinary size is not decompressed if no memory limit is given
+    A gzip file whose footer gives a plausible size is not decompressed if there is no memory limit
     and it fits into the free memory at the highest ratio.
 
     Raises:
@@ -190,17 +184,11 @@ def _of_lines(lengths: Iterable[int], size: int = 0) -> Held:
 
 
 def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:
-    """Refuse files that cannot be read within a limit, before they are.
-
-    Args:
-        room: what there is.
-        files: local files of one format.
-        format_: as :mod:`.formats` calls it.
-        description: of the files, for messages.
+    """Refuse files that cannot be read within a limit, before reading.
 
     Raises:
-        OptionError: reading them would pass the limit.
-        ReadError: a compressed file is cut off or damaged.
+        OptionError: reading them would exceed the limit.
+        ReadError: a compressed file is truncated or damaged.
     """
     each = _FACTORS.get(format_)
     if each is None:
@@ -220,7 +208,9 @@ def _is_packed(file: str) -> bool:
 
 
 def _unpacked(file: str) -> int:
-    """Bytes that a file holds once it is decompressed; found in blocks, as a footer may lie."""
+    """Return the decompressed size of a file; decompresses it in blocks, as a footer may be
+    wrong.
+    """
     if not _is_packed(file):
         return os.path.getsize(file)
     size = 0

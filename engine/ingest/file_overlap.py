@@ -21,13 +21,10 @@ _SCANNED = ("parquet", "ipc", "csv", "ndjson")
 
 
 def overlapping(sides: dict[str, Side]) -> list[Note]:
-    """A warning of each table whose files have most of their first datums in common.
+    """Return a warning for each table whose files share most of their first datums.
 
-    Only of tables without a key: elsewhere such rows are refused. Files cut by rows share the datum
-    at the cut alone; files of one label each share datums, and not what is said of them.
-
-    Args:
-        sides: role to table.
+    Only for tables without a key: otherwise such rows are refused. Files split by rows share only
+    the datum at the split; files of one label each share datums, but not their values.
     """
     notes = []
     for role, side in sides.items():
@@ -54,7 +51,9 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
 
 
 def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, ...]]]:
-    """What the first rows of files tell of datums, by file; nothing where they are not several."""
+    """Return the values of the first rows of files, by file; empty unless there are several
+    files.
+    """
     files = (*source.firsts,) or source.files
     if len(files) < 2 or not (source.firsts or source.format in _SCANNED):
         return {}

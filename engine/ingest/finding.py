@@ -1,4 +1,4 @@
-"""Finding a canonical column among a table's own: exact name, what the user said, aliases."""
+"""Lookup of canonical columns among a table's columns: exact name, user's name, aliases."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from .problems import Problem
 
 
 class Finder:
-    """One table's columns, and who has claimed which.
+    """Columns of one table, and those already claimed.
 
     Args:
-        schema: the table's own columns.
-        side: its role, for messages.
-        said: what the user said, own name to canonical name; only what this table has.
+        said: the user's mapping, name in the input to canonical name, restricted to this table.
     """
 
     def __init__(
@@ -48,7 +46,9 @@ class Finder:
                 self.used.add(original)
 
     def exact(self, name: str) -> str | None:
-        """What the user said for a canonical name, or the column of that very name."""
+        """Return the column that the user mapped to a canonical name, or the column of that
+        name.
+        """
         if name in self.said:
             return self.said[name]
         if name in self.schema and name not in self.used:
@@ -84,7 +84,7 @@ class Finder:
         return found[0] if found else None
 
     def find(self, column: Column) -> str | None:
-        """A column by what the user said, exact name, then alias."""
+        """Return a column by the user's mapping, exact name, then alias."""
         return self.exact(column.name) or self.by_alias(column)
 
     def missing(self, column: Column) -> None:
@@ -95,7 +95,7 @@ class Finder:
         )  # fmt: skip
 
     def offer(self, column: Column) -> str:
-        """What there is instead of a missing column, and how to name one for it."""
+        """Return a hint on candidates for a missing column, and on how to map one."""
         for target, mine in self.said.items():
             if mine == column.name:
                 return f"{option('columns', {mine: target})} reads that column as {target!r}."
@@ -124,17 +124,16 @@ def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
 def kin_beside(
     schema: Mapping[str, pl.DataType], table: Table, said: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns that are called by kin of their names, and are meant by what stands beside them.
+    """Find columns identified by related names of other columns.
 
-    A model's own column is meant by its levels: ``AutoETS`` beside ``AutoETS-lo-80``.
+    A model's forecast column is identified by its levels: ``AutoETS`` if there is
+    ``AutoETS-lo-80``.
 
     Args:
-        schema: the table's own columns.
-        table: the contract.
-        said: what the user said, own name to canonical name.
+        said: the user's mapping, name in the input to canonical name.
 
     Returns:
-        Own name to canonical name.
+        Name in the input to canonical name.
     """
     if not table.beside:
         return {}
@@ -168,12 +167,10 @@ def kin_beside(
 
 
 def turned(columns: Mapping[str, str] | None, here: Iterable[str], tables: Iterable[Table]) -> str:
-    """That ``columns=`` has its names the wrong way round, and how to write it; else nothing.
+    """Return a message if ``columns=`` is reversed, with the correction; otherwise "".
 
     Args:
-        columns: as given: own name to canonical name.
-        here: the columns that all tables have.
-        tables: the contracts that may be meant.
+        columns: as given: name in the input to canonical name.
     """
     known = {
         name: column.name

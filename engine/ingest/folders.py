@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 
 def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
-    """Every file, folder by folder in order of names.
+    """Yield every file, folder by folder in order of names.
 
     Args:
-        folder: where to begin.
-        hidden: what names of files and folders begin with that are left out.
+        hidden: prefixes of names of files and folders to skip.
     """
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(hidden))

@@ -54,7 +54,7 @@ def in_turn(calls: Sequence[Callable[[], R]]) -> list[R]:
 
 
 def both(each: Each, first: Callable[[], R], second: Callable[[], S]) -> tuple[R, S]:
-    """What two steps return that do not need each other."""
+    """Run two independent steps; return both results."""
     one: Any
     other: Any
     calls: list[Callable[[], Any]] = [first, second]
@@ -66,35 +66,34 @@ _NUMBER = "number of the row"
 
 
 class Frames(msgspec.Struct, kw_only=True):
-    """All tables, checked: canonical columns, canonical dtypes, nothing null that may not be.
+    """All tables, checked: canonical columns and dtypes, no forbidden nulls.
 
     Attributes:
-        sides: role to the columns of the contract that are there: predictions and ground truths,
-            or one table with both. ``label_key`` is absent where every row has the key ``label``;
-            flags are Boolean; columns of ``score_columns`` are called ``score:`` and the label.
+        sides: role to the contract's columns that are present: predictions and ground truths, or
+            one table with both. ``label_key`` is absent if every row has the key ``label``; flags
+            are Boolean; columns of ``score_columns`` are named ``score:`` and the label.
         score_labels: labels of those columns, in their order; None without ``score_columns``.
-        datums: all datums, where a table of them was given or came along.
-        labels: declared labels, where a table of them was given or came along.
-        slices: with ``by_row`` a row for each row of the table, one column per entry of ``by`` in
-            its own dtype (crossed ones String) and no datum_id; else datum_id and one String
-            column per entry of ``by``, a row for each datum. None without ``by``.
-        by_row: whether each row of the one table is a datum of its own.
+        datums: all datums, if a table of them was given or came with a file.
+        labels: declared labels, if a table of them was given or came with a file.
+        slices: with ``by_row`` one row per row of the table, one column per entry of ``by`` in its
+            dtype (crossed ones String), without datum_id; otherwise one row per datum, datum_id and
+            one String column per entry of ``by``. None without ``by``.
+        by_row: whether each row of a single table is a datum.
         same_order: whether both sides have the same datum ids row by row.
-        marks: side to flags of its datum ids, or to their distinct values where strings repeat,
-            where the checks made them of the rows there are.
-        label_map: side to label_key, label_value, new_label_key, new_label_value, a row for every
+        marks: side to bitmap of its datum ids, or to their distinct values if strings repeat, if
+            the checks computed them for the present rows.
+        label_map: side to label_key, label_value, new_label_key, new_label_value, one row per
             distinct label; the frames keep the old labels. In one table ``actual`` is the side of
-            the ground truths, ``predicted`` and score labels that of the predictions. None
-            without a label map, and where it brought integers and strings together: then the
-            frames have the new labels.
-        recognised: role to own name and canonical name, where they differ.
-        notes: what the user should know.
-        sources: role to where it came from.
-        facts: what the files say of themselves.
-        folders: role to where the paths of rasters within the table lead.
-        kept: role to the rows of its source that are left, where some were removed.
+            the ground truths, ``predicted`` and score labels that of the predictions. None without
+            a label map, and if it unified integers and strings: then the frames have the new
+            labels.
+        recognised: role to name in the input and canonical name, if they differ.
+        sources: role to origin.
+        folders: role to allowed locations of raster paths in the table.
+        kept: role to the remaining rows of its source, if some were removed.
         columns: makes :func:`~evalengine.ingest.rules.columns.columns_read` of the tables.
-        drawn: whether datums have keys for draws; ``cluster`` is the slice column they are of.
+        drawn: whether datums have keys for resampling; ``cluster`` is the slice column of the
+            clusters.
     """
 
     sides: dict[str, pl.DataFrame]
@@ -120,7 +119,7 @@ class Frames(msgspec.Struct, kw_only=True):
 
     @property
     def predictions(self) -> pl.DataFrame:
-        """The predictions, where they are a table of their own."""
+        """Predictions, if they are a separate table."""
         return self.sides[PREDICTIONS]
 
     @predictions.setter
@@ -129,7 +128,7 @@ class Frames(msgspec.Struct, kw_only=True):
 
     @property
     def ground_truths(self) -> pl.DataFrame:
-        """The ground truths, where they are a table of their own."""
+        """Ground truths, if they are a separate table."""
         return self.sides[GROUND_TRUTHS]
 
     @ground_truths.setter
@@ -138,17 +137,17 @@ class Frames(msgspec.Struct, kw_only=True):
 
     @property
     def table(self) -> pl.DataFrame | None:
-        """The one table that holds both sides, if that was given."""
+        """Single table with both sides, if given; otherwise None."""
         return self.sides.get(TABLE)
 
 
 class Part(msgspec.Struct):
-    """What a part of an input has to know of the whole.
+    """Facts about the whole input that a part of it needs.
 
     Attributes:
         pairs: side to the distinct (label_key, label_value) of all its rows.
         known: label_key and label_value of all sides, before any label map.
-        bucket: of its datum ids, where these are integers.
+        bucket: of its datum ids, if these are integers.
     """
 
     pairs: dict[str, pl.DataFrame]
@@ -176,18 +175,13 @@ def load_frames(
 
     Args:
         predictions: path, glob, list of paths, or table; of both sides if it is the only one.
-        ground_truths: the same; a COCO ground-truth file brings datums and labels along.
-        datums: table or list of all datum ids.
-        labels: table or list of declared labels.
-        options: columns, box_format, where, by, label_map, score_columns and multilabel are used
-            here.
-        storage_options: for remote paths, as Polars takes them.
-        task: whose contract holds, unless the options say so; follows from the columns if
-            neither does.
+        ground_truths: the same; a COCO ground-truth file also provides datums and labels.
+        options: columns, box_format, where, by, label_map, score_columns and multilabel apply here.
+        task: default for ``options.task``; by default inferred from the columns.
 
     Raises:
         ReadError: a file that is missing or cannot be read.
-        InputError: everything else about the tables, all problems of a side at once.
+        InputError: all other problems of the tables, all of a side at once.
         OptionError: names in the options that do not exist.
     """
     options = options or Options()
@@ -203,14 +197,7 @@ def load_frames(
 
 
 def checked_frames(inputs: Inputs, task: str, options: Options, each: Each = in_turn) -> Frames:
-    """Read, recognise, filter and check tables that are open; see :func:`load_frames`.
-
-    Args:
-        inputs: the tables.
-        task: whose contract holds.
-        options: of the run.
-        each: how steps are run that do not need each other.
-    """
+    """Read, recognise, filter and check open tables; see :func:`load_frames`."""
     ready = prepare(inputs, task, options)
     frames, before = collect(ready.sides, ready.where, ready.plan)
     return assemble(ready, frames, before, options, each=each)
@@ -224,18 +211,16 @@ def assemble(
     part: Part | None = None,
     each: Each = in_turn,
 ) -> Frames:
-    """Rows that were read, checked and brought together.
+    """Check and combine rows that were read.
 
     Args:
-        ready: as :func:`prepare` gives it.
-        frames: role to rows of canonical columns, conditions on their own rows applied.
-        before: role to rows before that, of the filtered ones.
-        options: of the run.
-        part: what is known of the whole input, where the rows are all those of some of its datums.
-        each: how steps are run that do not need each other.
+        ready: result of :func:`prepare`.
+        frames: role to rows of canonical columns, filtered by their conditions.
+        before: role to the number of rows before filtering.
+        part: facts about the whole input, if the rows are those of some of its datums.
 
     Raises:
-        InputError: everything about the tables, all problems of a side at once.
+        InputError: problems of the tables, all of a side at once.
     """
     sides, plan, where = ready.sides, ready.plan, ready.where
     speech = speech_of(sides)
@@ -351,7 +336,7 @@ def assemble(
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:
-    """Ids beside those of datums by which rows of the two sides meet."""
+    """Return the id columns, in addition to datum ids, on which rows of the two sides match."""
     found = {
         column.name
         for role, side in sides.items()
@@ -372,9 +357,7 @@ def _add_score_labels(
     """Add the labels of score columns as a table, in the dtype of the true ones.
 
     Args:
-        sides: the tables.
-        frames: their rows.
-        whole: true labels of the whole input, where the rows are part of one.
+        whole: true labels of the whole input, if the rows are part of one.
         mapped: whether a label map renames labels.
     """
     for role, side in sides.items():
@@ -397,7 +380,9 @@ def _add_score_labels(
 def _valid_marks(
     made: dict[str, dict[str, Marks]], frames: dict[str, pl.DataFrame]
 ) -> dict[str, Marks]:
-    """Flags of datum ids that still hold: rows were only ever taken out, and integers cast."""
+    """Return the bitmaps of datum ids that are still valid after rows were removed and integers
+    cast.
+    """
     return {
         role: of_columns["datum_id"]
         for role, of_columns in made.items()
@@ -410,7 +395,9 @@ def _valid_marks(
 def _by_row(
     sides: dict[str, Side], frames: dict[str, pl.DataFrame], made: dict[str, dict[str, Marks]]
 ) -> bool:
-    """Whether each row of one table is a datum; a key column may make several rows one."""
+    """Return whether each row of a single table is a datum; with a key column several rows may be
+    one.
+    """
     if TABLE not in frames or sides[TABLE].table.long:
         return False
     table = frames[TABLE]
@@ -419,7 +406,7 @@ def _by_row(
 
 
 def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
-    """Whether both sides have the same datum ids row by row, so that nothing need be joined."""
+    """Return whether both sides have the same datum ids row by row, so that no join is needed."""
     if TABLE in frames:
         return False
     ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
@@ -443,9 +430,9 @@ def _ids(
 
 
 def _kept(side: Side, condition: Condition) -> Kept:
-    """The rows that meet a condition, which is held against the source anew if they are asked for.
+    """Return the rows that satisfy a condition; evaluated on the source again on demand.
 
-    Numbering them on the way would keep the condition from being pushed into the reading.
+    Numbering rows on the way would prevent predicate pushdown.
     """
 
     def numbers() -> pl.Series:

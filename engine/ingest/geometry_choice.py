@@ -1,8 +1,7 @@
-"""Which of a table's columns of geometry are read: boxes alone where boxes are what is compared.
+"""Selection of geometry columns to read: only boxes if boxes are compared.
 
-Reading and decoding masks costs far more than everything else, so what cannot count is left out
-here. Which geometry is compared at last is decided where rows are encoded, since each row may have
-another one.
+Reading and decoding masks costs far more than all other steps. The geometry of each row is chosen
+when rows are encoded, since rows may differ.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .opening import Inputs
 from .problems import Note, Problem
 
 POINTS = KEYPOINTS.name
-"""What ``iou_type`` calls them."""
+"""Value of ``iou_type`` for keypoints."""
 _OWN = (
     (
         KEYPOINTS.name,
@@ -56,23 +55,18 @@ _OWN = (
         " of each.",
     ),
 )
-"""Geometry that nothing else becomes: its column, what is read with it, what ``iou_type`` calls it,
-and what messages do."""
+"""Geometry that cannot be converted: its column, columns read with it, its ``iou_type``, and its
+name in messages.
+"""
 
 DISTANCE = "distance"
-"""What ``iou_type`` calls nuScenes' distance of centres."""
+"""Value of ``iou_type`` for nuScenes' distance of centres."""
 _OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
-"""Columns that many tables have with values of their own, such as flags: unread there."""
+"""Columns that many tables use with other meanings, such as flags; not read in that case."""
 
 
 def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
-    """Whether both sides have keypoints, and one of them nothing else that could be compared.
-
-    Args:
-        inputs: opened tables.
-        task: whose contract holds.
-        options: of the run.
-    """
+    """Return whether both sides have keypoints, and one of them no other geometry."""
     held = [tables.contracts(task).get(role) for role in (PREDICTIONS, GROUND_TRUTHS)]
     sides = []
     for role, table in zip((PREDICTIONS, GROUND_TRUTHS), held, strict=True):
@@ -94,13 +88,14 @@ def leave_unread(
     sources: Mapping[str, Source],
     options: Options,
 ) -> None:
-    """Take polygons and masks out of what is read where boxes are compared and all rows have one.
+    """Remove polygons and masks from the columns to read if boxes are compared and all rows have
+    one.
 
     Args:
-        namings: side to what its columns were recognised as; changed here.
+        namings: side to its recognised columns; modified in place.
         contracts: side to its contract.
         sources: side to its rows.
-        options: ``iou_type`` and ``convert_to`` say what is compared.
+        options: ``iou_type`` and ``convert_to`` define the comparison.
     """
     sides = {
         role: namings[role]
@@ -137,7 +132,7 @@ def leave_unread(
 
 
 def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
-    """Whether what is compared nothing else becomes: then it is read alone, else it is not."""
+    """Read geometry that cannot be converted only if it is compared; return whether it is."""
     asked = False
     for name, own, iou_types, what, needed in _OWN:
         wanted = options.iou_type in iou_types

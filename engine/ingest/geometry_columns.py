@@ -1,7 +1,7 @@
-"""Objects in every shape users have them: boxes, polygons, masks, raster files, or a mixture.
+"""Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.
 
-Each row of a table has at least one; which of them is compared is decided once both sides are
-known (:mod:`.geometry_choice`), and row by row where the task encodes them.
+Each row has at least one. The compared one is chosen once both sides are known
+(:mod:`.geometry_choice`), and row by row when the task encodes them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .checks import Check
 
 SHAPED = (POLYGON, OBB, MASK, RASTER)
-"""Columns that each hold the whole of an object."""
+"""Columns that each describe a whole object."""
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
 _BESIDE = (RASTER_BAND, RASTER_VALUE)
@@ -44,12 +44,12 @@ _POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
 
 
 def says_boxes(options: Options) -> bool:
-    """Whether the options say that boxes are compared, whatever else there is."""
+    """Return whether the options select boxes."""
     return options.iou_type == "bbox" or options.convert_to == "box"
 
 
 def wanted_fields(options: Options) -> frozenset[str]:
-    """Fields of COCO's rows that hold what is compared, beside boxes."""
+    """Return the fields of COCO's rows that are compared, in addition to boxes."""
     if options.iou_type == KEYPOINTS.name:
         return frozenset({KEYPOINTS.name})
     if options.iou_type in ("obb", "probiou"):
@@ -58,12 +58,7 @@ def wanted_fields(options: Options) -> frozenset[str]:
 
 
 def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:
-    """Recognise a table's objects; what is wrong goes to ``find.problems``.
-
-    Args:
-        find: the table's columns.
-        box_format: what a list column of boxes holds.
-        angle_format: unit and direction of the angle of oriented boxes.
+    """Recognise a table's objects; problems are added to ``find.problems``.
 
     Raises:
         OptionError: a format that does not exist.
@@ -114,9 +109,9 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
 
 
 def has_objects(find: Finder) -> bool:
-    """Whether a table looks like objects of detection; claims columns.
+    """Return whether a table looks like objects of detection; claims columns.
 
-    Predictions of detection have scores: masks without are those of semantic segmentation.
+    Predictions of detection have scores: masks without scores are semantic segmentation.
     """
     if has_boxes(find):
         return True
@@ -143,9 +138,10 @@ def _four_corners(find: Finder) -> list[str]:
 
 
 def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
-    """Columns x_1, y_1, v_1 and so on by number; empty unless these run on without a gap.
+    """Return columns x_1, y_1, v_1 and so on by number; empty unless they are numbered without
+    gaps.
 
-    Columns of two or four points without visibility are corners of boxes to others.
+    Two or four points without visibility are corners of boxes in other formats.
     """
     found: dict[int, dict[str, str]] = {}
     for name, dtype in find.schema.items():
@@ -205,7 +201,7 @@ def _named(find: Finder, column: Column) -> str | None:
 
 
 def shaped(frame: pl.DataFrame) -> list[str]:
-    """The columns of a frame that hold whole objects other than boxes."""
+    """Return the columns of a frame with whole objects other than boxes."""
     return [name for name in SHAPED_NAMES if name in frame.columns]
 
 

@@ -20,8 +20,7 @@ class Form(NamedTuple):
     """One way of writing ids.
 
     Attributes:
-        name: as ``id_format`` has it.
-        differ: what ids differ in that are equal once written so.
+        name: value of ``id_format``.
         write: strings to strings.
     """
 
@@ -66,12 +65,11 @@ _PREDICTED = ("predicted",)  # columns of one table that are the predictions'
 
 
 def written(ids: pl.Expr, forms: Sequence[str]) -> pl.Expr:
-    """Ids, which are strings, in forms that are known, one after the other.
+    """Rewrite string ids in forms, one after the other.
 
     Args:
-        ids: strings.
         forms: names of ``FORMS``, or regular expressions whose first group is the id; ids that do
-            not match stay as they are.
+            not match are unchanged.
     """
     for form in forms:
         known = FORMS.get(form)
@@ -87,10 +85,6 @@ def stepped(ids: pl.Expr, step: int) -> pl.Expr:
 
 def check_forms(name: str, forms: Sequence[str] | None) -> None:
     """Refuse forms that do not exist.
-
-    Args:
-        name: of the option.
-        forms: its value.
 
     Raises:
         OptionError: neither a known name, nor a step such as +1, nor a regular expression.
@@ -114,24 +108,20 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
 
 
 def steps_of(forms: Sequence[str] | None) -> int:
-    """What the steps among forms add to numbers of the predictions."""
+    """Return the sum of the steps among forms, added to numbers of the predictions."""
     return sum(int(form) for form in forms or () if _STEP.fullmatch(form))
 
 
 def formed(
     values: pl.Expr, dtype: pl.DataType, table: Table, column: Column, forms: Sequence[str]
 ) -> pl.Expr:
-    """Ids or labels of a table as ``id_format`` or ``label_format`` has them.
+    """Apply ``id_format`` or ``label_format`` to ids or labels.
 
     Args:
-        values: as they are checked.
-        dtype: of these; forms are of strings and integers, in lists too.
-        table: the contract.
-        column: theirs.
-        forms: checked ones.
+        dtype: of ``values``; forms apply to strings and integers, also in lists.
 
     Raises:
-        InputError: a step, and values that are neither integers nor last numbers of texts.
+        InputError: a step for values that are neither integers nor texts that end in a number.
     """
     if isinstance(dtype, pl.List):
         inner = dtypes.inner_of(dtype)
@@ -156,16 +146,13 @@ def formed(
 def refuse_merged(
     rows: pl.LazyFrame, exprs: Mapping[str, pl.Expr], table: Table, forms: Sequence[str] | None
 ) -> None:
-    """Refuse forms that make one id of two.
+    """Refuse forms that merge distinct ids.
 
     Args:
-        rows: of the table.
-        exprs: canonical name to what is read; ids as :func:`formed` gives them.
-        table: its contract.
-        forms: as given.
+        exprs: canonical name to expression; ids from :func:`formed`.
 
     Raises:
-        InputError: naming the first such ids.
+        InputError: names the first such ids.
     """
     if not forms or table.datum not in exprs:
         return

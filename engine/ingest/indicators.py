@@ -26,7 +26,7 @@ _TALL = 4
 
 
 def indicator(series: pl.Series) -> Array | None:
-    """A series of rows of 0 and 1 as bool [n, classes]; None of any other, or of unequal rows."""
+    """Convert rows of 0 and 1 to bool [n, classes]; None for other values or unequal rows."""
     if not isinstance(series.dtype, (pl.Array, pl.List)) or not len(series):
         return None
     inner = series.dtype.inner
@@ -41,7 +41,7 @@ def indicator(series: pl.Series) -> Array | None:
 
 
 def may_be_labels(options: Options) -> bool:
-    """Whether nothing that was asked for says that rows of 0 and 1 are not labels."""
+    """Return whether rows of 0 and 1 may be labels, as far as the options allow."""
     able = [task for task in task_names() if (one := contracts(task).get(TABLE)) and one.wide]
     if options.task is not None:
         return options.task in able
@@ -52,17 +52,16 @@ def may_be_labels(options: Options) -> bool:
 def several(
     ours: Array, theirs: Array, given: tuple[Any, Any], classes: pl.Series | None, options: Options
 ) -> dict[str, Source]:
-    """Both sides as lists of the labels of each datum; as pictures where they may be some.
+    """Convert both sides to lists of labels per datum; to pictures if they may be some.
 
     Args:
         ours: bool [n, classes].
-        theirs: the same.
-        given: both as they were given.
-        classes: names of the columns; their numbers where nobody named them.
-        options: ``multilabel`` says that they are labels.
+        theirs: bool [n, classes].
+        classes: names of the columns; by default their numbers.
+        options: ``multilabel`` marks them as labels.
 
     Raises:
-        InputError: nothing says what they are, or they are not of one shape.
+        InputError: their meaning is ambiguous, or their shapes differ.
     """
     rows, wide = theirs.shape
     said = f"arrays of 0 and 1 of shape ({rows:,}, {wide:,})"
@@ -92,7 +91,7 @@ def several(
 
 
 def long_truths(theirs: Array, classes: pl.Series | None) -> pl.DataFrame:
-    """A row for every true label of a datum.
+    """Return one row per true label of a datum.
 
     Args:
         theirs: bool [n, classes].
@@ -115,7 +114,7 @@ def _names(classes: pl.Series | None, wide: int) -> pl.Series:
 
 
 def _lists(flags: Array, names: pl.Series) -> pl.Series:
-    """Of each row the names of the columns that are set."""
+    """Return the names of the set columns of each row."""
     _, place = np.nonzero(flags)
     ends = np.cumsum(flags.sum(axis=1))
     taken = names.gather(place).to_list()

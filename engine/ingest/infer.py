@@ -1,4 +1,4 @@
-"""The task, from the columns of the tables: what the contracts say tells one."""
+"""Inference of the task from the columns of the tables and the contracts' signs."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _IDS = (DATUM_ID.name, *DATUM_ID.aliases, "id", "sample_id", "example_id", "row_
 
 
 class _Fit(msgspec.Struct, eq=False):
-    """What tells one task: signs of the side that decides, and of the other.
+    """Evidence for one task: signs found on the deciding side, and on the other.
 
-    ``refuted`` has the signs of the side that decides where a column tells against the task;
-    ``whole`` says that no side lacks a column; ``guest`` names the shape whose tables stay with
-    another task for which they are whole, unless their format tells this one; else it is empty.
+    ``refuted``: signs of the deciding side if a column contradicts the task; ``whole``: no side is
+    missing a column; ``guest``: the shape whose complete tables belong to another task unless their
+    format indicates this one; otherwise empty.
     """
 
     task: str
@@ -124,7 +124,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     for refuted in (fit.refuted for fit in fits if fit.refuted):
         if any(fit.complete and fit.here and refuted <= fit.known for fit in fits):
             continue  # a task that takes all of that for what it is
-        # The predictions lack what the other task needs, which that task's contract says best.
+        # The predictions are missing columns of the other task; its contract gives the best
+        # message.
         meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
         if len(meant) == 1:
             return meant[0]
@@ -197,7 +198,7 @@ _TEXTS = {"label_value": "text", "predicted": "text", "actual": "reference"}
 
 
 def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
-    """The one task whose tables have all the columns that ``columns`` names; else nothing."""
+    """Return the only task that has all the columns that ``columns`` names; otherwise ""."""
     asked = {*(options.columns or {}).values()}
     able = []
     for task in tables.task_names():
@@ -214,7 +215,9 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
 
 
 def _texts_measured(task: str, inputs: Inputs, options: Options) -> bool:
-    """Whether ``columns`` names a column of texts, such as labels, for one that a task measures."""
+    """Return whether ``columns`` maps a text column, such as labels, to one that a task
+    measures.
+    """
     return any(
         inputs.schemas[role].get(mine) == pl.String
         and numbers_in(head_of(inputs.sources[role], [mine], _LOOKED_AT).lazy(), mine) is None
@@ -229,11 +232,7 @@ _MADE = [table for table in tables.TABLES if table.made_of]
 
 
 def _refuse_unmade(made: Table, inputs: Inputs, options: Options) -> None:
-    """Refuse a table from which a command makes the one that is scored.
-
-    Raises:
-        InputError: the task, or the metrics that only it has, need that command first.
-    """
+    """Refuse a table that is the input of a command that makes the scored one."""
     role = next((one for one in (TABLE, PREDICTIONS) if inputs.schemas.get(one)), None)
     if role is None:
         return
@@ -269,7 +268,7 @@ def _owners(named: Sequence[str]) -> list[str]:
 
 
 def _by_kin(inputs: Inputs, options: Options) -> list[str]:
-    """Tasks whose one table has a column that what stands beside it makes known."""
+    """Return tasks whose single table has a column identified by related names."""
     schema = inputs.schemas[TABLE]
     found = []
     for task in tables.task_names():
@@ -281,7 +280,7 @@ def _by_kin(inputs: Inputs, options: Options) -> list[str]:
 
 
 def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[_Fit]:
-    """Those of the tasks that fit which give way to no other."""
+    """Return the fitting tasks that yield to no other."""
     told = [fit for fit in fitting if fit.task not in modest]
     if filled == [TABLE] and not any(fit.complete for fit in told):
         told = [fit for fit in fitting if fit.complete] or told
@@ -293,7 +292,7 @@ def _left(fitting: Sequence[_Fit], filled: list[str], modest: set[str]) -> list[
 
 
 def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
-    """Those of the tasks that have every metric asked for; all of them where none has."""
+    """Return the tasks that have every requested metric; all of them if no task has."""
     named = options.metrics
     if len(fits) < 2 or not named:
         return tuple(fits)
@@ -302,9 +301,10 @@ def _able(fits: Sequence[_Fit], options: Options) -> tuple[_Fit, ...]:
 
 
 def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
-    """Columns on every side that a contract measures, told by fractions or names; else none.
+    """Return columns on every side that a contract measures, recognised by fractions or names;
+    otherwise empty.
 
-    Texts of which all but a few are numbers count as numbers.
+    Texts that are numbers except for a few count as numbers.
     """
     for task in tables.task_names():
         contracts = tables.contracts(task)
@@ -353,11 +353,11 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
 
 
 class _Side(NamedTuple):
-    """Own columns of one side, a group for each that a contract measures.
+    """Columns of one side by the kind of quantity that a contract measures.
 
-    ``spread`` says that a distribution is all that was predicted, and that no column beside it may
-    be a label or its score: then names decide, whatever the values are. ``answer`` is the column
-    of single predicted numbers.
+    ``spread``: the predictions are only a distribution, and no other column may be a label or its
+    score; then names decide, whatever the values. ``answer``: the column of single predicted
+    numbers.
     """
 
     groups: list[list[str | None]]
@@ -438,7 +438,7 @@ def _fit(
 
 
 def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> bool:
-    """Whether a column is there that tells against the task."""
+    """Return whether a column contradicts the task."""
     find = _finder(table, inputs, role, options, {})
     said = {name for mine, name in (options.columns or {}).items() if mine in inputs.schemas[role]}
     return any(
@@ -450,7 +450,9 @@ def _ruled_out(table: Table, inputs: Inputs, role: str, options: Options) -> boo
 def _complete(
     table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
 ) -> bool:
-    """Whether every required column outside the contract's shape is there, and one of several."""
+    """Return whether every required column outside the contract's shape is present, and one of
+    alternatives.
+    """
     find = _finder(table, inputs, role, options, measured)
     columns = {column.name: column for column in table.columns}
     wide = options.score_columns is not None and table.wide
@@ -478,9 +480,9 @@ def _has(find: Finder, column: Column) -> bool:
 def _finder(
     table: Table, inputs: Inputs, role: str, options: Options, measured: _Measured
 ) -> Finder:
-    """A table's columns, with what the user said of them.
+    """Return a table's columns, with the user's mapping.
 
-    Measured numbers are not labels: they are found by contracts that measure them alone.
+    Measured numbers are not labels: only contracts of measured numbers find them.
     """
     schema = inputs.schemas[role]
     said = {
@@ -495,7 +497,7 @@ def _finder(
 
 
 def _yields(task: str, roles: list[str]) -> bool:
-    """Whether a task gives way to any other that fits."""
+    """Return whether a task yields to any other that fits."""
     contracts = tables.contracts(task)
     return any(contracts[role].yields for role in roles if role in contracts)
 
@@ -550,19 +552,19 @@ def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:
 
 
 def _gives_way(fit: _Fit, other: _Fit) -> bool:
-    """Whether another task explains all that tells this one, and more."""
+    """Return whether another task explains all signs of this one, and more."""
     if _stays(fit, other) or _stays(other, fit):
         return bool(fit.guest)
     return fit.here <= other.known and not other.here <= fit.known
 
 
 def _stays(fit: _Fit, guest: _Fit) -> bool:
-    """Whether tables lack nothing of one task, so that they are not a guest's."""
+    """Return whether tables are complete for one task, and therefore not a guest's."""
     return fit.whole and not fit.guest and guest.guest in fit.here
 
 
 def _shared(fit: _Fit, guest: _Fit) -> bool:
-    """Whether both sides have the shape that a guest shares with a task."""
+    """Return whether both sides have the shape that a guest shares with a task."""
     return not fit.guest and guest.guest in fit.here and bool(fit.there)
 
 
@@ -575,7 +577,7 @@ def _torn(fit: _Fit, other: _Fit, roles: list[str]) -> str:
 
 
 def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
-    """That the two tables are those of a task the other way round; else nothing."""
+    """Return a message if the two tables are swapped for a task; otherwise ""."""
     if roles != [PREDICTIONS, GROUND_TRUTHS]:
         return ""
     turn = dict(zip(roles, roles[::-1], strict=True))
@@ -596,7 +598,9 @@ def _swapped(inputs: Inputs, roles: list[str], options: Options) -> str:
 
 
 def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
-    """No task fits: a second table is missing, or they are swapped; else what each needs."""
+    """Return the message if no task fits: a missing second table, swapped tables, or the
+    requirements.
+    """
     if way := _swapped(inputs, roles, options):
         return way
     left: list[_Fit] = []

@@ -1,4 +1,4 @@
-"""Which rows of its source a filtered table has, found out only once an error names one."""
+"""Lazy mapping of filtered row numbers to source rows, for error messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import polars as pl
 
 
 class Kept:
-    """The rows that conditions left of a table, in order.
+    """Rows of a table that remain after filters, in order.
 
     Args:
-        first: numbers of the rows, from 0, that the first condition left; called at most once, and
-            only where a number is asked for. None where that condition is among the masks.
+        first: returns the numbers, from 0, of the rows that the first condition kept; called at
+            most once, on demand. None if that condition is among the masks.
     """
 
     def __init__(self, first: Callable[[], pl.Series] | None = None) -> None:
@@ -21,12 +21,12 @@ class Kept:
         self._numbers: pl.Series | None = None
 
     def only(self, mask: pl.Series) -> None:
-        """Of the rows left so far keep those where the Boolean ``mask`` is true."""
+        """Filter the remaining rows by a Boolean ``mask``."""
         self._masks.append(mask)
         self._numbers = None
 
     def number(self, row: int) -> int:
-        """The number in the source, from 0, of a row of what is left."""
+        """Return the row number in the source, from 0, of a remaining row."""
         if self._numbers is None:
             masks = iter(self._masks)
             numbers = next(masks).arg_true() if self._first is None else self._first()

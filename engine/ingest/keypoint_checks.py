@@ -1,4 +1,4 @@
-"""What is checked of lists of keypoints: finite numbers, three of them for every point."""
+"""Checks of keypoint lists: finite numbers, three per point."""
 
 from __future__ import annotations
 

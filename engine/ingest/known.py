@@ -1,4 +1,4 @@
-"""The datum ids of one table, held against another's: as much as a question needs, no more."""
+"""Datum ids of one table, computed lazily for comparison with another."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ _FLAGS = 8  # flags per id that it may have beyond that
 
 
 def marks_in_bucket(frame: pl.DataFrame, name: str, bucket: Bucket) -> dict[str, Marks]:
-    """Flags of a bucket's ids, by the name of their column; none where they lie far apart.
-
-    Args:
-        frame: all rows of the bucket of one table.
-        name: of the column of ids, which may be missing.
-        bucket: which.
+    """Return a bitmap of a bucket's ids, by the name of their column; empty if their range is too
+    wide.
     """
     marks = _marks(frame[name], bucket) if name in frame.columns else None
     return {} if marks is None else {name: marks}
@@ -35,14 +31,13 @@ def _marks(values: pl.Series, bucket: Bucket = ALL) -> Marks | None:
 
 
 class Known:
-    """The distinct ids of a table.
+    """Distinct ids of a table.
 
-    Integers are compared as they are. Strings are compared by 64-bit hashes, whose sorting costs
-    a fraction of their own; what is asked here are notes and refusals, never numbers.
+    Integers are compared directly. Strings are compared by 64-bit hashes, which sort much faster;
+    the results are used only in notes and errors, never in numbers.
 
     Args:
         values: the ids, row by row, without nulls.
-        made: their flags, where these were made before.
     """
 
     def __init__(self, values: pl.Series, made: Marks | None = None) -> None:
@@ -52,17 +47,17 @@ class Known:
 
     @cached_property
     def marks(self) -> Marks | None:
-        """Flags of integers that lie close together; None of other ids."""
+        """Bitmap of integers in a narrow range; otherwise None."""
         return self._made or _marks(self.values)
 
     @cached_property
     def coded(self) -> Coded | None:
-        """Strings by their distinct values where many repeat; None of other ids."""
+        """Distinct values of strings if many repeat; otherwise None."""
         return coded(self.values)
 
     @property
     def made(self) -> Marks | Coded | None:
-        """What coding the ids can start from."""
+        """Precomputed bitmap or distinct values for encoding."""
         return self.coded if self.marks is None else self.marks
 
     @cached_property
@@ -80,7 +75,7 @@ class Known:
 
     @cached_property
     def keys(self) -> NDArray[Any]:
-        """What stands for each id in comparisons, each once, ascending."""
+        """Comparison key of each id (integer or hash), distinct, ascending."""
         if self.values.dtype.is_integer():
             return self.ordered.to_numpy()
         told = self.values if self.coded is None else self.coded.values
@@ -94,14 +89,14 @@ class Known:
         return int(self.keys.size) if self.marks is None else self.marks.count
 
     def _flags(self, other: Known) -> tuple[Marks, Marks] | None:
-        """The flags of both, where there are some that compare."""
+        """Return the bitmaps of both, if they are comparable."""
         ours, theirs = self.marks, other.marks
         if ours is None or theirs is None or ours.bucket != theirs.bucket:
             return None
         return ours, theirs
 
     def lacking(self, other: Known) -> Lone:
-        """The ids that the other table lacks, which checks and notes ask for, found once."""
+        """Return the ids that the other table does not have; cached."""
         if id(other) not in self._lacking:
             self._lacking[id(other)] = other, self._not_in(other)
         return self._lacking[id(other)][1]
@@ -121,11 +116,11 @@ class Known:
 
     @property
     def _few(self) -> pl.Series:
-        """The ids, repeated ones once where that is known."""
+        """Return the ids, deduplicated if they are dictionary-encoded."""
         return self.values if self.coded is None else self.coded.values
 
     def first(self, keys: NDArray[Any], most: int) -> list[Any]:
-        """The lowest of the ids that some keys stand for."""
+        """Return the lowest ids for some keys."""
         if self.values.dtype.is_integer():
             return pl.Series(keys[:most]).to_list()
         if keys.size == len(self):
@@ -135,7 +130,7 @@ class Known:
 
 
 class Lone:
-    """Ids of one table that another lacks."""
+    """Ids of one table that are missing in another."""
 
     def __init__(self, home: Known, keys: NDArray[Any]) -> None:
         self._home = home

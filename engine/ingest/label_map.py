@@ -24,21 +24,20 @@ Entry = tuple[str | None, Any, str | None, Any]
 
 
 def read_label_map(label_map: Any) -> pl.DataFrame:
-    """A label map in any form as a table.
+    """Parse a label map in any form to a table.
 
     Args:
         label_map: a dict of value or (key, value) to value or (key, value); a list of such pairs
             (Valor's ``[[["k", "v"], ["k", "v"]], ...]``); strings ``van=car`` or
             ``class:van=kind:car``, one or a list; a path to JSON, CSV or Parquet, or a table, with
-            the columns label_value and new_label_value and, if wanted, label_key and
-            new_label_key.
+            the columns label_value and new_label_value and optionally label_key and new_label_key.
 
     Returns:
-        label_key, label_value, new_label_key, new_label_value; a null key means any key, a null
-        new key means the key stays.
+        label_key, label_value, new_label_key, new_label_value; a null key means any key, a null new
+        key means no change.
 
     Raises:
-        InputError: a form that cannot be understood, or one label mapped to two.
+        InputError: an unknown form, or one label mapped to two.
     """
     entries = _entries(_loaded(label_map))
     if entries is None:
@@ -53,7 +52,9 @@ def read_label_map(label_map: Any) -> pl.DataFrame:
 
 
 def _loaded(label_map: Any) -> Any:
-    """What a JSON file holds, unless that is a table of records; anything else as it is."""
+    """Return the content of a JSON file, unless that is a table of records; other values
+    unchanged.
+    """
     path = local_path(label_map)
     if path is None or path.suffix.lower() != ".json" or not path.is_file():
         return label_map

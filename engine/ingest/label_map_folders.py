@@ -1,4 +1,4 @@
-"""Two sides of label maps in files: which image each is of, and what its pixels mean."""
+"""Two sides of label map files: matching images and pixel codings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TRAINED = "TrainIds"
 
 
 def open_set(name: str) -> Source | None:
-    """The labels of a known data set; None where the name is of none, or of a file."""
+    """Return the labels of a known data set; None if the name is unknown, or that of a file."""
     found = SETS.get(name)
     if found is None or not found.labels or os.path.exists(name):
         return None
@@ -58,11 +58,9 @@ def open_set(name: str) -> Source | None:
 
 
 class _Side:
-    """One side's files, of which a few are looked into.
+    """Files of one side, of which a few are inspected.
 
     Args:
-        role: of the side.
-        source: its source.
         table: ``datum_id`` and ``raster``.
     """
 
@@ -78,7 +76,7 @@ class _Side:
 
     @property
     def named(self) -> bool:
-        """Whether its one file is what was given, rather than found in a folder or by a glob."""
+        """Return whether its single file was given directly, not found in a folder or by a glob."""
         given, found = self.source.description, self.source.files[0]
         return os.path.basename(given) == os.path.basename(found)
 
@@ -116,12 +114,12 @@ class _Side:
 
     @property
     def picture(self) -> bool:
-        """Whether its files have bands of colours."""
+        """Return whether its files have colour bands."""
         return self._header[0] in _BANDS
 
     @property
     def spread(self) -> bool:
-        """Whether its files have Pascal VOC's palette."""
+        """Return whether its files have Pascal VOC's palette."""
         palette = self._header[1]
         return len(palette) > 1 and all(
             packed(palette[i][:3]) == COLOUR_MAP[i] for i in (1, 2, 15, 255) if i in palette
@@ -135,34 +133,34 @@ class _Side:
 
     @property
     def grey(self) -> bool:
-        """Whether it is of pictures whose three bands are one."""
+        """Return whether its pictures have three equal bands."""
         return self.picture and bool((self.values % packed((1, 1, 1)) == 0).all())
 
     def codings(self, known: LabelSet) -> list[str]:
-        """Those of a set's that have all values that were seen."""
+        """Return the codings of a set that contain all observed values."""
         names = [one.name for one in known.codings if one.colours == self.picture]
         if self.grey:
             names += [f"{one.name}-{GREY}" for one in known.codings if not one.colours]
         return [name for name in names if (numbers_of(name, self.values, {}) >= VOID).all()]
 
     def labelled(self, coding: str) -> int:
-        """How many of the values seen are labels in a coding."""
+        """Count the observed values that are labels in a coding."""
         return int((numbers_of(coding, self.values, {}) != VOID).sum())
 
 
 def read_alike(sources: dict[str, Source], options: Options) -> None:
-    """Name the images of sides of files alike, and say what their pixels mean.
+    """Unify the image names of both sides, and detect the coding of their pixels.
 
-    Data sets that people have are told by names of files, palettes and colours; which of its
-    codings a side has, by the values that occur. What the user says of labels holds.
+    Known data sets are recognised by file names, palettes and colours; the coding of a side by its
+    values. The user's labels take precedence.
 
     Args:
-        sources: by role; changed.
-        options: an index that is ignored, or background, means that indices are read as they are.
+        sources: by role; modified in place.
+        options: with an ignored or background index, indices are read unchanged.
 
     Raises:
-        InputError: pictures whose colours nothing names.
-        ReadError: a list of labels beside the files that cannot be read.
+        InputError: pictures with unknown colours.
+        ReadError: a list of labels next to the files that cannot be read.
     """
     sides = [
         _Side(role, sources[role], sources[role].frame.collect())
@@ -210,10 +208,10 @@ def read_alike(sources: dict[str, Source], options: Options) -> None:
 
 
 def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
-    """Ids that both sides have for one image, and the images that are looked into.
+    """Assign common ids to the images of both sides, and select the inspected images.
 
     Returns:
-        A warning where two files are compared with each other that nobody named.
+        A warning if two files are compared that were not given directly.
     """
     warned: list[tuple[str, str, int | None]] = []
     names = [side.table["datum_id"].to_list() for side in sides]
@@ -239,7 +237,7 @@ def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
 
 
 def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
-    """A warning where files of the predictions alone are called as ground truths are."""
+    """Return a warning if only the predictions' files are named like ground truths."""
     if len(sides) < 2:
         return []
     truths, found = (side.table["raster"].to_list() for side in sides)
@@ -280,7 +278,7 @@ def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
 
 
 def _without_ends(names: list[list[str]]) -> list[list[str]] | None:
-    """Names without what all of a side begin or end with, if that brings the sides together."""
+    """Remove common prefixes and suffixes of each side, if the names then match."""
     pattern = around(*(pl.Series(own) for own in names))
     if pattern is None:
         return None
@@ -315,14 +313,13 @@ def _has(known: LabelSet) -> Any:
 
 
 def _plain(side: _Side, coloured: bool) -> str:
-    """The coding of a side whose data set is not known, or does not matter.
+    """Return the coding of a side of an unknown data set.
 
     Args:
-        side: the side.
         coloured: whether a table of labels has colours.
 
     Raises:
-        InputError: colours that nothing names.
+        InputError: unknown colours.
     """
     if not side.picture:
         return ""
@@ -356,7 +353,7 @@ def _plain(side: _Side, coloured: bool) -> str:
 
 
 def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
-    """The coding of each side of a known set, and what is to be said of it."""
+    """Return the coding of each side of a known set, and a note."""
     codings: dict[str, str] = {}
     evidence = ""
     for side in sides:
@@ -412,10 +409,10 @@ def _agreement(sides: list[_Side], codings: dict[str, str], coding: str) -> floa
 
 
 def _listed(sides: list[_Side]) -> Source | None:
-    """The labels and colours of a list beside the files, as CVAT writes it.
+    """Read the labels and colours of a list next to the files, as CVAT writes it.
 
     Raises:
-        ReadError: a line that is none of it.
+        ReadError: an invalid line.
     """
     for side in sides:
         folder = os.path.dirname(side.table["raster"][0])

@@ -1,8 +1,8 @@
-"""Data sets of label maps that people have: their labels, and what values and colours mean.
+"""Known data sets of label maps: labels, values and colours.
 
-A set has several codings, since tools write its labels in several ways. Facts of Cityscapes are
-those of its scripts (labels.py), of ADE20K the 150 classes of the scene parsing benchmark, of
-Pascal VOC those of its development kit, whose colours are the bits of an index, spread.
+A set has several codings, since tools write its labels in several ways. Sources: Cityscapes'
+scripts (labels.py), the 150 classes of ADE20K's scene parsing benchmark, Pascal VOC's development
+kit, whose colours are the interleaved bits of an index.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 VOID = -1
-"""Number of what has no label, and in ground truths counts nowhere; named labels count from 1, as
-0 is background in some dialects."""
+"""Number of unlabelled pixels, which are ignored in ground truths; named labels count from 1, as 0
+is background in some dialects.
+"""
 
 
 class Coding(msgspec.Struct, frozen=True):
-    """One way of writing the labels of a set into pixels.
+    """One pixel coding of a set's labels.
 
     Attributes:
-        name: what the column ``raster_coding`` has.
-        title: what people call it.
-        of: value of a pixel, of colours R + 256 G + 65536 B, to the number of its label, or
-            ``VOID``.
+        name: value of the column ``raster_coding``.
+        of: pixel value, for colours R + 256 G + 65536 B, to label number or ``VOID``.
         colours: whether pixels are colours.
     """
 
@@ -38,23 +37,21 @@ class Coding(msgspec.Struct, frozen=True):
     colours: bool = False
 
     def labelled(self, values: Iterable[int]) -> int:
-        """How many of some values are labels; -1 if any means nothing."""
+        """Count the values that are labels; -1 if any is unknown."""
         found = [self.of.get(value) for value in values]
         return -1 if None in found else sum(number != VOID for number in found)
 
 
 class LabelSet(msgspec.Struct, frozen=True):
-    """A data set, or a way in which many are written.
+    """Known data set, or a common way of writing label maps.
 
     Attributes:
         name: for ``labels=``.
-        title: what people call it.
-        labels: names of labels, from number 1; empty where labels are numbers.
-        codings: what its pixels may hold, the data set's own first.
-        stem: a regular expression of its files' names, whose first group is the image; empty for
-            none.
-        spread: whether its ground truths have Pascal VOC's palette, without which names tell
-            nothing.
+        labels: names of labels, from number 1; empty if labels are numbers.
+        codings: possible pixel codings, the data set's first.
+        stem: a regular expression of its file names, whose first group is the image; or empty.
+        spread: whether its ground truths have Pascal VOC's palette, without which names are no
+            evidence.
     """
 
     name: str
@@ -193,9 +190,9 @@ SETS = {
 """By name, in the order in which they are tried."""
 CODINGS = {coding.name: coding for one in SETS.values() for coding in one.codings}
 LISTED = "labelmap.txt"
-"""Labels and their colours beside a folder, as CVAT writes them."""
+"""List of labels and colours next to a folder, as CVAT writes it."""
 OWN_COLOURS = "colors"
-"""The coding of pixels whose colours stand in the column ``color`` of ``labels``."""
+"""Coding by the column ``color`` of ``labels``."""
 GREY = "grey"
 """The coding of pictures whose three bands are the index; behind a coding's name, its value."""
 UNKNOWN = -2
@@ -206,26 +203,24 @@ MAPS = ("_gtFine_labelIds", "_gtFine_labelTrainIds", "_gtCoarse_labelIds",
 
 
 def is_known(coding: str) -> bool:
-    """Whether there is a coding of that name."""
     return coding.removesuffix(f"-{GREY}") in (*CODINGS, OWN_COLOURS, GREY)
 
 
 def is_coloured(coding: str) -> bool:
-    """Whether a coding is of pictures in colours, rather than of one number a pixel."""
+    """Return whether a coding is for colour pictures, rather than one number per pixel."""
     known = CODINGS.get(coding)
     return known.colours if known is not None else coding == OWN_COLOURS or coding.endswith(GREY)
 
 
 def numbers_of(coding: str, values: Array, own: Mapping[int, int]) -> Array:
-    """The numbers of labels that values of pixels stand for.
+    """Decode pixel values to label numbers.
 
     Args:
-        coding: name of a known one.
-        values: int64 [n], of pixels; of pictures their colours, packed.
-        own: number of each colour, where the coding is that of ``labels``.
+        values: int64 [n], pixels, or packed colours.
+        own: number of each colour, for the coding of ``labels``.
 
     Returns:
-        int64 [n], ``VOID`` and ``UNKNOWN`` among them.
+        int64 [n], including ``VOID`` and ``UNKNOWN``.
     """
     base = coding
     if coding.endswith(GREY):

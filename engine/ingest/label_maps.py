@@ -1,4 +1,4 @@
-"""Rows of label maps, masks and polygons: what each row needs, beyond single columns."""
+"""Row checks of label maps, masks and polygons, beyond single columns."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ def check_rows(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def maybe_scores(sides: Mapping[str, Any], sliced: Sequence[str]) -> list[Note]:
-    """Columns that may be scores of objects, where masks were taken for labels of pixels.
+    """Find columns that may be scores of objects, if masks were read as pixel labels.
 
     Args:
-        sides: side to its schema and what was recognised in it.
-        sliced: columns that are read for slices.
+        sides: side to its schema and its recognised columns.
 
     Returns:
-        A note on fractions that only the predictions have, beside masks of one label each.
+        A note on fractions that only the predictions have, next to masks of one label each.
     """
     if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
         return []

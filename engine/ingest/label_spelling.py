@@ -20,15 +20,15 @@ _LEAST = 3  # numbered classes of a side from which their range tells something
 
 
 def spelling_notes(ours: pl.DataFrame, theirs: pl.DataFrame) -> list[Note]:
-    """What labels that stand on one side only have to do with those of the other.
+    """Compare the spelling of labels that occur on only one side.
 
     Args:
-        ours: label_key and label_value of the predictions, each pair once.
-        theirs: the same of the ground truths.
+        ours: label_key and label_value of the predictions, distinct.
+        theirs: label_key and label_value of the ground truths, distinct.
 
     Returns:
-        A warning of labels that differ in capitals, blanks, hyphens or plural alone, or of classes
-        numbered from 0 and from 1; a note of names that look alike.
+        A warning on labels that differ only in case, blanks, hyphens or plural, or on classes
+        numbered from 0 and from 1; a note on similar names.
     """
     keys = ["label_key", "label_value"]
     lone = [
@@ -79,7 +79,7 @@ def _near(mine: list[str], others: list[str]) -> dict[str, str]:
     """Names that differ in few letters, numbers in them aside: ``class 1`` is not ``class 2``."""
     if not mine or not others or max(len(mine), len(others)) > _MOST:
         return {}
-    # Imported here: only labels that never meet need it.
+    # Imported on call: only needed for labels that do not match.
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extractOne
 
@@ -100,7 +100,9 @@ def _numbers(name: str) -> tuple[str, ...]:
 
 
 def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Series) -> list[Note]:
-    """A warning of classes without gaps, as many on both sides, that begin one apart."""
+    """Return a warning on gapless class numbers, equally many on both sides, that are offset by
+    one.
+    """
     sides = [side.drop_nulls().unique().cast(pl.Int64).sort() for side in (ours, theirs)]
     if len(mine) != 1 or len(others) != 1 or len(sides[0]) != len(sides[1]):
         return []
@@ -122,14 +124,14 @@ def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Se
 def names_of_numbers(
     frames: Mapping[str, pl.DataFrame], many: int, guess: Mapping[int, str]
 ) -> tuple[dict[int, str], int] | None:
-    """Names that numbers of classes go with, and how many pairs of rows show it.
+    """Match numbers of classes with names, by pairs of rows; also return the number of pairs.
 
-    Boxes that overlap are pairs; elsewhere rows of one datum, the one with the highest score first.
+    Pairs are overlapping boxes; in other tasks rows of one datum, the one with the highest score
+    first.
 
     Args:
         frames: side to its table, or one table of both.
-        many: number of numbered classes.
-        guess: names by number that few pairs are enough to confirm.
+        guess: names by number that few pairs suffice to confirm.
 
     Returns:
         None if pairs are few or contradict each other.

@@ -1,4 +1,4 @@
-"""Ranks of lists: none twice in a list, and where they have gaps."""
+"""Checks of list ranks: unique within a list, and gaps."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ _ROOM = 2.0**62
 
 
 def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> str | None:
-    """Refuse a rank that two documents of a query share; tell of lists whose ranks have gaps.
+    """Refuse a rank that two documents of a query share; report gaps.
 
     Args:
         query: int32 or int64 [n], code of each row's query.
         rank: float64 [n], finite.
-        queries: query ids by code.
-        table: what the rows are called in messages.
 
     Returns:
-        What to tell of gaps, if there are any.
+        A note on gaps, or None.
 
     Raises:
-        InputError: naming the first rows that share a rank.
+        InputError: names the first rows that share a rank.
     """
     if not rank.size:
         return None
@@ -52,7 +50,9 @@ def check_ranks(query: Array, rank: Array, queries: pl.Series, table: str) -> st
 
 
 def _shared(query: Array, rank: Array) -> bool:
-    """Whether two rows have one query and one rank: of whole ranks by one integer for both."""
+    """Return whether two rows have the same query and rank; whole ranks are packed into one
+    integer.
+    """
     low, high = float(rank.min()), float(rank.max())
     span = high - low + 1
     exact = max(-low, high) < _EXACT and (float(query.max()) + 1) * span < _ROOM

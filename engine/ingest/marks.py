@@ -1,7 +1,7 @@
-"""Which integers stand in a column, as a table of flags that is made once and asked many things.
+"""Bitmap of the integers in a column, built once.
 
-Whether ids repeat, whether both sides have the same, and the codes of ids all follow from the
-flags, so a column whose rows are in random order is scattered over memory once, not per question.
+Repetitions, equality of both sides, and codes of ids all follow from the bitmap, so a column in
+random order causes scattered memory access only once.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Bucket(NamedTuple):
-    """Which of the integers are in one of several buckets; all of them in the only one.
+    """Subset of the integers: one of several buckets, or all.
 
-    Consecutive integers are dealt out one to each bucket, beginning with another one in each turn,
-    which a hash of the turn chooses: integers in whatever steps fill buckets evenly. Each bucket
-    has one integer of a turn, so that turns tell its integers apart, in their order, and lie as
-    close together as the integers of all buckets.
-
-    Attributes:
-        number: which.
-        of: how many there are; a turn is an integer divided by it.
+    Consecutive integers ("a turn") are dealt one to each bucket, starting at a bucket chosen by a
+    hash of the turn, so that integers in any steps fill buckets evenly. Each bucket has one integer
+    per turn, so the turn identifies and orders its integers, and is as dense as the original range.
     """
 
     number: int = 0
@@ -50,11 +45,8 @@ ALL = Bucket()
 
 
 def dealt(column: pl.Series, of: int) -> Array | None:
-    """The buckets of integers, modulo how many there are, and some of nulls; None of other columns.
-
-    Args:
-        column: any dtype.
-        of: number of buckets.
+    """Return the buckets of integers, modulo the number of buckets; arbitrary for nulls; None for
+    other columns.
 
     Returns:
         uint64 [n].
@@ -68,7 +60,7 @@ def dealt(column: pl.Series, of: int) -> Array | None:
 
 
 def _signed(column: pl.Series) -> bool:
-    """Whether 64 bits with a sign hold all integers of a column."""
+    """Return whether all integers of a column fit into signed 64 bits."""
     return column.dtype.is_integer() and column.dtype not in (pl.UInt64, pl.Int128, pl.UInt128)
 
 
@@ -81,13 +73,10 @@ def _first(turns: Array, of: int) -> Array:
 
 
 class Marks(msgspec.Struct, frozen=True, dict=True):
-    """The integers of a column without nulls.
+    """Bitmap of an integer column without nulls.
 
     Attributes:
-        low: the lowest; of several buckets its turn.
-        flags: bool [span], whether ``low + i`` stands there; the last one does.
-        rows: rows of the column.
-        bucket: of the column's integers.
+        flags: bool [span], whether ``low + i`` occurs; the last one does.
     """
 
     low: int
@@ -127,7 +116,9 @@ class Marks(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def lacking(self, other: Marks, dtype: Any) -> Array:
-        """The integers that the other column lacks, ascending, as an array of a dtype."""
+        """Return the integers that are missing in the other column, ascending, as an array of a
+        dtype.
+        """
         theirs = other.within(self.low, self.end)
         if theirs is other.flags and np.array_equal(self.flags, theirs):
             return np.zeros(0, dtype)
@@ -151,12 +142,11 @@ def span_of(column: pl.Series) -> tuple[int, int]:
 
 
 def marks_of(column: pl.Series, room: int, bucket: Bucket = ALL) -> Marks | None:
-    """Flags of a column; None where it is no column of integers, or they need more than ``room``.
+    """Build the bitmap of a column; None if it is not an integer column, or would exceed ``room``
+    flags.
 
     Args:
-        column: any dtype, any number of chunks.
-        room: flags at most.
-        bucket: that all of its integers are in.
+        room: maximum number of flags.
     """
     if not column.dtype.is_integer() or column.null_count() or not len(column):
         return None
@@ -175,13 +165,11 @@ def marks_of(column: pl.Series, room: int, bucket: Bucket = ALL) -> Marks | None
 
 
 def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Array:
-    """Codes of integers, int32 [n].
+    """Return codes of integers, int32 [n].
 
     Args:
         column: integers without nulls.
-        low: the integer that the first code is of.
-        code: int32 [span], the code of each integer from ``low`` on; None where integers counted
-            from ``low`` are their own codes.
+        code: int32 [span], the code of each integer from ``low`` on; None for the identity.
         of: number of buckets, of whose turns ``low`` is one.
     """
     out = np.empty(len(column), np.int32)

@@ -1,4 +1,4 @@
-"""Numbers with fractions: no labels, but what a task measures."""
+"""Numbers with fractions: measurements, not labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def fractional(values: pl.Series) -> bool:
-    """Whether values are floats or decimals, or lists of them, and one finite and not whole."""
+    """Return whether values are floats or decimals, or lists of them, with a finite non-whole
+    one.
+    """
     if values.dtype.is_nested() and isinstance(values.dtype, (pl.List, pl.Array)):
         return fractional(values.explode(empty_as_null=False))
     if values.dtype.is_decimal():
@@ -35,10 +37,10 @@ def fractional(values: pl.Series) -> bool:
 
 
 def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
-    """That numbers with fractions were taken for what a task measures, where they may be labels.
+    """Note that numbers with fractions were read as measurements, if they may be labels.
 
     Args:
-        sides: role to its contract and what was recognised in it.
+        sides: role to its contract and its recognised columns.
     """
     own: list[str] = []
     others = set(task_names())
@@ -63,7 +65,7 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
 
 @lru_cache(maxsize=4096)
 def _knows(task: str, name: str, role: str = TABLE) -> bool:
-    """Whether a task knows a name for a column of labels that it cannot lack."""
+    """Return whether a name is that of a required label column of a task."""
     table = contracts(task).get(role)
     if table is None or (role == TABLE and not table.wide):
         return False
@@ -72,7 +74,7 @@ def _knows(task: str, name: str, role: str = TABLE) -> bool:
 
 
 def known_alone(task: str, role: str, names: Iterable[str]) -> bool:
-    """Whether a table's own names are words of one task alone, whatever their values are."""
+    """Return whether a table's column names belong to only one task, whatever their values."""
     others = [one for one in task_names() if one != task]
     return not any(
         _knows(one, name.casefold(), at) for one in others for name in names for at in (role, TABLE)
@@ -83,18 +85,15 @@ MISSING = (
     r"(?i)^(#?n/?a|n\.a\.|<na>|[-+]?nan|null|none|nil|nat|-{1,3}|\?|\.|missing"
     r"|#(value|ref|num|name|null|div/0)[!?]?)?$"
 )
-"""Texts that stand for a missing value, as R, pandas, SQL and Excel write it."""
+"""Texts that mean a missing value in R, pandas, SQL and Excel."""
 _FEW = 10  # of so many texts one may be no number
 
 
 class Texts(msgspec.Struct):
-    """Texts of a column of which all but a few are numbers.
+    """Summary of a text column that is numeric except for a few values.
 
     Attributes:
-        missing: how many stand for a missing value.
-        bad: how many are neither that nor a number.
-        marks: the distinct ones that stand for a missing value, the first few.
-        rows: their first row numbers.
+        marks: the distinct missing-value marks, the first few.
     """
 
     missing: int
@@ -110,12 +109,7 @@ def number_of(name: str) -> pl.Expr:
 
 
 def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
-    """Count what a column of texts has beside numbers; None if it is a column of other texts.
-
-    Args:
-        values: the table.
-        name: of the column.
-    """
+    """Summarise the non-numeric values of a text column; None if most are not numbers."""
     absent = pl.col(name).str.strip_chars().str.contains(MISSING)
     held = values.select(text=pl.col(name), absent=absent, number=number_of(name).is_not_null())
     filled, missing, numbers = held.select(
@@ -134,13 +128,13 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
 def as_numbers(
     values: pl.DataFrame, rows: pl.LazyFrame, *, measured: bool = False
 ) -> tuple[pl.DataFrame, bool]:
-    """Columns of texts of which all but a few are numbers, as numbers; whether there is any.
+    """Convert text columns that are numeric except for a few values; also return whether there is
+    any.
 
-    Texts that all are whole numbers stay texts, as they may be labels.
+    Texts that are all whole numbers stay texts, as they may be labels.
 
     Args:
-        values: the first rows of some columns.
-        rows: all rows; looked at if the first ones do not show why a column holds texts.
+        rows: all rows; read if the first ones do not show why a column is text.
         measured: whether another table has a column of numbers with fractions.
     """
     changed = []
@@ -165,16 +159,15 @@ _WHOLE = ("id", "label", "whole")  # kinds of columns that whole decimals are
 
 
 def reread(source: Source, schema: dict[str, pl.DataType], table: Table, naming: Naming) -> bool:
-    """Read texts that are numbers and marks of missing values as such, and whole decimals as ids.
+    """Read numeric texts and marks of missing values as numbers and nulls, and whole decimals as
+    ids.
 
     Args:
-        source: the table; its rows and notes are changed here.
-        schema: its columns; changed here.
-        table: its contract.
-        naming: how columns were recognised, with the problems of their types.
+        source: its rows and notes are modified in place.
+        schema: its columns; modified in place.
 
     Returns:
-        whether any column changed, so that columns are to be recognised again.
+        whether any column changed, so that columns must be recognised again.
     """
     kinds = {column.name: column.kind for column in table.columns}
     own = {name: mine for mine, to in naming.recognised.items() for name in to.split(", ")}
@@ -215,11 +208,7 @@ _COMMAS = r"^\s*[-+]?[\d.]*(,\d+)?\s*$"
 
 
 def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
-    """Refuse columns of texts that are numbers with decimal commas, which would be labels.
-
-    Args:
-        texts: the first values of columns of text that a task measures.
-        task: which.
+    """Refuse text columns of numbers with decimal commas, which would be read as labels.
 
     Raises:
         InputError: all of them are such numbers.
@@ -239,10 +228,10 @@ def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
 
 
 def or_measured(names: Iterable[str]) -> str:
-    """What to write where columns taken for labels hold numbers that a task measures.
+    """Return the remedy if label columns contain numbers that a task measures.
 
     Args:
-        names: own names of the columns; nothing is said where none is a name of such numbers.
+        names: columns in the input; the result is empty if no name is that of a measurement.
     """
     tasks: dict[str, str] = {}
     for task in task_names():
@@ -256,15 +245,13 @@ def or_measured(names: Iterable[str]) -> str:
 
 
 def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple[str, str] | None:
-    """The columns of two series of numbers, of a task that measures them; None for other values.
+    """Return the columns of two series of numbers, for a task that measures them; None for others.
+
+    Numeric texts on one side, except for a few, count as numbers.
 
     Args:
-        ours: what was predicted.
-        theirs: what is true.
-        options: ``task``, or metrics that no other task of plain values has, take whole numbers
-            for what they are measured as, too, and rows of several numbers.
-
-    Texts of one side of which all but a few are numbers count as numbers.
+        options: with ``task``, or metrics of only one such task, whole numbers and rows of several
+            numbers count as measurements too.
     """
     for task in task_names():
         table = contracts(task).get(TABLE)
@@ -286,7 +273,9 @@ def measured_pair(ours: pl.Series, theirs: pl.Series, options: Options) -> tuple
 
 
 def decided(task: str, options: Options) -> bool:
-    """Whether metrics or options that were named belong to a task, and to no other of one table."""
+    """Return whether the named metrics or options belong to only this task, among those of one
+    table.
+    """
     if options.metrics:
         one_table = (one for one in task_names() if TABLE in contracts(one))
         able = [one for one in one_table if all(metrics.has(one, name) for name in options.metrics)]
@@ -304,9 +293,10 @@ def incomplete(rows: pl.LazyFrame, names: Iterable[str]) -> bool:
 
 
 def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool:
-    """Whether numbers are neither classes nor scores, though the true ones are whole.
+    """Return whether numbers are neither classes nor scores, though the true ones are whole.
 
-    Predictions have fractions and are not all within [0, 1], and more than two values are true.
+    Predictions have fractions and are not all within [0, 1], and there are more than two true
+    values.
     """
     return (
         options.positive_label is None
@@ -320,7 +310,7 @@ def beyond_classes(ours: pl.Series, theirs: pl.Series, options: Options) -> bool
 
 
 def numbers(values: pl.Series) -> bool:
-    """Whether values are numbers, or rows of several."""
+    """Return whether values are numbers, or rows of several."""
     if not isinstance(values.dtype, (pl.Array, pl.List)):
         return values.dtype.is_numeric()
     inner = values.dtype.inner
@@ -330,16 +320,13 @@ def numbers(values: pl.Series) -> bool:
 def several_targets(
     ours: pl.Series, theirs: pl.Series, names: pl.Series | None, pair: tuple[str, str]
 ) -> pl.DataFrame:
-    """Rows of several numbers as a table with a row a datum and target.
+    """Convert rows of several numbers to a table with one row per datum and target.
 
     Args:
-        ours: what was predicted, lists or arrays.
-        theirs: what is true, likewise.
-        names: of the targets; their numbers where nobody named them.
-        pair: the columns of both.
+        names: of the targets; by default their numbers.
 
     Raises:
-        InputError: the two are not of one shape, or names are not as many.
+        InputError: the shapes differ, or the number of names.
     """
     sides = [_matrix(one) for one in (ours, theirs)]
     shapes = [side.shape for side in sides]

@@ -1,4 +1,4 @@
-"""Both sides held against each other: kinds of ids and labels, common datums, one-sided labels."""
+"""Cross-checks of predictions and ground truths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
 LONE = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
 """Kinds of notes on labels of one side only."""
 SCORES = "score_columns"
-"""Beside the tables: the labels of score columns, as a table of their own."""
+"""Key, next to the tables, of the labels of score columns as a table."""
 _NAMED = 5  # labels in an example of a map or in a note
 _HELD = 100  # labels of one side that a note knows
 
@@ -41,25 +41,26 @@ Place = tuple[str, str]
 
 
 def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Place]:
-    """Where columns of these names stand, table by table."""
+    """Return the (table, column) pairs of columns with these names."""
     return [(role, name) for role, frame in frames.items() for name in names if name in frame]
 
 
 def same_kind(
     frames: dict[str, pl.DataFrame], names: Sequence[str], text: Mapping[str, bool]
 ) -> list[Note]:
-    """Bring columns that are to meet to one dtype over all tables, in place.
+    """Unify the dtypes of columns that are matched, over all tables, in place.
 
-    A side without rows follows the others; booleans become 0 and 1 beside integers. A CSV file
-    has no types of its own: integers in it become strings where another column holds strings.
+    A side without rows adopts the dtype of the others; booleans become 0 and 1 if others are
+    integers. CSV files are untyped: their integers become strings if another column contains
+    strings.
 
     Args:
-        frames: side to frame; changed in place.
-        names: ``datum_id``, or the columns that hold labels.
-        text: side to whether its ids come from text without types.
+        frames: side to frame; modified in place.
+        names: ``datum_id``, or the label columns.
+        text: side to whether its ids come from untyped text.
 
     Returns:
-        What was brought to strings.
+        Notes on conversions to strings.
     """
     present = places(frames, names)
     found = {place: dtypes.inner_of(frames[place[0]].schema[place[1]]) for place in present}
@@ -87,10 +88,10 @@ def same_kind(
 
 
 def refuse_negative(values: pl.Series, named: str) -> None:
-    """Refuse negative ids that are to meet ids of 2**63 and above, which no integer type holds.
+    """Refuse negative ids that are matched with ids of 2**63 and above: no integer type has both.
 
     Raises:
-        InputError: naming the column and its lowest value.
+        InputError: names the column and its lowest value.
     """
     flat = values.explode() if isinstance(values.dtype, pl.List) else values
     lowest = flat.min() if flat.dtype.is_signed_integer() else None
@@ -108,7 +109,7 @@ def _kinds(found: Mapping[Place, pl.DataType]) -> set[str]:
 
 
 def _filled(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
-    """Whether any value stands there."""
+    """Return whether a column has any value."""
     values = frames[place[0]][place[1]]
     if isinstance(values.dtype, pl.List):
         return bool(values.list.len().sum())
@@ -131,13 +132,8 @@ def check_kinds(
 ) -> None:
     """Refuse integers on one side and strings on another.
 
-    Args:
-        frames: side to its frame.
-        names: columns that are to meet.
-        speech: what the task calls its datums.
-
     Raises:
-        InputError: saying which side holds what, with three samples of each.
+        InputError: states the kind of each side, with three samples of each.
     """
     values = {
         place: frames[place[0]][place[1]]
@@ -165,7 +161,7 @@ def check_kinds(
 
 
 def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
-    """What makes ids of two kinds meet; nothing where tables of datums are of another kind."""
+    """Return a remedy for ids of two kinds; empty if only tables of datums differ."""
     sides = {role: series for (role, _), series in values.items()}
     if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
         return ""
@@ -175,7 +171,7 @@ def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
 def _numbers_for_names(
     values: Mapping[Place, pl.Series], frames: Mapping[str, pl.DataFrame]
 ) -> str:
-    """The option that maps numbers to names, with the map if the rows of both sides show it.
+    """Return the option that maps numbers to names, with the map if the rows of both sides show it.
 
     Empty if the strings are numbers themselves.
     """
@@ -213,13 +209,12 @@ def datum_notes(
     rows: Mapping[str, pl.DataFrame] | None = None,
     whole: bool = True,
 ) -> list[Note]:
-    """Datums that one side lacks, which is worth telling.
+    """Return notes on datums that one side does not have.
 
     Args:
-        ids: of every table.
-        speech: what datums are called.
-        came_along: whether the ground truths' own files list the datums, and no table of the user.
-        rows: role to rows, by which datums with many ground truths are counted.
+        came_along: whether the datums are listed by the ground truths' files, not by a table of the
+            user.
+        rows: role to rows, for counting datums with many ground truths.
         whole: whether these are all rows, so that few datums without predictions need no count.
     """
     notes = []
@@ -289,11 +284,8 @@ def _note(kind: str, found: Lone, what: str, speech: Speech) -> list[Note]:
 
 
 def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFrame:
-    """The distinct (label_key, label_value) of a side, ordered; key ``label`` where it has none.
-
-    Args:
-        frame: its rows.
-        column: the labels; lists count by what they hold.
+    """Return the distinct (label_key, label_value) of a side, sorted; the default key is
+    ``label``.
     """
     keys = distinct(frame["label_key"]) if "label_key" in frame.columns else [DEFAULT_LABEL_KEY]
     nested = isinstance(frame.schema[column], pl.List)
@@ -311,10 +303,10 @@ def label_pairs(frame: pl.DataFrame, column: str = "label_value") -> pl.DataFram
 
 
 def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The distinct labels of both sides and of the declared ones.
+    """Return the distinct labels of both sides and of the declared ones.
 
-    Of one table ``actual`` is the side of the ground truths, ``predicted`` that of the
-    predictions; score columns are predictions too. A side that no column holds is left out.
+    In one table ``actual`` is the side of the ground truths, ``predicted`` that of the predictions;
+    score columns are predictions too. Missing sides are omitted.
     """
     pairs = {}
     for role, frame in frames.items():
@@ -333,14 +325,14 @@ def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) -> list[Note]:
-    """Labels and label keys that stand on one side only.
+    """Return notes on labels and label keys that occur on only one side.
 
     Args:
         pairs: side to its labels after any label map.
         keyed: side to whether it has a label_key column.
 
     Raises:
-        InputError: label keys on one side only, so that nothing can meet.
+        InputError: label keys on only one side, so that no labels match.
     """
     if not all(side in pairs and pairs[side].height for side in (PREDICTIONS, GROUND_TRUTHS)):
         return _undeclared(pairs)
@@ -371,19 +363,14 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
 
 
 def _in_one_only(side: str, labels: Sequence[Any], many: int) -> Note:
-    """So many labels in one side only; the first of them, or all, are held."""
+    """Make a note on labels of only one side; ``labels`` may be just the first ones."""
     what = f"{count_of(many, 'label')} in the {side.replace('_', ' ')} only"
     said = f"{what}: {listing(labels, many)}."
     return Note(f"labels_in_{side}_only", said, many, lowest=tuple(labels))
 
 
 def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note]:
-    """Notes without labels that the ground truths alone may have.
-
-    Args:
-        notes: of the tables.
-        settled: these labels.
-    """
+    """Remove labels from notes that only the ground truths are allowed to have."""
     left = []
     for note in notes:
         if settled and note.kind == f"labels_in_{GROUND_TRUTHS}_only":

@@ -1,4 +1,4 @@
-"""Datum ids of two sides that never or hardly meet: why, with the evidence, and what mends it."""
+"""Diagnosis of datum ids that do not match: cause, evidence, remedy."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ class CommonIds(msgspec.Struct, frozen=True):
     """Distinct datum ids of both sides.
 
     Attributes:
-        sizes: how many the predictions and the ground truths have.
-        common: how many stand in both.
         some: ids of each, ascending: all, or the lowest.
-        ends: lowest and highest of each, where they are integers.
     """
 
     sizes: tuple[int, int]
@@ -52,7 +49,7 @@ class CommonIds(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_parts(cls, parts: Sequence[Any]) -> CommonIds:
-        """What parts tell together, each as :meth:`plain` has it; one at least."""
+        """Merge the results of parts, as returned by :meth:`plain`; at least one."""
         sizes = tuple(sum(part[0][i] for part in parts) for i in (0, 1))
         some = tuple(
             pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
@@ -70,7 +67,7 @@ class CommonIds(msgspec.Struct, frozen=True):
 
 
 def common_ids(ids: Mapping[str, Known], frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
-    """What a part tells of how its sides meet; None of one table."""
+    """Summarise the matching ids of a part; None for one table."""
     if TABLE in frames:
         return None
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # the same ids row by row
@@ -93,13 +90,12 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
 
     Args:
         ids: table to its distinct datum ids.
-        speech: what the task calls its datums.
 
     Returns:
-        A warning where few are common, or where one side seems to count from another number.
+        A warning if few are common, or if one side seems to be numbered with an offset.
 
     Raises:
-        InputError: with samples of each side, and what would bring them together.
+        InputError: with samples of each side, and a remedy.
     """
     if not {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():
         return []
@@ -122,12 +118,10 @@ def _met_by(side: Known, datums: Known) -> int:
 
 
 def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAIN) -> InputError:
-    """The error of a table of datums that has none of either side.
+    """Return the error for a table of datums without an id of either side.
 
     Args:
-        some: ids of the ground truths.
-        datums: those of the table, where they are known.
-        speech: what the task calls its datums.
+        datums: ids of the table, if known.
     """
     there = "" if datums is None else f" ({samples(datums)})"
     why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
@@ -140,12 +134,10 @@ def none_listed(some: pl.Series, datums: pl.Series | None, speech: Speech = PLAI
 
 
 def hardly_met(met: CommonIds, *, listed: bool, speech: Speech = PLAIN) -> list[Note]:
-    """What is to be said of how the ids of two sides meet; see :func:`check_meet`.
+    """Return notes on how well the ids of two sides match; see :func:`check_meet`.
 
     Args:
-        met: the ids.
         listed: whether a table of datums declares all of them.
-        speech: what the task calls its datums.
     """
     least = min(met.sizes)
     if met.common >= _HARDLY * least:
@@ -193,16 +185,14 @@ def mend(
     speech: Speech = PLAIN,
     called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
 ) -> str:
-    """What ids differ in, how many meet once it is set right, and the option that does it.
+    """Return the difference between ids, how many match after correction, and the option for it.
 
     Args:
         ours: distinct ids of the predictions.
         theirs: distinct ids of the ground truths.
-        speech: what the task calls its datums.
-        called: what messages call the two tables.
 
     Returns:
-        A sentence that begins with a blank; empty where nothing is sure enough.
+        A sentence that begins with a blank; empty without sufficient evidence.
     """
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
         best = _stepped(ours, theirs)
@@ -220,13 +210,7 @@ def mend(
 
 
 def differing(ours: pl.Series, theirs: pl.Series, many: str) -> str:
-    """What other ids than those of datums differ in, which no option sets right; else nothing.
-
-    Args:
-        ours: ids of the predictions.
-        theirs: ids of the ground truths.
-        many: word for several of what they name.
-    """
+    """Return the difference between ids other than datum ids, which no option corrects; or ""."""
     if ours.dtype != pl.String or theirs.dtype != pl.String:
         return ""
     best = _best(ours.unique().sort(), theirs.unique().sort())
@@ -260,16 +244,12 @@ def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
 
 
 class _Mended(NamedTuple):
-    """Ids brought together.
+    """Correction of ids.
 
     Attributes:
         forms: for ``id_format``.
-        differ: what the ids do.
-        met: how many of the ids looked at meet.
-        of: how many were looked at.
-        part: whether these are but some of the smaller side.
-        pair: an id of the predictions and one of the ground truths that meet.
-        doubt: what is to be considered.
+        part: whether these are only some ids of the smaller side.
+        pair: a matching id of the predictions and one of the ground truths.
     """
 
     forms: tuple[str, ...]
@@ -294,7 +274,7 @@ def _best(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
 
 
 def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Forms to try, plainest first, and what ids do that differ so."""
+    """Yield forms to try, simplest first, with a description of the difference."""
     plain = [name for name in FORMS if name not in ("text", "number")]
     yield ("text",), "differ in type"
     for name in plain:
@@ -319,11 +299,11 @@ def _as_written(ids: pl.Series, forms: tuple[str, ...]) -> pl.Series:
 
 
 def around(ours: pl.Series, theirs: pl.Series) -> str | None:
-    """A regular expression for ids without what stands around all of one side."""
+    """Return a regular expression that removes the common prefix and suffix of one side's ids."""
     ends = [_ends(side) for side in (ours, theirs)]
     if ends[0] == ends[1]:
         return None
-    # What both sides begin or end with stays, as does what all of one is of the other's.
+    # Keep common affixes of both sides, and those that contain each other.
     (one, other), (first, last) = (sorted(both, key=len) for both in zip(*ends, strict=True))
     before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
     behind = {last[len(first) :]} if last.startswith(first) else {first, last}
@@ -337,7 +317,7 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
 
 
 def _ends(ids: pl.Series) -> tuple[str, str]:
-    """What all ids of a side begin and end with, numbers and what is the whole id aside."""
+    """Return the common prefix and suffix of a side's ids, except digits and complete ids."""
     some = ids.drop_nulls().to_list()
     if len(some) < 2:  # of one id all is before and behind
         return "", ""
@@ -353,7 +333,7 @@ def _ends(ids: pl.Series) -> tuple[str, str]:
 
 
 def _begin(one: str, other: str) -> str:
-    """What both begin with."""
+    """Return the common prefix."""
     same = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
@@ -365,7 +345,7 @@ def _begin(one: str, other: str) -> str:
 def _mended(
     ours: pl.Series, theirs: pl.Series, forms: tuple[str, ...], differ: str
 ) -> _Mended | None:
-    """How far forms bring ids together; None if too little, or if ids of one side fall together."""
+    """Return the result of applying forms; None if too few match, or if ids of one side collide."""
     numbered = forms[0] == "number"
     step = int(forms[1]) if numbered and len(forms) > 1 else 0
     sides = [
@@ -406,7 +386,7 @@ def _some(ids: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_chance(ids: pl.Series, others: pl.Series) -> float | None:
-    """The share of numbers that would be among others wherever they lay; None if not numbers."""
+    """Return the share of numbers that would match by chance; None if not numbers."""
     mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ids, others))
     if 2 * len(mine) < len(ids) or 2 * len(known) < len(others):
         return None
@@ -414,22 +394,22 @@ def _by_chance(ids: pl.Series, others: pl.Series) -> float | None:
 
 
 def _filled(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
-    """How much of its range distinct numbers fill."""
+    """Return the density of distinct numbers within their range."""
     return float(numbers.size / (float(numbers.max()) - float(numbers.min()) + 1))
 
 
 def _beyond(met: int, of: int, chance: float) -> bool:
-    """Whether more meet than chance would let."""
+    """Return whether more ids match than by chance."""
     spread = math.sqrt(max(of * chance * (1 - chance), 1e-9))
     return met - of * chance > _CHANCE * spread and met > 1
 
 
 def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
-    """Whether distinct integers meet in part only: fewer than half, or no more than by chance.
+    """Return whether distinct integers match only partly: fewer than half, or no more than by
+    chance.
 
     Args:
-        ours: integers of a side, each once.
-        theirs: of the other.
+        ours: distinct integers of a side.
     """
     few = min(len(ours), len(theirs))
     met = int(ours.is_in(theirs.implode()).sum())
@@ -440,7 +420,7 @@ def doubtful(ours: pl.Series, theirs: pl.Series) -> bool:
 
 
 def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
-    """Integer ids that meet once those of the predictions are one higher or lower."""
+    """Return the correction of integer ids that match after a shift by one."""
     mine, known = (side.cast(pl.Int64, strict=False).drop_nulls() for side in (ours, theirs))
     if not len(mine) or not len(known):
         return None
@@ -460,12 +440,14 @@ def _stepped(ours: pl.Series, theirs: pl.Series) -> _Mended | None:
 
 
 def _one_lacks(sizes: tuple[int, int], common: int) -> bool:
-    """Whether sides of one size each have one id that the other lacks."""
+    """Return whether sides of equal size each have exactly one id missing in the other."""
     return sizes[0] == sizes[1] >= _LEAST and common == sizes[0] - 1
 
 
 def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
-    """A warning of integer ids without gaps, as many on both sides, that begin one apart."""
+    """Return a warning on gapless integer ids, equally many on both sides, that are offset by
+    one.
+    """
     if met.ends is None or not _one_lacks(met.sizes, met.common):
         return []
     (low, high), (first, last) = met.ends

@@ -22,15 +22,12 @@ from .wide import find_wide
 
 
 class Naming(msgspec.Struct):
-    """How one table's columns become the contract's.
+    """Mapping of one table's columns to the contract's.
 
     Attributes:
-        exprs: canonical name to an expression over the table's own columns, of canonical dtype.
-        recognised: own name to canonical name, for those that differ.
-        problems: what is missing, ambiguous or of the wrong type.
-        notes: what was left unused.
-        wide: contracts of score columns, where each label has one.
-        labels: the labels of those columns as given, or the columns' own names.
+        exprs: canonical name to an expression of canonical dtype.
+        recognised: name in the input to canonical name, if they differ.
+        wide: contracts of score columns, if each label has one.
         constant: series that never change in training: the key of a row, and their names by key.
     """
 
@@ -51,11 +48,11 @@ class Naming(msgspec.Struct):
 def check_columns(
     columns: Mapping[str, str] | None, schemas: Mapping[str, tuple[Mapping[str, object], Table]]
 ) -> None:
-    """Hold ``columns=`` against all tables at once.
+    """Check ``columns=`` against all tables at once.
 
     Args:
-        columns: own name to canonical name.
-        schemas: side to its own columns and its contract.
+        columns: name in the input to canonical name.
+        schemas: side to its columns and its contract.
 
     Raises:
         InputError: a name that no table has.
@@ -95,14 +92,8 @@ def recognise(
     """Recognise a table's columns: exact names, then ``columns=``, then aliases.
 
     Args:
-        schema: the table's own columns.
-        table: the contract.
-        columns: what the user said, own name to canonical name; wins over everything.
-        box_format: what a list column of boxes holds.
-        angle_format: unit and direction of angles.
-        score_columns: columns that hold one label's score each, where the contract allows it.
-        id_format: how datum ids are written, checked.
-        label_format: how labels are written, checked.
+        columns: the user's mapping, name in the input to canonical name; takes precedence.
+        score_columns: columns of one label's score each, if the contract allows it.
     """
     contract = {column.name: column for column in table.columns}
     said = {
@@ -167,14 +158,7 @@ def recognise(
 def unread(
     schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
 ) -> list[Note]:
-    """Columns that one may expect to count in this table and that do not.
-
-    Args:
-        schema: the table's own columns.
-        naming: what was recognised among them.
-        table: the contract.
-        sliced: columns that are read for slices.
-    """
+    """Return notes on unread columns that a user may expect to count."""
     used, notes = naming.used, []
     for column, reason in table.unread:
         known = {name.casefold() for name in (column.name, *column.aliases)}
@@ -186,7 +170,7 @@ def unread(
 
 
 def _none_of(find: Finder, table: Table) -> Problem:
-    """None of several columns is there of which one must be."""
+    """Make the problem for a table without any of several alternative columns."""
     known = {column.name: column for column in table.columns}
     ways = []
     for name in table.any_of:
@@ -208,14 +192,14 @@ def _none_of(find: Finder, table: Table) -> Problem:
 def one_way(
     namings: Mapping[str, Naming], contracts: Mapping[str, Table], *, by_rule: bool = False
 ) -> None:
-    """Leave columns unread that another one makes needless.
+    """Drop columns that another column makes redundant.
 
-    Of columns by which rows of both sides can meet, the first that both have is read.
+    Rows of both sides are matched by the first suitable column that both have.
 
     Args:
-        namings: side to what its columns were recognised as.
+        namings: side to its recognised columns.
         contracts: side to its contract.
-        by_rule: whether a rule of matching was named, so that the last one is read.
+        by_rule: whether a matching rule was given, so that the last one is read.
     """
     for role, naming in namings.items():
         for first, second in contracts[role].instead:
@@ -246,7 +230,9 @@ def one_way(
 
 
 def _bears(schema: Mapping[str, object], table: Table, own: Table) -> bool:
-    """Whether a table has a column by a name that another contract alone knows as what it needs."""
+    """Return whether a table has a required column of another contract that this one does not
+    know.
+    """
     needed = [one for one in table.columns if one in table.required or one.name in table.any_of]
     known = {name for one in needed for name in (one.name, *one.aliases)}
     known -= {name for one in own.columns for name in (one.name, *one.aliases)}
@@ -258,7 +244,9 @@ def point_out_swap(
     schemas: Mapping[str, Mapping[str, object]],
     contracts: Mapping[str, Table],
 ) -> None:
-    """If the predictions lack a column that only the ground truths have, ask about a swap."""
+    """Ask about swapped tables if the predictions are missing a column that only the ground truths
+    have.
+    """
     if not {PREDICTIONS, GROUND_TRUTHS} <= namings.keys():
         return
     ours = namings[PREDICTIONS]

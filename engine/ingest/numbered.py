@@ -1,4 +1,4 @@
-"""Columns of levels: own names that hold a level each, as ``q0.1``, ``p90`` and ``lo-80`` do."""
+"""Columns with a level in their name, such as ``q0.1``, ``p90`` and ``lo-80``."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ from .problems import listing
 def with_numbered(
     table: Table, options: Options, schema: Mapping[str, Any], *, needed: bool
 ) -> Table:
-    """The contract with a column for each own one that is numbered, ascending, in place of one.
+    """Replace the contract's numbered column by one column per level, ascending.
 
     Args:
-        table: the contract.
-        options: ``columns`` says which own column is of which level.
-        schema: the table's own columns.
-        needed: whether names that may be one are refused where no other is one.
+        options: ``columns`` may assign levels.
+        needed: whether ambiguous names are refused if there are no other candidates.
 
     Raises:
-        InputError: two columns of one level, levels that are none, or names that may be one.
+        InputError: two columns of one level, invalid levels, or ambiguous names.
     """
     if not any(column.numbered for column in table.optional):
         return table
@@ -47,19 +45,14 @@ def with_numbered(
 
 
 def numbered_columns(column: Column, names: Iterable[str]) -> list[str]:
-    """Those of own names that are such a column each.
-
-    Args:
-        column: of the contract.
-        names: the table's own, or what the user calls them.
-    """
+    """Return the names that are such a column."""
     if not column.numbered:
         return []
     return [name for name in names if re.fullmatch(column.numbered, name.casefold())]
 
 
 def levels_in(column: Column, names: Iterable[str]) -> list[str]:
-    """Those of own names that are such a column each; where none is, those that may be one."""
+    """Return the names that are such a column; if there are none, the ambiguous ones."""
     here = list(names)
     return numbered_columns(column, here) or [
         name for name in here if column.unclear and re.fullmatch(column.unclear, name.casefold())
@@ -107,7 +100,7 @@ def _levels(
 
 
 def _level(text: str, own: str) -> float:
-    """A level of 1: what is 1 or more is in percent."""
+    """Parse a level in (0, 1); values of 1 or more are percent."""
     number = Decimal(text)
     level = float(number if number < 1 else number / 100)
     if not 0 < level < 1:

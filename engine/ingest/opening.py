@@ -45,11 +45,11 @@ from .mismatch import doubtful
 from .numbered import numbered_columns
 from .values import paired_values
 
-# Two sides whose ids name images and classes in two ways: they are matched by name.
+# Matching of two sides with different image and class ids by name.
 #
-# Tools that export predictions as a whole COCO file number images and categories anew: an id then
-# means one thing here and another there, while file names and category names still agree. Other
-# formats have names alone, where COCO has numbers beside them.
+# Tools that export predictions as a complete COCO file renumber images and categories: ids differ,
+# while file names and category names still agree. Other formats have only names; COCO has numbers
+# too.
 
 _SHOWN = 3
 _SUFFIXES = (*image_headers.SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")
@@ -57,15 +57,11 @@ _DIGITS = re.compile(r"[0-9]+$")
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """Images or categories: which columns of rows and tables are compared.
+    """Images or categories: their columns in rows and tables.
 
     Attributes:
-        what: what messages call them.
-        table: the field of a source that has them.
-        column: their ids, in rows and tables.
-        name: their names, in tables.
-        by: what COCO calls that.
-        readings: names as they stand, then coarser ones, tried where they tell more.
+        readings: normalisations of names: unchanged first, then coarser ones, used if more names
+            match.
     """
 
     what: str
@@ -100,21 +96,19 @@ def by_name(
     *,
     sure: bool = False,
 ) -> tuple[Source, Source]:
-    """Both sides with ids that mean the same.
+    """Unify ids of both sides by name.
 
-    Where both sides' ids are of one kind, predictions take the ids that the ground truths have for
-    the same names, if some contradict. Where one side has numbers and the other names, both have
-    names.
+    If both sides' ids are of one kind but contradict, predictions get the ids that the ground
+    truths have for the same names. If one side has numbers and the other names, both get names.
 
     Args:
-        predictions: returned as they are where their ids mean what the ground truths' mean.
-        truths: the ground truths.
-        datums: table of their images, where they did not bring one along.
-        labels: table of their categories, likewise.
-        sure: whether the user gave forms of ids, so that numbers in names are no guess.
+        predictions: unchanged if their ids agree with the ground truths'.
+        datums: table of the ground truths' images, if not in their file.
+        labels: table of the ground truths' categories, if not in their file.
+        sure: whether the user gave id forms, so that numbers in names are no guess.
 
     Raises:
-        InputError: ids contradict, and names do not tell which is which.
+        InputError: ids contradict, and names do not resolve it.
     """
     for kind, given in ((_CATEGORIES, labels), (_IMAGES, datums)):
         own = getattr(truths, kind.table)
@@ -160,12 +154,12 @@ def _table(source: Source, kind: _Kind) -> pl.DataFrame | None:
 
 
 def _numbered(source: Source, kind: _Kind, other: pl.DataFrame) -> tuple[pl.DataFrame | None, bool]:
-    """Integer ids of a source, with the other side's names that are the same numbers for names.
+    """Name integer ids of a source by the other side's names that contain the same numbers.
 
-    Images called 000042.jpg or frame_000042.jpg have the id 42 in results that some tools write.
+    Images named 000042.jpg or frame_000042.jpg have the id 42 in the results of some tools.
 
     Returns:
-        ids and names, and whether the numbers may be others, such as places in a list.
+        ids and names, and whether the numbers may be unrelated, such as list indices.
     """
     dtype = schema_of(source).get(kind.column)
     if dtype is None or not dtype.is_integer() or not _has_names(other, kind):
@@ -197,16 +191,13 @@ def _noted(source: Source, *notes: tuple[str, str, int | None]) -> Source:
 def _both_named(
     kind: _Kind, ours: tuple[Source, Names], theirs: tuple[Source, Names], doubt: bool
 ) -> tuple[Source, Source]:
-    """Both sides with names for ids, where one has numbers.
+    """Replace the ids of both sides by names, if one has numbers.
 
     Args:
-        kind: images or categories.
-        ours: the predictions, and their names.
-        theirs: the ground truths, and theirs.
-        doubt: whether numbers in names meet the others as if by chance.
+        doubt: whether numbers in names match no better than by chance.
 
     Raises:
-        InputError: a side has two ids of one name, or rows whose id has none.
+        InputError: a side has two ids of one name, or rows whose id has no name.
     """
     sides = []
     for (source, names), side in ((ours, "predictions"), (theirs, "ground truths")):
@@ -269,7 +260,7 @@ def _numbers(side: Names) -> set[int]:
 
 
 Wrong = list[tuple[Any, str, Any, str]]
-"""Id and name in the predictions, id and name in the ground truths of what contradicts it."""
+"""Contradictions: id and name in the predictions, id and name in the ground truths."""
 Names = dict[Any, str]
 """Id to name."""
 
@@ -279,7 +270,7 @@ def _has_names(table: pl.DataFrame, kind: _Kind) -> bool:
 
 
 def _name_column(table: pl.DataFrame, kind: _Kind) -> str:
-    """The column of names; that of ids where these are all there is."""
+    """Return the column of names; that of ids if there is no other."""
     return kind.name if kind.name in table.columns else kind.column
 
 
@@ -289,11 +280,11 @@ def _named(table: pl.DataFrame, kind: _Kind, column: str) -> Names:
 
 
 def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tuple[Names, Names]:
-    """Names of both sides in the columns and the reading that most of them have in common.
+    """Return names of both sides in the columns and the reading with the most matches.
 
-    Ids that are texts may be names themselves: those of results without a table of images, and
-    stems of files whose contents give another name. A coarser reading counts only if all names of
-    a side that differ still differ in it.
+    Text ids may be names themselves: those of results without a table of images, and stems of files
+    whose contents give another name. A coarser reading counts only if it keeps distinct names of a
+    side distinct.
     """
     columns = [
         [name for name in (kind.name, kind.column) if table.schema.get(name) == pl.String]
@@ -338,10 +329,10 @@ _SIZE = ["height", "width"]
 def _unnamed(
     kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame
 ) -> list[tuple[str, str, int | None]]:
-    """A note that ids are taken as they are, since names are missing.
+    """Note that ids are used unchanged, since names are missing.
 
     Raises:
-        InputError: images of one id have two sizes, so that they are not the same.
+        InputError: images of one id have two sizes, so they cannot be the same.
     """
     sized = all({*_SIZE} <= {*table.columns} for table in (ours, theirs))
     if kind is _IMAGES and sized and ours.schema[kind.column] == theirs.schema[kind.column]:
@@ -383,16 +374,13 @@ def _new_ids(
     theirs: tuple[Names, pl.DataFrame],
     wrong: Wrong,
 ) -> dict[Any, Any]:
-    """Ids of the predictions to those of the ground truths.
+    """Map ids of the predictions to those of the ground truths.
 
     Args:
-        kind: images or categories.
         ours: names in the predictions' table, that table, and the ids in their rows.
-        theirs: names in the ground truths' table, and that table.
-        wrong: what contradicts.
 
     Raises:
-        InputError: names do not tell which is which.
+        InputError: names are ambiguous.
     """
     (here, table, used), (there, known) = ours, theirs
 
@@ -419,13 +407,13 @@ def _new_ids(
 
 
 class Inputs(msgspec.Struct):
-    """Tables whose columns are known and whose rows are not read yet.
+    """Tables whose columns are known but whose rows are not yet read.
 
     Attributes:
-        sources: role to source: predictions and ground truths, or one table with both sides;
-            datums and labels where given or along with the ground truths.
-        schemas: role to own columns.
-        room: memory that reading may take; None for any.
+        sources: role to source: predictions and ground truths, or one table with both sides; datums
+            and labels if given or contained in the ground truths.
+        schemas: role to columns.
+        room: memory limit for reading; None for any.
     """
 
     sources: dict[str, Source]
@@ -444,23 +432,20 @@ def open_inputs(
     room: Room | None = None,
     wanted: frozenset[str] | None = None,
 ) -> Inputs:
-    """Open every table that is there.
+    """Open all given tables.
 
     Args:
         predictions: path, glob, list of paths, or table; of both sides if it is the only one.
-        ground_truths: the same; a COCO ground-truth file brings datums and labels along.
-        datums: table or list of all datum ids.
-        labels: table or list of declared labels.
-        options: box_format is used here, and whether masks can count.
-        storage_options: for remote paths, as Polars takes them.
-        room: memory that reading may take; None for any.
-        wanted: fields of geometry that COCO rows are read with, beside their boxes; those that
-            the options compare unless given.
+        ground_truths: the same; a COCO ground-truth file also provides datums and labels.
+        options: box_format applies here, and whether masks can count.
+        room: memory limit for reading; None for any.
+        wanted: geometry fields of COCO rows to read, in addition to boxes; by default those that
+            the options compare.
 
     Raises:
-        OptionError: files that are held as a whole, for which there is no room.
+        OptionError: files that must be read as a whole exceed the memory.
         ReadError: a file that is missing or cannot be read.
-        InputError: something that is not a table.
+        InputError: an argument that is not a table.
         ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
     refuse_cut_off()
@@ -474,7 +459,7 @@ def open_inputs(
         refuse_uneven(predictions, ground_truths)
         given = paired_values(predictions, ground_truths, labels, options) or given
     opened: dict[str, Source] = {}
-    # The ground truths first if they may be evidence of what the predictions are.
+    # Open the ground truths first if they may be evidence for the format of the predictions.
     for role in reversed(given) if _may_look_alike(given.get(PREDICTIONS)) else given:
         opened[role] = open_source(
             given[role],
@@ -517,12 +502,10 @@ _NAMED = ("coco", "annotations")
 
 
 def _brought_together(sources: dict[str, Source], last: str, options: Options) -> None:
-    """Annotations with ids that mean the same on both sides, in pixels, with what came along.
+    """Unify annotations: ids, pixel coordinates, and tables contained in the files.
 
     Args:
-        sources: by role; changed.
-        last: the role of the ground truths, or of the one table.
-        options: of the run.
+        sources: by role; modified in place.
     """
     predictions, truths = sources.get(PREDICTIONS), sources[last]
     of_files = any(
@@ -551,7 +534,7 @@ def _brought_together(sources: dict[str, Source], last: str, options: Options) -
 
 
 def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:
-    """Two tables without ids, one of truths and one of answers, as one: row i meets row i.
+    """Join two tables without ids, truths and answers, row by row.
 
     Raises:
         InputError: they have different lengths, or a column name in common.
@@ -580,7 +563,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
 
 
 def _fits(task: str, finders: list[Finder]) -> Table | None:
-    """The contract of one table of a task, where the two tables have its answers and truths."""
+    """Return a task's single-table contract, if the two tables have its answers and truths."""
     table = contracts(task).get(TABLE)
     if table is None or not table.required:
         return None
@@ -617,13 +600,7 @@ def _paired(
     schemas: list[dict[str, pl.DataType]],
     idle: dict[str, list[str]],
 ) -> dict[str, Source]:
-    """One source of two tables side by side.
-
-    Args:
-        sources: all tables by role.
-        sides: the predictions and the ground truths.
-        schemas: their columns.
-        idle: by role, columns that nothing reads: perhaps ids under names that nobody knows.
+    """Make one source of two tables, column-wise.
 
     Raises:
         InputError: they have different lengths, or a column name in common.

@@ -1,7 +1,7 @@
-"""Oriented boxes in tables: centre, extent and angle, in one list or in columns of their own.
+"""Oriented boxes in tables: centre, extent and angle, in one list or in separate columns.
 
-Half of the tools measure the angle the other way round, or in the other unit, and a table cannot
-tell: :data:`ANGLES` is what one may say, and nothing is read before one of them was said.
+Tools disagree on the direction and unit of the angle, and tables do not define them: one of
+:data:`ANGLES` is required before reading.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ ANGLES = {
     "degrees-clockwise": math.pi / 180,
     "degrees-counterclockwise": -math.pi / 180,
 }
-"""What ``angle_format`` may say, and by what an angle is multiplied to be radians, clockwise as the
-image is seen (y runs down)."""
+"""Values of ``angle_format`` -> factor that converts an angle to radians, clockwise in the image (y
+points down).
+"""
 _NUMBERS = 5
 
 
 def columns_of(
     find: Finder, box_format: str | None, angle_format: str | None, *, needed: bool
 ) -> Boxes | None:
-    """Oriented boxes of columns of centre, extent and angle; None where a table has none.
+    """Find oriented boxes in columns of centre, extent and angle; None without them.
 
     Args:
-        find: the table's columns; claimed where they are read.
-        box_format: cxcywh where columns x and y are centres.
-        angle_format: unit and direction of the angle; without it, that it is missing is a problem.
-        needed: whether the table has nothing else that can be compared.
-
+        find: the table's columns; claimed if they are read.
+        box_format: cxcywh if columns x and y are centres.
+        angle_format: unit and direction of the angle; if None, its absence is a problem.
+        needed: whether the table has no other geometry to compare.
     """
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
     if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
@@ -83,13 +83,11 @@ def columns_of(
 def ask(
     find: Finder, angle_format: str | None, names: Sequence[str], column: str = OBB.name
 ) -> None:
-    """Record that nothing tells how the angle of oriented boxes is measured.
+    """Record that the measurement of the angle of oriented boxes is unknown.
 
     Args:
-        find: the table's columns.
-        angle_format: what tells it.
-        names: the user's columns.
-        column: what the problem is one of: the angle does not matter where boxes are compared.
+        angle_format: the given format, or None.
+        column: column of the problem: the angle is irrelevant if upright boxes are compared.
     """
     if angle_format in ANGLES:
         return
@@ -108,7 +106,9 @@ def ask(
 
 
 def check(check: Check) -> None:
-    """Refuse what is not five finite numbers or has a negative extent; tell boxes of no area."""
+    """Refuse values other than five finite numbers, and negative extents; note boxes of zero
+    area.
+    """
     numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
 
 
@@ -124,15 +124,11 @@ _WORDS = (
 def numbers_of(
     check: Check, name: str, many: int, extents: slice, words: tuple[str, str, str, str, str]
 ) -> None:
-    """Refuse lists that are not so many finite numbers or have a negative extent.
+    """Refuse lists of another length, with numbers that are not finite, or with a negative extent.
 
     Args:
-        check: the table.
-        name: the column; nothing is done without it.
-        many: numbers of a box.
-        extents: which of them are extents.
-        words: what a list of another length is, and what it should be; what a negative extent is,
-            and the way out; what a box of which an extent is 0 has.
+        words: phrases for a wrong length and the right one; for a negative extent and its remedy;
+            for a box with an extent of 0.
     """
     if name not in check.frame.columns:
         return
@@ -174,7 +170,7 @@ _HINTS = {
         24: " Eight corners, a list of eight points a row, must be those of an upright box."
     },
 }
-"""Numbers of a list that is no box -> what they may be."""
+"""Length of an invalid box list -> its likely meaning."""
 
 
 def _tell(check: Check, code: str, name: str, wrong: Array, what: str, way: str) -> None:

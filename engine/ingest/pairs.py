@@ -17,7 +17,7 @@ _SIDES = ("actual", "predicted")
 
 
 def screen(frame: pl.DataFrame) -> list[pl.Expr]:
-    """Whether any row's two lists differ in length."""
+    """Return an aggregate: whether any row's two lists differ in length."""
     if not all(isinstance(frame.schema.get(name), pl.List) for name in _SIDES):
         return []
     actual, predicted = (pl.col(name).list.len() for name in _SIDES)
@@ -25,7 +25,7 @@ def screen(frame: pl.DataFrame) -> list[pl.Expr]:
 
 
 def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse lists beside single labels or scores, of unequal length, or with holes."""
+    """Refuse lists combined with single labels or scores, of unequal length, or with nulls."""
     lists = [name for name in _SIDES if isinstance(check.frame.schema.get(name), pl.List)]
     if not lists:
         return
@@ -40,7 +40,7 @@ def check_lists(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def check_sets(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse what is no list of different labels, of each datum all that are true or predicted."""
+    """Refuse values other than lists of distinct labels, all true or predicted ones of a datum."""
     single = [
         name
         for name in (*_SIDES, "score")
@@ -98,7 +98,7 @@ def _uneven(check: Check) -> None:
 
 
 def _elements(check: Check, name: str) -> None:
-    """What is refused of single labels is refused of labels in lists."""
+    """Apply the checks of single labels to labels in lists."""
     from .checks import not_whole
 
     values = check.frame[name].explode(empty_as_null=False, keep_nulls=False)

@@ -1,4 +1,4 @@
-"""What is done before any row is read: columns are recognised, conditions and slices planned."""
+"""Steps before reading rows: recognise columns, plan conditions and slices."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ def told_before(
     """Return the notes on columns, and on integers that floats cannot represent.
 
     Args:
-        ready: the tables.
-        options: of the run.
         frames: role to rows of canonical columns, as far as read.
 
     Raises:
@@ -95,13 +93,13 @@ def told_before(
 
 
 def speech_of(sides: Mapping[str, Side]) -> Speech:
-    """What the task calls its datums."""
+    """Return the task's nouns for datums."""
     table = next(side.table for role, side in sides.items() if role in SIDES)
     return Speech(table.datum, *table.unit)
 
 
 def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
-    """The columns of every table, held against its contract."""
+    """Recognise the columns of every table, against its contract."""
     schemas = inputs.schemas
     check_forms("id_format", options.id_format)
     check_forms("label_format", options.label_format)
@@ -162,7 +160,7 @@ def _fill_texts(naming: Naming, table: Table, schema: dict[str, pl.DataType]) ->
 
 
 def _naming(schema: dict[str, pl.DataType], table: Table, options: Options) -> Naming:
-    """A side without any column is an empty side; it has nothing to recognise."""
+    """Recognise a table's columns; a table without columns is an empty side."""
     if not schema and table.side in (PREDICTIONS, GROUND_TRUTHS):
         return Naming({}, {}, [], [])
     return recognise(

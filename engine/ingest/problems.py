@@ -1,4 +1,4 @@
-"""What is worth telling about the input: problems that stop the run, notes that do not."""
+"""Findings about the input: problems, which stop the run, and notes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from evalengine.schemas.errors import InputError
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something the user should know that does not stop the run.
+    """Information or warning for the user that does not stop the run.
 
     Attributes:
-        kind: what it is about, in a word of code: ``zero_area_boxes``, ``labels_one_side``, ...
-        message: one sentence.
-        count: how many rows, labels or datums it concerns, where there is a number.
-        words: word for one, for several, and what is said of them, where the message is made of
-            these, the count and the lowest ids.
-        lowest: those ids.
-        before: what the message starts with, before the count.
-        warning: whether it makes the result meaningless, as labels that never meet do:
-            ``check`` fails on it, and ``--strict`` ends with status 1.
-        facts: what was found as plain values: ``columns``, ``count``, ``of``, ``rows``, others.
+        kind: code: ``zero_area_boxes``, ``labels_one_side``, ...
+        count: number of rows, labels or datums, or None.
+        words: singular, plural and predicate, if the message consists of these, the count and the
+            lowest ids.
+        warning: whether the result is meaningless, for example because no labels match: ``check``
+            fails then, and ``--strict`` ends with status 1.
+        facts: plain values: ``columns``, ``count``, ``of``, ``rows``, others.
     """
 
     kind: str
@@ -40,7 +37,7 @@ class Note(msgspec.Struct, frozen=True):
 MANY = 0.1
 """Share of datums from which a note on them is a warning."""
 DOCUMENTS_APART = "documents_apart"
-"""Kind of a note: no document meets a judgment, true of the whole where it is of each part."""
+"""Kind of a note: no document has a judgment; true of the whole if it is true of each part."""
 
 
 def note_of(
@@ -50,14 +47,10 @@ def note_of(
     lowest: Iterable[Any] = (),
     before: str = "",
 ) -> Note:
-    """A note of so many datums or rows, the lowest ids of which are named.
+    """Make a note on a number of datums or rows, with the lowest ids.
 
     Args:
-        kind: see :class:`Note`.
-        n: how many.
-        words: word for one, for several, and what is said of them.
-        lowest: at least five of their ids, lowest first, or all; nothing where none are named.
-        before: what the message starts with, such as the side.
+        lowest: at least five of their ids, lowest first, or all; empty to name no ids.
     """
     one, several, what = words
     some = tuple(lowest)[:5]
@@ -67,17 +60,13 @@ def note_of(
 
 
 Say = Callable[[str, dict[str, Any]], str | None]
-"""The message of a code and facts; None of a code that no rule has."""
+"""Function from code and facts to the message; None for a code without a rule."""
 
 
 def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> list[Note]:
-    """Notes of parts of one input as notes of the whole: counts added up, the lowest ids named.
+    """Merge notes of parts of one input: counts are added, the lowest ids named.
 
-    They stand in the order that parts have them in, whichever part is the first to have one.
-
-    Args:
-        parts: the notes of each part.
-        say: words the facts of rules again once they are merged.
+    The order is that of the parts, whichever part is the first to have a note.
     """
     told = [*parts]
     return [_whole(notes, len(told), say) for notes in _by_kind(told, _kind)]
@@ -89,7 +78,7 @@ T = TypeVar("T")
 def _by_kind(
     parts: Iterable[Sequence[T]], kind_of: Callable[[T], tuple[str, ...]]
 ) -> list[list[T]]:
-    """What parts tell by its kind, in the order that parts have kinds in."""
+    """Group the findings of parts by kind, in the order that parts have kinds in."""
     found: dict[tuple[str, ...], list[T]] = {}
     order: list[tuple[str, ...]] = []
     for told in parts:
@@ -103,7 +92,7 @@ def _by_kind(
 
 
 def _kind(note: Note) -> tuple[str, str]:
-    """What notes of parts have in common that are one of the whole."""
+    """Return the key by which notes of parts are merged."""
     plain = note.message
     if note.words is not None:
         plain = note.before + note.words[2]
@@ -191,17 +180,13 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
-    """Problems of parts of one input as those of the whole: counts added up, the first rows named.
-
-    Args:
-        parts: the problems of each part, rows numbered as in the whole.
-    """
+    """Merge problems of parts of one input: counts are added, the first rows named."""
     whole = [_in_all(problems) for problems in _by_kind(parts, _kind_of_problem)]
     return sorted(whole, key=lambda problem: problem.step)
 
 
 def _kind_of_problem(problem: Problem) -> tuple[str, str, str]:
-    """What problems of parts have in common that are one of the whole."""
+    """Return the key by which problems of parts are merged."""
     plain = _PLURAL.sub(r"# \1", _NUMBER.sub("#", _without_rows(problem)))
     return problem.side, problem.column, plain
 
@@ -215,7 +200,7 @@ def _rows_of(problem: Problem) -> str:
 
 
 def _without_rows(problem: Problem) -> str:
-    """The message with a mark where rows are named."""
+    """Return the message with a placeholder for the named rows."""
     rows = _rows_of(problem)
     return problem.message.replace(rows, _MARK) if rows else problem.message
 
@@ -253,7 +238,7 @@ def _counted(n: int, noun: str | None) -> str:
 
 
 class PointsAlone(InputError):
-    """Rows that have keypoints and nothing else, read for boxes, polygons or masks."""
+    """Rows with only keypoints, read for boxes, polygons or masks."""
 
 
 class ChecksFailed(InputError):
@@ -297,11 +282,7 @@ class PartRefused(InputError):
         super().__init__(said, code=code, **facts | {"count": count, "first": first})
 
     def of_all(self, parts: Sequence[Any]) -> PartRefused:
-        """What the whole refuses of this step.
-
-        Args:
-            parts: what its parts refuse, this one among them.
-        """
+        """Merge the errors of this step."""
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
         code, facts = first.about
@@ -309,10 +290,10 @@ class PartRefused(InputError):
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
-    """What the whole refuses: the first thing that any part does, counted over all that do.
+    """Merge the errors of parts: the earliest step, counted over all parts with it.
 
     Args:
-        parts: one at least, rows numbered as in the whole.
+        parts: at least one, rows numbered as in the whole.
     """
     step = min(part.step for part in parts)
     same = [part for part in parts if part.step == step]
@@ -322,12 +303,8 @@ def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:
 def refuse(problems: Sequence[Problem], sources: dict[str, str]) -> None:
     """Raise if there is any problem.
 
-    Args:
-        problems: of all sides.
-        sources: where each side came from.
-
     Raises:
-        ChecksFailed: naming every problem on a line of its own, grouped by side.
+        ChecksFailed: names every problem on a separate line, grouped by side.
     """
     if problems:
         raise ChecksFailed(problems, sources)

@@ -1,4 +1,4 @@
-"""Lists of what queries retrieved: in rows with a score or rank, or a list a row."""
+"""Ranked lists per query: in rows with a score or rank, or one list per row."""
 
 from __future__ import annotations
 

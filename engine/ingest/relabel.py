@@ -33,17 +33,16 @@ def hold_labels(
     label_map: Any,
     pairs: Mapping[str, pl.DataFrame] | None = None,
 ) -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
-    """Labels of all tables held against each other, as they are after the label map.
+    """Check the labels of all tables against each other, after the label map.
 
     Args:
-        frames: side to its frame; their labels change only where the map brings integers and
-            strings together.
+        frames: side to its frame; labels change only if the map unifies integers and strings.
         label_map: in any form, or None.
-        pairs: side to its distinct (label_key, label_value), where the frames are part of a larger
-            input; of the frames themselves unless given.
+        pairs: side to its distinct (label_key, label_value), if the frames are part of a larger
+            input; by default of the frames.
 
     Returns:
-        Side to what each of its labels becomes, if anything does; notes.
+        Side to the new value of each of its labels, if any change; notes.
 
     Raises:
         InputError: integers on one side and strings on the other.
@@ -79,7 +78,7 @@ def hold_labels(
         return mapping, notes
     for role, name in meeting.places(frames, meeting.LABEL_COLUMNS):
         if role == meeting.SCORES:
-            # Score columns stand under every key; the first one's map tells.
+            # Score columns apply to every key; the map of the first key decides.
             first = mapping[PREDICTIONS].unique("label_value", keep="first", maintain_order=True)
             plain = first.with_columns(
                 pl.lit(DEFAULT_LABEL_KEY).alias(key) for key in ("label_key", "new_label_key")
@@ -94,11 +93,10 @@ def hold_labels(
 def renamed(
     frames: dict[str, pl.DataFrame], label_map: Any
 ) -> tuple[dict[str, pl.DataFrame], list[Note]]:
-    """Tables with their labels renamed, and notes on mapped labels that none has.
+    """Rename the labels of tables; also return notes on mapped labels that do not occur.
 
     Args:
-        frames: role to its table; those without labels stay as they are.
-        label_map: in any form.
+        frames: role to its table; those without labels are unchanged.
     """
     mapping, notes = relabel(read_label_map(label_map), meeting.side_pairs(frames))
     return {
@@ -115,7 +113,7 @@ def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
-    """Refuse new label keys where both sides of a row share theirs."""
+    """Refuse new label keys in a single table, whose rows share one key for both sides."""
     for table in mapping.values():
         moved = table.filter(pl.col("label_key") != pl.col("new_label_key"))
         if moved.height:
@@ -128,7 +126,7 @@ def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _with_new_labels(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
-    """A table with its labels replaced; a key column appears only where a key changed."""
+    """Replace the labels of a table; a key column is added only if a key changed."""
     keyed = "label_key" in frame.columns
     changed = keyed or not (mapping["new_label_key"] == DEFAULT_LABEL_KEY).all()
     if isinstance(frame.schema[column], pl.List):
@@ -146,7 +144,7 @@ def _with_new_labels(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) ->
 
 
 def _with_new_lists(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> pl.DataFrame:
-    """The same for lists: taken apart, renamed, put together again."""
+    """Replace labels in lists: explode, rename, regroup."""
     keys = [name for name in ("label_key",) if name in frame.columns]
     lengths = frame[column].list.len()
     flat = frame.select(*keys, column).explode(column, empty_as_null=False, keep_nulls=False)
@@ -162,7 +160,7 @@ def _with_new_lists(frame: pl.DataFrame, column: str, mapping: pl.DataFrame) -> 
 def relabel(
     mapping: pl.DataFrame, pairs: Mapping[str, pl.DataFrame]
 ) -> tuple[dict[str, pl.DataFrame], list[Note]]:
-    """What every label of every table becomes.
+    """Apply a label map to every label of every table.
 
     Args:
         mapping: from :func:`evalengine.ingest.label_map.read_label_map`.
@@ -170,11 +168,11 @@ def relabel(
 
     Returns:
         side to label_key, label_value, new_label_key, new_label_value, one row per label in the
-        order given (unmapped ones stay themselves); notes on mapped labels that no side has.
+        order given (unmapped ones unchanged); notes on mapped labels that no side has.
 
     Raises:
-        InputError: mapped labels of another type than the tables', or new labels that leave
-            integers beside strings.
+        InputError: mapped labels of another type than the tables', or new labels that mix integers
+            and strings.
     """
     filled = {side: frame for side, frame in pairs.items() if frame.height}
     fitted = {side: _fitting(mapping, side, filled) for side in filled}
@@ -191,9 +189,9 @@ def relabel(
 
 
 def _fitting(mapping: pl.DataFrame, side: str, filled: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The entries a side can use: a map written as text holds integers where its labels are.
+    """Return the entries for a side; text entries become integers if its labels are integers.
 
-    New labels become integers too, unless some side holds strings.
+    New labels become integers too, unless some side has strings.
     """
     kinds = {role: dtypes.kind_of(frame.schema["label_value"]) for role, frame in filled.items()}
     if dtypes.kind_of(mapping.schema["label_value"]) == kinds[side]:
@@ -228,9 +226,10 @@ def _check_fit(
 
 
 def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """What each of one table's labels becomes.
+    """Apply a label map to one table's labels.
 
-    A label's own entry wins over one for any key; a label without an entry stays.
+    An entry for the label's key takes precedence over one for any key; a label without an entry is
+    unchanged.
 
     Args:
         mapping: from :func:`evalengine.ingest.label_map.read_label_map`.
@@ -240,7 +239,7 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         label_key, label_value, new_label_key, new_label_value, in the order given.
 
     Raises:
-        InputError: a map between integers and strings that leaves labels out.
+        InputError: a map between integers and strings that does not cover all labels.
     """
     kind = pairs.schema["label_value"]
     if dtypes.kind_of(kind) != dtypes.kind_of(mapping.schema["label_value"]):
@@ -348,19 +347,19 @@ def named_classes(
     tables: Mapping[str, Table],
     namings: Mapping[str, Naming],
 ) -> set[str]:
-    """Read numbers of classes by their names, where other labels have names in another order.
+    """Replace numbers of classes by their names, if other labels have names in another order.
 
-    Labels are read by name if two columns have different names of classes, or if another column
-    holds strings. Numbers whose names are the same, or which only one side has, stay numbers.
+    Names are used if two columns have different class names, or if another column contains strings.
+    Numbers with the same names, or on only one side, stay numbers.
 
     Args:
-        sources: role to table; frames and notes are changed here.
-        schemas: role to columns; changed here.
+        sources: role to table; frames and notes are modified in place.
+        schemas: role to columns; modified in place.
         tables: role to contract.
-        namings: role to what columns were recognised as.
+        namings: role to its recognised columns.
 
     Returns:
-        roles whose columns changed, so that they are to be recognised again.
+        roles whose columns changed, so that they must be recognised again.
     """
     named: list[tuple[str, str, pl.DataType, Names]] = []
     texts, numbers, columns = False, [], 0

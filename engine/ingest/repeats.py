@@ -1,7 +1,7 @@
-"""Whether keys repeat, by the cheapest proof that they do not.
+"""Detection of repeated keys by the cheapest sufficient proof of uniqueness.
 
-Most keys are proved unique by their order, or by a table of flags; of the rest, hashes that all
-differ prove it. Only where these fail is the exact question asked, which costs several times more.
+Most keys are proved unique by their order or by a bitmap, others by distinct hashes. The exact
+check, several times slower, runs only if these fail.
 """
 
 from __future__ import annotations
@@ -23,13 +23,7 @@ _FLAGS = 8  # flags per row that a table of them may have at most
 def rows_repeat(
     frame: pl.DataFrame, key: Sequence[str], made: dict[str, Marks] | None = None
 ) -> bool:
-    """Whether any key is in more than one row.
-
-    Args:
-        frame: the rows.
-        key: its columns.
-        made: flags of single columns by name; those that are made on the way go there.
-    """
+    """Return whether any key is in more than one row."""
     made = {} if made is None else made
     columns = [frame[name] for name in key]
     if frame.height < 2:
@@ -55,7 +49,7 @@ def _constant(column: pl.Series) -> bool:
 
 
 def _in_order(columns: Sequence[pl.Series]) -> bool:
-    """Whether the rows stand in strict order of the columns, the first one first."""
+    """Return whether the rows are in strict lexicographic order of several columns."""
     if len(columns) == 1:
         return False  # asked already
     at, size = 0, 1000  # a look at the first few spares most others
@@ -67,12 +61,12 @@ def _in_order(columns: Sequence[pl.Series]) -> bool:
 
 
 def _rise(columns: Sequence[pl.Series]) -> bool:
-    """Whether a few rows stand in strict order of the columns, the first one first."""
+    """Return whether a few rows are in strict lexicographic order of the columns."""
     equal: pl.Series | None = None  # in all columns before
     for column in columns[:-1]:
         above, below = column.head(len(column) - 1), column.slice(1)
         same = above == below
-        # Whether texts are equal is found much faster than which of them is greater.
+        # Testing texts for equality is much faster than ordering them.
         changed = ~same if equal is None else equal & ~same
         if not (below.filter(changed) > above.filter(changed)).all():
             return False
@@ -83,7 +77,7 @@ def _rise(columns: Sequence[pl.Series]) -> bool:
 
 
 def _all_marked(column: pl.Series, made: dict[str, Marks]) -> bool:
-    """Whether integers that may all differ, going by their range, do."""
+    """Return whether integers are all distinct, if their range allows it."""
     if not column.dtype.is_integer():
         return False
     low, high = column.min(), column.max()
@@ -93,7 +87,7 @@ def _all_marked(column: pl.Series, made: dict[str, Marks]) -> bool:
 
 
 def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
-    """How many distinct rows integers make, by flags; None if these would be too many."""
+    """Count the distinct rows of integers by a bitmap; None if that would be too large."""
     if not all(column.dtype.is_integer() for column in columns):
         return None
     room = max(1 << 22, _FLAGS * len(columns[0]))
@@ -123,5 +117,5 @@ def _marked(columns: Sequence[pl.Series], made: dict[str, Marks]) -> int | None:
 
 
 def _hashes_differ(columns: Sequence[pl.Series]) -> bool:
-    """Whether 64-bit hashes of the rows all differ, so that the rows do."""
+    """Return whether 64-bit hashes of the rows are all distinct, which implies distinct rows."""
     return pl.DataFrame(columns).hash_rows().n_unique() == len(columns[0])

@@ -1,4 +1,4 @@
-"""Whole numbers that floats cannot hold: different ones may become equal, and a note says so."""
+"""Warnings about integers that floats cannot represent exactly."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ def rounded(
     where: Mapping[str, Condition],
     frames: Mapping[str, pl.DataFrame] | None,
 ) -> list[Note]:
-    """A note of each column of integers that became floats, where some are others now.
+    """Return a note for each integer column that changed when cast to float.
 
-    The integers are asked of the source again, and only where floats are that large.
+    Reads the integers from the source again, only if floats are that large.
 
     Args:
-        sides: the tables.
         where: role to the condition on its rows.
-        frames: role to rows whose numbers are floats already; None where none were read yet.
+        frames: role to rows with numbers as floats; None if not yet read.
 
     Raises:
         ReadError: a file that cannot be read.
@@ -55,7 +54,7 @@ def _large(values: pl.Series | None) -> bool:
 
 
 def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, int] | None:
-    """How many integers of a column are others as floats, and the first of them."""
+    """Return the number of integers of a column that floats change, and the first of them."""
     rows = side.source.frame
     if condition is not None:
         rows = filtered(rows, Named(side.schema, side.naming), condition)

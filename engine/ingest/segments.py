@@ -1,4 +1,4 @@
-"""Rows of segments: what each row needs, beyond single columns."""
+"""Row checks of segments, beyond single columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _FORMS = ("raster", "mask")
 
 
 def check_segments(check: Check, seen: Mapping[str, Any]) -> None:
-    """Every row has pixels, an id where they are in a map, and a label; ids stand once a datum."""
+    """Check that every row has pixels, an id if it is in a map, and a label; ids are unique per
+    datum.
+    """
     columns = check.frame.columns
     forms = [name for name in _FORMS if name in columns]
     if not forms or "datum_id" not in columns:  # told by now

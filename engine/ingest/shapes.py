@@ -1,7 +1,6 @@
-"""What the columns of a contract make together, by name: boxes, a pair of labels.
+"""Shapes: groups of a contract's columns with common checks, such as boxes or a pair of labels.
 
-A contract in ``schemas.tables`` names its shape; finding columns and checking rows ask the shape
-for what single columns cannot tell.
+A contract in ``schemas.tables`` names its shape.
 """
 
 from __future__ import annotations
@@ -26,17 +25,15 @@ def _nothing(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What a table's columns make together.
+    """Group of columns with common checks.
 
     Attributes:
-        together: canonical columns that are found by ``find`` and spoken of together.
-        find: recognises them; what is wrong goes to the finder's problems.
+        together: canonical columns found by ``find`` and named together.
+        find: recognises them; problems go to the finder's list.
         present: whether a table has them, for inferring the task.
-        screen: aggregates that are conspicuous where a row is wrong.
         first: checked before nulls.
-        last: checked after all single columns.
         helpers: columns that only checks need, and the word for each in messages.
-        low_hint: what to ask where one of the columns is too low.
+        low_hint: question if one of the columns is too low.
     """
 
     together: tuple[str, ...] = ()

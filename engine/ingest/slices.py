@@ -27,14 +27,13 @@ _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 
 
 class SlicePlan(msgspec.Struct):
-    """Where each slice column comes from.
+    """Origin of each slice column.
 
     Attributes:
-        by: the entries as given, in order, each once.
-        parts: entry to its columns, several where it crosses them.
-        homes: column name to the tables it is read from; the first that knows a datum tells.
-        extra: table to the expressions to read beside its canonical columns.
-        speech: what the task calls its datums.
+        by: the entries as given, in order, distinct.
+        parts: entry to its columns; several if crossed.
+        homes: column name to the tables it is read from; the first with the datum decides.
+        extra: table to the expressions to read in addition to canonical columns.
     """
 
     by: tuple[str, ...] = ()
@@ -45,11 +44,11 @@ class SlicePlan(msgspec.Struct):
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The single columns, crossed entries taken apart."""
+        """Single columns, including those of crossed entries."""
         return tuple(self.homes)
 
     def without(self, role: str, frame: pl.DataFrame) -> pl.DataFrame:
-        """A table without the columns that were read for slices alone."""
+        """Drop columns that were read only for slices."""
         names = [expr.meta.output_name() for expr in self.extra.get(role, ())]
         return frame.drop(names) if names else frame
 
@@ -58,14 +57,10 @@ _STAR = re.compile(r"(?<!\\)\*")
 
 
 def split(entry: str, there: Container[str]) -> list[str]:
-    """``"weather*camera"`` to its two columns.
+    r"""Split ``"weather*camera"`` into its two columns.
 
-    A column whose whole name the entry is comes first, stars and blanks included. Of a cross,
-    blanks around names are left out unless a column has them, and ``\\*`` is a star of a name.
-
-    Args:
-        entry: as given.
-        there: names of columns.
+    A column with exactly this name takes precedence, including stars and blanks. In a cross, blanks
+    around names are stripped unless a column has them, and ``\*`` is a literal star.
     """
     if entry in there:
         return [entry]
@@ -82,10 +77,7 @@ def plan_slices(
     """Find every slice column: in the datums, the ground truths and the predictions.
 
     Args:
-        by: the entries as given.
-        cluster: the column of what is drawn as a whole, which is read as slices are.
-        sides: table to its own columns and what they were recognised as.
-        speech: what the task calls its datums.
+        sides: table to its columns and their canonical names.
 
     Raises:
         InputError: a column no table has, with the nearest.
@@ -137,7 +129,7 @@ def _homes(
         if role in sides and (piece in sides[role][0] or piece in sides[role][1].exprs)
     )
     if homes:
-        # A table of all datums knows them all; of the two sides either may lack some.
+        # A table of all datums is complete; either of the two sides may be incomplete.
         return homes[:1] if homes[0] == DATUMS else homes
     there = {name for role, (schema, _) in sides.items() if role != LABELS for name in schema}
     within = f" (in {entry!r})" if entry != piece else ""
@@ -169,16 +161,15 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
 def build_slices(
     plan: SlicePlan, frames: Mapping[str, pl.DataFrame], ids: Mapping[str, Known]
 ) -> tuple[pl.DataFrame | None, list[Note]]:
-    """One row per datum, one String column per entry of ``by``.
+    """Build one row per datum, one String column per entry of ``by``.
 
     Args:
-        plan: where the columns are.
-        frames: side to its frame, slice columns included.
+        frames: side to its frame, including slice columns.
         ids: side to its distinct datum ids.
 
     Returns:
-        datum_id and the slice columns, by ascending datum_id, null where a datum has no value;
-        None without slices.
+        datum_id and the slice columns, by ascending datum_id, null if a datum has no value; None
+        without slices.
 
     Raises:
         InputError: a column that is not constant within a datum.
@@ -213,15 +204,14 @@ def build_slices(
 def slices_by_row(
     plan: SlicePlan, frames: Mapping[str, pl.DataFrame]
 ) -> tuple[pl.DataFrame | None, list[Note]]:
-    """One row per row of the one table, where each is a datum: no ids, no join, no text.
+    """Build one row per row of a table whose rows are datums: without ids, joins or text.
 
     Args:
-        plan: where the columns are.
-        frames: the table, slice columns included, and the datums if there are any.
+        frames: the table, including slice columns, and the datums if there are any.
 
     Returns:
-        a column per entry of ``by`` in its own dtype, crossed ones as String, null where a row
-        has no value; None without slices.
+        one column per entry of ``by`` in its dtype, crossed ones as String, null if a row has no
+        value; None without slices.
     """
     if not plan.by:
         return None, []
@@ -255,16 +245,15 @@ def slices_by_row(
 
 
 def slice_text(values: pl.Series) -> pl.Series:
-    """Slice values as they stand in ``slice_value``; for distinct values rather than rows."""
+    """Format slice values as in ``slice_value``; for distinct values rather than rows."""
     return values.to_frame().select(_text(values.name, values.dtype)).to_series()
 
 
 def _rows_without_value(column: pl.Series, numbers: pl.Series | None) -> list[Note]:
-    """Rows of a table that stand in no group.
+    """Return a note on rows without a slice value.
 
     Args:
-        column: a slice of each row.
-        numbers: where rows stand in the whole table; None where they count from 0.
+        numbers: row numbers in the whole table; None if they count from 0.
     """
     n = column.null_count()
     if not n:
@@ -327,15 +316,10 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
 def _per_datum(
     frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: Speech
 ) -> pl.DataFrame:
-    """Values of datums as text, null where a datum has no row.
+    """Return values per datum as text, null if a datum has no row.
 
     Args:
-        frame: the table.
-        names: the columns.
         code: int32 [rows], the datum of each row.
-        n: number of datums.
-        role: what table it is, for messages.
-        speech: what the task calls its datums.
 
     Raises:
         PartRefused: a column that is not constant within a datum.

@@ -1,4 +1,4 @@
-"""What a task calls its datums."""
+"""Nouns for datums, per task."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 
 class Speech(NamedTuple):
-    """What a task calls its datums.
-
-    Attributes:
-        column: the column of ids.
-        one: word for one.
-        many: word for several.
-    """
+    """Nouns for the datums of a task."""
 
     column: str = "datum_id"
     one: str = "datum"

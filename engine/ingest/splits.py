@@ -13,13 +13,13 @@ from .collecting import Side
 from .problems import Note, count_of, listing
 
 _SPLIT = "split"
-"""The column of a table of datums that says which split they are of."""
+"""Column of a table of datums with their split."""
 
 
 def without_predictions(
     sides: Mapping[str, Side], frames: Mapping[str, pl.DataFrame] | None
 ) -> list[Note]:
-    """A warning where the datums of whole splits have no prediction, and those of others have.
+    """Warn if whole splits have no predictions while others have.
 
     Args:
         sides: the tables, without conditions on their rows.

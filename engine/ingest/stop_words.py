@@ -1,4 +1,4 @@
-"""Words that overlap of tokens leaves out, as options give them."""
+"""Stop words of token overlap, from options."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from evalengine.schemas.wording import option
 
 
 def read_stop_words(given: tuple[str, ...] | str | None) -> tuple[str, ...] | None:
-    """Stop words of the option, in lower case, each once.
+    """Return the stop words of the option, lower-case, distinct.
 
     Args:
-        given: words, or the path of a UTF-8 file with one a line; None for no such option.
+        given: words, or the path of a UTF-8 file with one per line; or None.
 
     Raises:
         OptionError: no such file, a file that is not text, or white space within a word.

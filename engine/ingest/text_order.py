@@ -1,8 +1,8 @@
-"""The order of many strings by their bytes, found by sorting integers.
+"""Byte order of many strings by integer sorting.
 
-Eight bytes at a time are read as one big-endian integer, so that integers compare as the bytes do;
-what all strings begin with is skipped, and only strings that are still tied look further. Sorting
-integers takes a fraction of the time of comparing strings all over memory.
+Eight bytes at a time form a big-endian integer, which compares as the bytes do. The common prefix
+of all strings is skipped, and only tied strings are refined. This is much faster than comparing
+strings scattered in memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _WORD = 8
 
 
 def text_order(values: pl.Series) -> Array:
-    """Rows in ascending order of their strings' UTF-8 bytes, int64 [n].
+    """Return the rows in ascending order of their strings' UTF-8 bytes, int64 [n].
 
     Args:
-        values: strings without nulls, each once.
+        values: distinct strings without nulls.
     """
     n = len(values)
     if n < tuning().few_texts:
@@ -31,7 +31,7 @@ def text_order(values: pl.Series) -> Array:
     low, high = values.min(), values.max()
     assert isinstance(low, str)
     assert isinstance(high, str)
-    # What the first and the last begin with, all between them begin with too.
+    # The common prefix of the first and the last is that of all.
     pairs = enumerate(zip(low.encode(), high.encode(), strict=False))
     at = next((i for i, (a, b) in pairs if a != b), len(low.encode()))
     binary = values.cast(pl.Binary)
@@ -69,7 +69,7 @@ def _ties(word: Array, run: Array) -> tuple[Array, Array]:
 
 
 def _word(values: pl.Series, at: int) -> Array:
-    """Eight bytes from a place on as an integer, uint64 [n]; zeros where a string has ended."""
+    """Return eight bytes from a position as integers, uint64 [n]; zeros after the end."""
     padding = pl.lit(bytes(_WORD), dtype=pl.Binary)
     return (
         values.alias("value")

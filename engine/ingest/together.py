@@ -27,21 +27,20 @@ def ids_together(
     namings: Mapping[str, Naming],
     options: Options,
 ) -> None:
-    """Make ids of several columns where no one column names the datums.
+    """Make composite datum ids if no single column names the datums.
 
-    Of two tables that have none, all columns that both have make them. Where a table has ids that
-    repeat, the columns that it has besides tell the rows apart.
+    Two tables without ids use all columns that both have. If ids repeat in a table, its additional
+    columns distinguish the rows.
 
     Args:
-        task: whose tables they are.
         contracts: role to contract.
         sources: role to the table.
-        schemas: role to own columns.
-        namings: role to what they were recognised as; ids are added here, and notes.
+        schemas: role to columns.
+        namings: role to its recognised columns; ids and notes are added in place.
         options: ``columns``.
 
     Raises:
-        InputError: two columns that may be one of them, or several rows of one id on one side.
+        InputError: two candidates for a column, or several rows of one id on one side.
     """
     sides = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in namings]
     if not all(contracts[role].together and schemas[role] for role in sides):
@@ -81,7 +80,9 @@ def ids_together(
 
 
 def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
-    """That rows of one id are told apart by columns that the other table lacks."""
+    """Return the message that rows of one id differ in columns that the other table does not
+    have.
+    """
     first, second = (listing(names) for names in (own, rest))
     return (
         f"{role.replace('_', ' ')}: several rows have one {first}, and the other table lacks"
@@ -112,12 +113,12 @@ def _is(
     name: str,
     datum: str,
 ) -> bool:
-    """Whether a column is that of the ids itself, on one side at least."""
+    """Return whether a column is that of the ids itself, on at least one side."""
     return any(found[role][name] in namings[role].exprs[datum].meta.root_names() for role in sides)
 
 
 def _repeat(source: Source, naming: Naming, table: Table) -> bool:
-    """Whether the key of a table is in more than one row."""
+    """Return whether the key of a table repeats."""
     key = [naming.exprs[name] for name in table.key if name in naming.exprs]
     rows = source.frame.select(pl.struct(key).is_duplicated().any())
     return bool(rows.collect().item())

@@ -1,4 +1,4 @@
-"""The option ``training``: how far series step in it, beside the rows held against that."""
+"""Option ``training``: step sizes of the training series, for scaling errors."""
 
 from __future__ import annotations
 
@@ -40,13 +40,11 @@ class Steps(msgspec.Struct, frozen=True):
     """Steps of the series of a training table.
 
     Attributes:
-        rows: series, label_key and time, as far as they are there, and target.
-        by: which of the first two tell series apart.
-        keys: of each series, as :func:`key_of` makes them.
-        names: of each series, for messages.
-        code: int64 [n], place of the series of each step.
+        rows: series, label_key and time, if present, and target.
+        keys: of each series, from :func:`key_of`.
+        code: int64 [n], index of the series of each step.
         step: float64 [n].
-        many: int64 [series], steps of each.
+        many: int64 [series], number of steps.
     """
 
     rows: pl.DataFrame
@@ -58,10 +56,10 @@ class Steps(msgspec.Struct, frozen=True):
     many: Array
 
     def mean(self, power: int) -> tuple[pl.Series, list[str]]:
-        """Mean of a power of the steps of each series, exact, and the series that doubles hold
-        none of.
+        """Return the exact mean of a power of the steps per series, and the series with an
+        overflow.
 
-        0 where a series has no steps, null where the mean is beyond what doubles hold.
+        0 if a series has no steps, null if the mean exceeds doubles.
         """
         from evalengine.kernels.sums import ExactSums
 
@@ -82,7 +80,7 @@ class Steps(msgspec.Struct, frozen=True):
 
 
 def key_of(columns: Sequence[pl.Expr]) -> pl.Expr:
-    """One value of the columns that tell series apart; no two of theirs make the same."""
+    """Combine the columns that identify series into one injective value."""
     if len(columns) == 1:
         return columns[0]
     first, second = (column.cast(pl.String) for column in columns)
@@ -90,15 +88,14 @@ def key_of(columns: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
-    """The steps of a training table, a season apart.
+    """Return the steps of a training table, one season apart.
 
     Args:
-        contract: of the table.
         options: ``training``, ``seasonality`` and ``columns``.
-        told: whose notes become the table's.
+        told: receives the table's notes.
 
     Raises:
-        InputError: a table that cannot be brought into order.
+        InputError: a table that cannot be sorted by time.
     """
     given = options.training
     thing = given.table if isinstance(given, HeldTable) else given
@@ -142,11 +139,7 @@ def read_steps(contract: Table, options: Options, told: Naming) -> Steps:
 
 
 def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFrame:
-    """Rows whose times can be brought into order, one at each time of a series.
-
-    Raises:
-        InputError: text that is no ISO time, or several rows at one time.
-    """
+    """Check that rows can be sorted by time, with one row per time and series."""
     several = rows.height > (rows.select(by).n_unique() if by else 1)
     if isinstance(rows.schema["time"], TEXTS) and several:
         text = rows["time"].cast(pl.String)
@@ -173,7 +166,7 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
 
 
 def _moments(times: pl.Series) -> pl.Series:
-    """Times as they can be held against others: text as ISO has it, null where it is none."""
+    """Convert times to a comparable dtype: ISO text is parsed, null if invalid."""
     if isinstance(times.dtype, TEXTS):
         text = times.cast(pl.String)
         text = text.set(~text.str.contains(_ISO), None).str.replace("T", " ")
@@ -195,7 +188,7 @@ def _moments(times: pl.Series) -> pl.Series:
 
 
 def _digest(rows: pl.DataFrame) -> str:
-    """Of what is in a training table, whatever the order of its rows and its source."""
+    """Return a digest of a training table, independent of the order of its rows and its source."""
     digest = hashlib.sha256()
     for column in rows.select(sorted(rows.columns)).iter_columns():
         values = _moments(column) if column.name == "time" else column
@@ -213,14 +206,7 @@ def _digest(rows: pl.DataFrame) -> str:
 def scored_in_training(
     steps: Steps, own: Mapping[str, pl.Expr], frame: pl.LazyFrame, before: str
 ) -> list[Note]:
-    """A note of rows whose series and time are among those of training.
-
-    Args:
-        steps: of training.
-        own: of the table, all columns that tell series apart, and time.
-        frame: the table.
-        before: what the note starts with.
-    """
+    """Note rows whose series and time occur in the training table."""
     names = [*steps.by, "time"]
     theirs = steps.rows.select(*steps.by, _moments(steps.rows["time"]))
     ours = frame.select(own[name].alias(name) for name in names)
@@ -273,18 +259,17 @@ def step_columns(
     namings: Mapping[str, Naming],
     options: Options,
 ) -> None:
-    """Give tables the columns that training decides, where metrics read them.
+    """Add the columns derived from training, if metrics read them.
 
     Args:
-        task: whose tables they are.
-        tables: role to contract; those columns are changed here.
+        tables: role to contract; modified in place.
         sources: role to the table.
-        schemas: role to own columns.
-        namings: role to what they were recognised as; expressions and notes are added here.
+        schemas: role to columns.
+        namings: role to its recognised columns; expressions and notes are added in place.
         options: ``training`` and ``seasonality``.
 
     Raises:
-        InputError: a training table that cannot be used, or columns that say the same.
+        InputError: a training table that cannot be used, or columns with the same meaning.
     """
     if options.training is None or TRAINING not in contracts(task):
         return
@@ -331,7 +316,7 @@ def step_columns(
 def _key(
     steps: Steps, own: Mapping[str, tuple[pl.Expr, pl.DataType]], source: Source, role: str
 ) -> pl.Expr | None:
-    """What tells which steps are those of a row; None where all rows have the same."""
+    """Return the key expression that assigns steps to rows; None if all rows have the same."""
     by = [name for name in ("series", "label_key") if name in own]
     where = role.replace("_", " ")
     if ("series" in by) != ("series" in steps.by):
@@ -363,10 +348,10 @@ def _key(
 def _own(
     contract: Table, schema: Mapping[str, pl.DataType], options: Options, role: str
 ) -> tuple[dict[str, tuple[pl.Expr, pl.DataType]], list[Problem]]:
-    """The columns of a table that tell whose steps a row needs, and when it is.
+    """Return the columns of a table that assign steps to a row, and its time.
 
     Returns:
-        value and dtype of those that can be read; why others cannot.
+        value and dtype of the readable ones; problems of the others.
     """
     said = {m: to for m, to in (options.columns or {}).items() if m in schema}
     find = Finder(schema, role, said)

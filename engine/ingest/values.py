@@ -29,20 +29,19 @@ _WORDS = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
 def paired_values(
     predictions: Any, truths: Any, labels: Any, options: Options
 ) -> dict[str, Source] | None:
-    """Two columns of values as tables, place i of one being of the same datum as i of the other.
+    """Convert two columns of values to tables, matched by position.
 
     Values are classes (integers, strings, booleans), scores of the positive class (floats), scores
-    [n, classes], texts, or lists of ids. Whole numbers are places in ``labels`` where these are
-    names.
+    [n, classes], texts, or lists of ids. If ``labels`` are names, whole numbers are indices into
+    them.
 
     Args:
         predictions: list, NumPy array, tensor, or series of Polars, pandas or pyarrow.
-        truths: the same.
-        labels: as ``score`` takes them: the classes of the columns of scores, in their order.
-        options: ``task`` and ``metrics`` tell what values are, where their types do not.
+        labels: as ``score`` takes them: the classes of the score columns, in their order.
+        options: ``task`` and ``metrics`` resolve ambiguous types.
 
     Returns:
-        Role to source; None where the two are not both values.
+        Role to source; None unless both sides are values.
 
     Raises:
         InputError: unequal lengths; values of no task, or of several.
@@ -93,7 +92,7 @@ def paired_values(
 
 
 def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:
-    """Both sides as bool [n, classes] where they are arrays of 0 and 1 that may be labels."""
+    """Return both sides as bool [n, classes] if they are arrays of 0 and 1 that may be labels."""
     if not may_be_labels(options):
         return None
     sides = column_of(predictions), column_of(truths)
@@ -104,7 +103,7 @@ def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray,
 
 
 def _several_classes(many: np.ndarray, marked: np.ndarray | None, theirs: pl.Series) -> str:
-    """Scores by class beside truths that are not one class a datum."""
+    """Return the error for scores by class with truths other than one class per datum."""
     said = (
         f"the predictions are scores of {many.shape[1]:,} classes a datum, and the ground truths"
         f" {_kind(theirs)}. Give one class a datum"
@@ -121,23 +120,22 @@ def _several_classes(many: np.ndarray, marked: np.ndarray | None, theirs: pl.Ser
 
 
 TRUE, PREDICTED, SCORED = "y_true", "y_pred", "y_score"
-"""What scikit-learn calls the sides, and what series of them are called."""
+"""scikit-learn's names of the sides, also used for series."""
 
 
 def sides_by_name(
     predictions: Any, truths: Any, y_true: Any, y_pred: Any, y_score: Any
 ) -> tuple[Any, Any]:
-    """The two sides as :func:`evalengine.score` takes them, by place or by scikit-learn's names.
+    """Return the two sides as :func:`evalengine.score` takes them, by position or scikit-learn's
+    names.
 
     Args:
-        predictions: by place; None with names.
-        truths: the same.
-        y_true: classes.
-        y_pred: classes, texts, or whatever predictions may be.
-        y_score: scores; beside ``y_pred`` both count, scores being those of the positive class.
+        predictions: by position; None with names.
+        truths: by position; None with names.
+        y_score: scores; with ``y_pred`` those of the positive class.
 
     Raises:
-        InputError: sides by place and by name, or names without the one they belong to.
+        InputError: sides by position and by name, or names without their counterpart.
     """
     given = {TRUE: y_true, PREDICTED: y_pred, SCORED: y_score}
     named = {name: one for name, one in given.items() if one is not None}
@@ -170,7 +168,7 @@ def sides_by_name(
 
 
 def _called(values: Any, name: str) -> Any:
-    """Values that say by their name which side they are, where they can have one."""
+    """Name values after their side, if they can have a name."""
     if hasattr(values, "index") and hasattr(values, "rename") and hasattr(values, "dtype"):
         return values.rename(name)  # of pandas, whose index is looked at
     series = None if hasattr(type(values), "columns") else column_of(values)
@@ -180,7 +178,9 @@ def _called(values: Any, name: str) -> Any:
 def _order(
     ours: pl.Series, theirs: pl.Series, columns: tuple[str, str]
 ) -> tuple[tuple[str, str, int | None], ...]:
-    """Which of two columns of classes is taken as which, where nothing but their order says so."""
+    """Return a note on the assumed order of two columns of classes, if only the order defines
+    it.
+    """
     tables = _one_tables().values()
     kinds = {one.kind for table in tables for one in table.columns if one.name in columns}
     if ours.name or theirs.name or kinds != {"label"}:
@@ -196,7 +196,7 @@ def _order(
 def _swapped(
     mine: str, other: str, columns: tuple[str, str]
 ) -> tuple[tuple[str, str, int | None], ...]:
-    """A warning where each of two series has a name that the other side's column is known by."""
+    """Warn if each of two series has a name of the other side's column."""
     names: dict[str, set[str]] = {}
     for table in _one_tables().values():
         for one in table.columns:
@@ -211,10 +211,10 @@ def _swapped(
 
 
 def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None, pl.Series] | None:
-    """A frame with a column of scores for every class, and the true classes beside it.
+    """Parse a frame with one score column per class, and the true classes.
 
     Returns:
-        scores, names of the columns (None where they are but numbered), and classes.
+        scores, names of the columns (None if they are only numbered), and classes.
     """
     if not hasattr(predictions, "to_numpy") or not hasattr(type(predictions), "columns"):
         return None  # no frame that is held
@@ -247,7 +247,7 @@ def _of_columns(names: list[str], truths: pl.Series) -> pl.Series:
 
 
 def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | None:
-    """Plain values of both sides as series; None where the two are not both values.
+    """Return plain values of both sides as series; None unless both are values.
 
     Raises:
         InputError: unequal lengths, or values of several types.
@@ -268,10 +268,10 @@ def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | N
 def _columns(
     ours: pl.Series, theirs: pl.Series, classes: pl.Series | None, options: Options
 ) -> tuple[str, str] | None:
-    """The columns that two series are, of the only task they fit; None for a task without values.
+    """Return the columns of two series, for the only task they fit; None for a task without values.
 
     Raises:
-        InputError: they fit none, or several.
+        InputError: they fit no task, or several.
     """
     able = {task: table for task, table in _one_tables().items() if table.values}
     if options.task is not None:
@@ -307,7 +307,7 @@ def _columns(
 
 
 def _knows(table: Table, pair: tuple[str, str], name: str) -> bool:
-    """Whether the column of truths is known by a name, too."""
+    """Return whether a name is an alias of the column of truths."""
     return any(one.name == pair[1] and name in one.aliases for one in table.columns)
 
 
@@ -344,8 +344,11 @@ def _scores(
     notes: tuple[Any, ...],
     marked: np.ndarray | None = None,
 ) -> dict[str, Source]:
-    """Scores [n, classes] and true classes as two tables, a row a score and a row a datum; where
-    they are marked, bool [n, classes], a row a true class."""
+    """Make two tables of scores and true classes.
+
+    One row per score [n, classes] and one per datum; with ``marked``, bool [n, classes], one row
+    per true class.
+    """
     rows, wide = many.shape
     if classes is None:
         classes, sort = _known(truths, wide)
@@ -376,7 +379,7 @@ def _scores(
 
 
 def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
-    """The classes of columns of scores that nobody named: 0 to n - 1, or the true ones in order."""
+    """Return the classes of unnamed score columns: 0 to n - 1, or the sorted true ones."""
     if truths.dtype.is_integer():
         low, high = truths.min(), truths.max()
         if low is None or high is None or (low >= 0 and high < wide):  # type: ignore[operator]
@@ -400,7 +403,7 @@ def _classes(labels: Any) -> pl.Series | None:
 
 
 def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series:
-    """Whole numbers as the labels at these places, where labels are names.
+    """Replace whole numbers by the labels at these indices, if labels are names.
 
     Raises:
         InputError: a number beyond the labels.
@@ -418,7 +421,7 @@ def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series
 
 
 def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
-    """Floats that all are whole numbers as integers: what arithmetic makes of classes."""
+    """Cast floats that are all whole numbers to integers: arithmetic turns classes into floats."""
     if not series.dtype.is_float():
         return series
     odd = series.filter(~(series.is_finite() & (series == series.floor())))
@@ -434,14 +437,12 @@ def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
 
 
 def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Series:
-    """Floats of one side as classes where they are whole numbers; scores as they are.
+    """Convert floats of one side to classes if they are class numbers; scores are unchanged.
 
     A name decides first (``y_pred``, ``y_score``), then values other than 0 and 1, then a metric
     that needs scores.
 
     Args:
-        ours: what was predicted, floats.
-        theirs: true classes.
         options: ``metrics`` and ``positive_label`` count.
 
     Raises:
@@ -494,7 +495,7 @@ def _names_of(column: str) -> set[str]:
 
 
 def _by_class(series: pl.Series) -> np.ndarray | None:
-    """Scores [n, classes] of a series of lists of floats; None of any other series."""
+    """Convert a series of lists of floats to scores [n, classes]; None for other series."""
     if not _fractions(series):
         return None
     lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
@@ -513,7 +514,7 @@ def _fractions(series: pl.Series) -> bool:
 
 
 def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None], ...]:
-    """A warning where two series of pandas are indexed differently: places count, not the index."""
+    """Warn if two pandas series have different indexes: matching is by position."""
     first, second = (getattr(side, "index", None) for side in (predictions, truths))
     if not all(hasattr(index, "equals") for index in (first, second)):
         return ()
@@ -527,7 +528,7 @@ def _indexes(predictions: Any, truths: Any) -> tuple[tuple[str, str, int | None]
 
 
 def _kind(series: pl.Series) -> str:
-    """What a series holds, in words."""
+    """Describe the values of a series."""
     many = "lists of " if series.dtype.is_nested() else ""
     dtype = _innermost(series.dtype)
     for word, fits in _KINDS:

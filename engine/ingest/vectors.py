@@ -86,7 +86,7 @@ def _single(values: pl.Series) -> tuple[pl.Series, np.ndarray[Any, Any]]:
 
 
 def _lengths(vectors: pl.Series) -> np.ndarray[Any, Any]:
-    """How many numbers each vector has, none of them null."""
+    """Return the length of each vector; vectors are not null."""
     if isinstance(vectors.dtype, pl.Array):
         return np.full(len(vectors), vectors.dtype.shape[0])
     return vectors.list.len().to_numpy().astype(np.int64)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
-    """Refuse indexes with a gap, and a verdict that stands in two rows."""
+    """Refuse gaps in indexes, and repeated verdicts."""
     columns = check.frame.columns
     check.step += 1
     if "item_index" not in columns:
@@ -41,7 +41,7 @@ def check_verdicts(check: Check, seen: Mapping[str, Any]) -> None:
 
 
 def _check_holes(check: Check, key: list[str]) -> None:
-    """Refuse verdicts without an index beside others of the same set that have one."""
+    """Refuse sets in which only some verdicts have an index."""
     lacks = pl.col("item_index").is_null() & pl.col("verdict").is_not_null()
     if not check.frame["item_index"].null_count() or not check.count(lacks):
         return

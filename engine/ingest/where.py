@@ -1,4 +1,4 @@
-"""``where``: SQL conditions on rows, held against whichever table has the columns they name."""
+"""``where``: SQL conditions on rows, applied to the tables that have their columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIDES = (PREDICTIONS, GROUND_TRUTHS, TABLE)
 
 
 class Table(msgspec.Struct):
-    """What a condition needs to know of one table: its own columns and the canonical ones."""
+    """Columns of one table and its canonical ones, for conditions."""
 
     schema: dict[str, pl.DataType]
     naming: Naming
@@ -29,7 +29,7 @@ class Table(msgspec.Struct):
         return all(name in self.schema or name in self.naming.exprs for name in names)
 
     def extended(self, frame: pl.LazyFrame, names: list[str]) -> pl.LazyFrame:
-        """The table with the canonical columns named that it lacks under that name."""
+        """Add canonical columns that are named but missing under that name."""
         extra = [
             self.naming.exprs[name]
             for name in names
@@ -42,9 +42,6 @@ class Condition(msgspec.Struct):
     """One condition on one table.
 
     Attributes:
-        text: as written.
-        expr: parsed.
-        names: the columns it names.
         whole_datums: whether a datum it removes is removed from every table.
     """
 
@@ -57,22 +54,20 @@ class Condition(msgspec.Struct):
 def plan_where(
     where: str | Mapping[str, str] | None, tables: Mapping[str, Table], by: tuple[str, ...] = ()
 ) -> dict[str, Condition]:
-    """Which table is held to which condition.
+    """Assign conditions to tables.
 
-    A bare string applies to the predictions, the ground truths or both, whichever have its
-    columns. Where the table of datums has them, or where they are slice columns that only one
-    side has, whole datums are kept or removed on every side.
+    A single string applies to the predictions, the ground truths or both, whichever have its
+    columns. If the table of datums has them, or if they are slice columns that only one side has,
+    whole datums are kept or removed on every side.
 
     Args:
-        where: one condition, or one per table.
         tables: side to its columns.
-        by: slice columns, crossed ones in pieces.
 
     Returns:
         Side to its condition.
 
     Raises:
-        InputError: SQL that cannot be parsed, columns no table has, a condition that is none.
+        InputError: SQL that cannot be parsed, columns no table has, not a condition.
         OptionError: a table that does not exist.
     """
     if not where:
@@ -87,7 +82,7 @@ def plan_where(
 
 
 def filtered(frame: pl.LazyFrame, table: Table, condition: Condition) -> pl.LazyFrame:
-    """The rows that meet the condition, in order."""
+    """Return the rows that satisfy the condition, in order."""
     return table.extended(frame, condition.names).filter(condition.expr)
 
 
@@ -216,13 +211,13 @@ def keep_datums(
     before: dict[str, int],
     left: dict[str, Kept],
 ) -> list[Note]:
-    """Remove the rows of datums that a condition removed, and tell how many rows went.
+    """Remove the rows of datums that a condition removed; return notes on removed rows.
 
     Args:
-        frames: side to its frame, conditions on its own rows applied; changed in place.
+        frames: side to its frame, filtered by its condition; modified in place.
         where: side to its condition.
-        before: side to its rows before its own condition.
-        left: side to its source's rows that are left; changed in place.
+        before: side to its number of rows before its condition.
+        left: side to its remaining source rows; modified in place.
     """
     height = {role: before.get(role, frame.height) for role, frame in frames.items()}
     for role, condition in where.items():
@@ -248,7 +243,7 @@ def keep_datums(
 
 
 def no_rows(frames: dict[str, pl.DataFrame], where: dict[str, Condition]) -> list[Note]:
-    """The warning that no side has a row, of what conditions left.
+    """Warn if no side has any rows after filtering.
 
     Args:
         frames: role to rows.

@@ -18,22 +18,21 @@ from .finding import Finder
 from .problems import ChecksFailed, Problem, count_of, listing
 
 PREFIX = "score:"
-"""What canonical names of score columns begin with; the label follows."""
+"""Prefix of canonical names of score columns; the label follows."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def find_wide(find: Finder, given: Any) -> dict[str, tuple[Column, str, Any]]:
-    """Score columns of a table; what is missing goes to the finder's problems.
+    """Find the score columns of a table; missing ones are added to the finder's problems.
 
     Args:
-        find: the table's columns.
         given: the option, names or a mapping of labels to names.
 
     Returns:
-        Preliminary canonical name to contract, own name and label; the label is the own name
-        where names alone were given.
+        Preliminary canonical name to contract, column and label; the label is the column name if
+        only names were given.
     """
     pairs = list(given.items()) if isinstance(given, Mapping) else _expanded(find, given)
     owners = [name for _, name in pairs]
@@ -83,11 +82,10 @@ def _expanded(find: Finder, given: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Series) -> pl.Series:
-    """The labels of score columns in the dtype of the true labels.
+    """Return the labels of score columns in the dtype of the true labels.
 
     Args:
-        given: the labels, or the names of their columns.
-        dtype: of the true labels; None where there are none to follow.
+        dtype: of the true labels; None if there are none.
         known: the distinct true labels.
 
     Raises:
@@ -119,11 +117,10 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
 def check_scored(given: Sequence[Any], labels: pl.Series, known: pl.Series) -> None:
     """Refuse score columns if a true label has none, as scikit-learn does.
 
-    One column of two classes may be the score of the positive one.
+    A single column for two classes may be the score of the positive one.
 
     Args:
-        given: the labels, or the names of their columns.
-        labels: what these were taken for; see :func:`label_series`.
+        labels: result of :func:`label_series`.
         known: the distinct true labels.
 
     Raises:
@@ -154,9 +151,9 @@ _SHOWN = 3
 
 
 def _stripped(names: Sequence[str]) -> list[str]:
-    """Names without the beginning they share, as far as its last ``_``, ``-``, ``.``, ``:`` or so.
+    """Strip the common prefix of names, up to its last ``_``, ``-``, ``.``, ``:`` or similar.
 
-    A single name loses a beginning such as ``score_`` or ``prob_``.
+    A single name loses a prefix such as ``score_`` or ``prob_``.
     """
     if len(names) == 1:
         return [re.sub(r"^(scores?|prob(a|ability)?|p|pred|logit)[_\-.: /]", "", names[0])]

@@ -1,4 +1,4 @@
-"""Where evaluation is called from: training loops, trackers of experiments, schedulers.
+"""Integrations: training loops, experiment trackers, schedulers.
 
-A module for each package, which it alone imports: nothing here is loaded by evalengine itself.
+One module per package, which only that module imports; evalengine itself imports none here.
 """

@@ -16,13 +16,14 @@ _STAYS = (1, 2)
 
 
 class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Airflow is not there
-    """Runs a job, see docs/jobs.md, in a process of its own: Airflow's workers are forks.
+    """Operator that runs a job, see docs/jobs.md, in a separate process: Airflow's workers are
+    forks.
 
-    What trying again may mend (another run at work, a full disk, an endpoint that does not
-    answer) fails the try; a gate that failed and wrong input fail the task.
+    Failures that a retry may fix (another run at work, a full disk, an endpoint that does not
+    answer) fail the try; a failed gate and wrong input fail the task.
 
     Args:
-        job: path of the job file; a template, as ``variables`` are.
+        job: path of the job file; templated, like ``variables``.
         variables: values of its ``[variables]``.
         wait: seconds to wait for another run of the same folder.
         **kwargs: of every operator.
@@ -48,8 +49,8 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Air
         """Run the job.
 
         Raises:
-            AirflowFailException: a gate failed, or job and inputs are not what they should be.
-            AirflowException: anything that may pass.
+            AirflowFailException: a gate failed, or the job or its inputs are invalid.
+            AirflowException: a temporary failure.
         """
         changes = [f"--set={name}={value}" for name, value in self.variables.items()]
         command = [sys.executable, "-m", "evalengine", "run", self.job, *changes,
@@ -71,7 +72,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped where Air
 
 
 def _told(line: str) -> dict[str, Any]:
-    """What a line of the log says of folder and gates."""
+    """Return the folder and gates in a log line."""
     try:
         found = json.loads(line)
     except ValueError:

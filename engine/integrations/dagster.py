@@ -22,19 +22,20 @@ def evaluation_asset(
     flat: Mapping[str, Any] | None = None,
     **asset: Any,
 ) -> Any:
-    """An asset that runs a job, see docs/jobs.md.
+    """Create an asset that runs a job, see docs/jobs.md.
 
     Args:
         name: of the asset.
         job: path of the job file.
-        variables: what the job's ``[variables]`` are, by the run's context; ``date`` is the
-            partition unless given.
+        variables: maps the run's context to the job's ``[variables]``; by default ``date`` is the
+            partition.
         wait: seconds to wait for another run of the same folder.
-        flat: which numbers are metadata: arguments of :meth:`evalengine.Scorecard.to_dict`.
+        flat: selects the numbers in the metadata: arguments of
+            :meth:`evalengine.Scorecard.to_dict`.
         **asset: of ``dagster.asset``, such as ``partitions_def`` and ``deps``.
 
     Returns:
-        the asset, with one check, ``gates``, that passes where all of them did.
+        the asset, with one check, ``gates``, that passes if all gates passed.
     """
     of_run = variables or _date
 

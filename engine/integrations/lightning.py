@@ -1,4 +1,6 @@
-"""Lightning: a callback that collects what validation and test steps return, and logs numbers."""
+"""Lightning: a callback that collects the results of validation and test steps, and logs
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,22 @@ PREDICTIONS, TARGETS, IDS = "preds", "target", "ids"
 
 
 class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is not installed
-    """Scores all batches of a validation or test epoch together, on all processes.
+    """Callback that scores all batches of a validation or test epoch together, over all processes.
 
-    A step returns a dict with ``preds`` and ``target``, whatever :class:`evalengine.Collector`
-    takes, and perhaps ``ids``. Samplers of several processes repeat datums to fill their last
-    batches; with ``ids`` these count once.
+    A step returns a dict with ``preds`` and ``target``, in any form that
+    :class:`evalengine.Collector` takes, and optionally ``ids``. Samplers of several processes
+    repeat datums to fill their last batches; with ``ids`` these count once.
 
     Args:
         task: of the collector.
         prefix: before the names of numbers, one each for validation and test.
-        flat: how numbers are named and which are logged: arguments of
+        flat: names and selection of logged numbers: arguments of
             :meth:`evalengine.Scorecard.to_dict`.
         **options: of the collector.
 
     Attributes:
-        cards: the last epoch's scorecards, by the number of their data loader; what is logged is
-            rounded to float32 by Lightning, these are not.
+        cards: the last epoch's scorecards, by the number of their data loader; their numbers are
+            exact, while Lightning rounds logged ones to float32.
 
     Example:
         >>> trainer = Trainer(callbacks=[Evaluate("detection", dialect="coco")])
@@ -77,7 +79,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
             for loader, card in self.cards.items()
             for name, value in card.to_dict(prefix, **self.flat).items()
         }
-        # Every process has the same numbers: nothing is to be brought together.
+        # All processes have the same numbers, so no reduction is needed.
         module.log_dict(numbers, sync_dist=False)
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -110,7 +112,7 @@ class Evaluate(Callback):  # type: ignore[misc]  # untyped where Lightning is no
 
 
 def gathered(own: dict[int, Collector], processes: int) -> dict[int, Collector]:
-    """What the collectors of all processes of ``torch.distributed`` hold, in the order of ranks."""
+    """Merge the collectors of all processes of ``torch.distributed``, in the order of ranks."""
     if processes == 1:
         return own
     import torch.distributed as distributed

@@ -29,14 +29,14 @@ def log_card(
     """Log a scorecard to the active run, or to a new one.
 
     Args:
-        card: what :func:`evalengine.score` returned.
+        card: result of :func:`evalengine.score`.
         prefix: before the names of numbers.
         step: of the numbers, such as the epoch.
-        frames: whether the whole result goes along as an artifact, which :func:`evalengine.load`
-            reads: Parquet files and ``run.json``.
-        report: whether ``report.html`` does, which MLflow shows.
+        frames: log the whole result as an artifact, which :func:`evalengine.load` reads: Parquet
+            files and ``run.json``.
+        report: log ``report.html``, which MLflow shows.
         folder: of the artifacts.
-        **flat: which numbers: arguments of :meth:`evalengine.Scorecard.to_dict`.
+        **flat: selects the numbers: arguments of :meth:`evalengine.Scorecard.to_dict`.
     """
     numbers = [*card.to_dict(prefix, **flat).items()]
     for first in range(0, len(numbers), _AT_ONCE):
@@ -51,7 +51,7 @@ def log_card(
 
 
 def _options(card: Scorecard) -> dict[str, str]:
-    """Options that were given, as texts: tags, since a run may hold several scorecards."""
+    """Return the given options as text, for tags: a run may have several scorecards."""
     given = {name: getattr(card.options, name) for name in FIELDS}
     return {name: str(value)[:_LONGEST] for name, value in given.items()
             if value is not None and name not in ("task", "dialect")}  # fmt: skip

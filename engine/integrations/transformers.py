@@ -26,26 +26,26 @@ def compute_metrics(
     image_processor: Any = None,
     **options: Any,
 ) -> Callable[..., dict[str, float]]:
-    """A function for ``Trainer(compute_metrics=...)``, of whole sets or of batches.
+    """Create a function for ``Trainer(compute_metrics=...)``, for whole sets or batches.
 
-    - ``classification``: logits [n, classes], or [n, tokens, classes] with labels of -100 for
-      what does not count; they become probabilities.
+    - ``classification``: logits [n, classes], or [n, tokens, classes] with ignored labels of -100;
+      they are converted to probabilities.
     - ``text``: token ids of ``predict_with_generate``, decoded by ``tokenizer``.
-    - ``detection``: logits and boxes, made boxes in pixels by ``image_processor``; the Trainer
-      needs ``eval_do_concat_batches=False`` then, and targets ``orig_size``.
+    - ``detection``: logits and boxes, converted to boxes in pixels by ``image_processor``; the
+      Trainer then needs ``eval_do_concat_batches=False``, and targets ``orig_size``.
 
-    With ``batch_eval_metrics=True`` each batch is kept as it comes, in little memory.
+    With ``batch_eval_metrics=True`` batches are collected as they arrive, in little memory.
 
     Args:
-        task: what is evaluated.
+        task: name of the task.
         prefix: before the names of numbers; the Trainer adds ``eval_`` itself.
-        flat: which numbers are returned: arguments of :meth:`evalengine.Scorecard.to_dict`.
-        tokenizer: of ``text``.
-        image_processor: of ``detection``.
+        flat: selects the returned numbers: arguments of :meth:`evalengine.Scorecard.to_dict`.
+        tokenizer: for ``text``.
+        image_processor: for ``detection``.
         **options: of :class:`evalengine.Collector`.
 
     Raises:
-        OptionError: a task without a way from predictions to tables, or without what it needs.
+        OptionError: an unsupported task, or a missing tokenizer or processor.
 
     Example:
         >>> trainer = Trainer(..., compute_metrics=compute_metrics("classification"))
@@ -76,7 +76,7 @@ def compute_metrics(
 
 
 def _classes(found: Any, truth: Any, _: Any) -> Pair:
-    """Logits to probabilities, tokens that do not count left out."""
+    """Convert logits to probabilities, without ignored tokens."""
     logits = as_array(found[0] if isinstance(found, (tuple, list)) else found).astype(np.float64)
     labels = as_array(truth)
     if logits.shape[:-1] != labels.shape:
@@ -115,7 +115,7 @@ def _texts(found: Any, truth: Any, tokenizer: Any) -> Pair:
 
 
 def _boxes(found: Any, truth: Any, image_processor: Any) -> Pair:
-    """What a detection model returns, batch by batch, to lists of images in pixels."""
+    """Convert the batches of a detection model to lists of images in pixels."""
     batches = truth if truth and not isinstance(truth[0], Mapping) else [truth]
     outputs = found if batches is truth else [found]
     images, targets = [], []
@@ -152,14 +152,14 @@ def _in_pixels(target: Mapping[str, Any], height: int, width: int) -> dict[str, 
 
 
 class _Output:
-    """What a model returns, as processors read it."""
+    """Model output in the form that processors read."""
 
     def __init__(self, logits: Any, pred_boxes: Any) -> None:
         self.logits, self.pred_boxes = logits, pred_boxes
 
 
 def _tensor(values: Any) -> Any:
-    """A tensor where torch is imported, as processors of transformers take them."""
+    """Convert to a tensor if torch is imported, as processors require."""
     torch = sys.modules.get("torch")
     return values if torch is None else torch.as_tensor(np.asarray(values))
 

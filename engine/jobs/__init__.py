@@ -1,5 +1,4 @@
-"""Scheduled runs: a job file, gates, one folder a result, a table over time.
+"""Scheduled runs: a job file, gates, one folder per result, a history table.
 
-``running`` is one run from beginning to end; everything else is a part of it. Above ``api``, whose
-``score`` does the work.
+``running`` executes one run; the other modules are its parts. Uses ``score`` of ``api``.
 """

@@ -17,16 +17,16 @@ from .verdicts import PASSED, Numbers
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """An earlier run's numbers.
+    """Numbers of an earlier run.
 
     Attributes:
-        metrics: its metrics frame; None where there is none.
-        labels: its labels; None where only its metrics were kept.
-        folder: where it stands, or stood.
-        finished: when it was finished, where that is known.
-        run_id: its run id, where that is known.
+        metrics: its metrics frame, or None.
+        labels: its labels; None if only its metrics were kept.
+        folder: its location, even if it no longer exists.
+        finished: its end time, if known.
+        run_id: its run id, if known.
         first: whether there is none because no earlier run passed its gates.
-        card: it, where its result still stands.
+        card: its scorecard, if its result still exists.
     """
 
     metrics: pl.DataFrame | None = None
@@ -39,7 +39,9 @@ class Baseline(msgspec.Struct, frozen=True):
 
     @property
     def kept(self) -> Scorecard | None:
-        """What a run keeps of it to be compared with again: metrics, labels and what made them."""
+        """Return the data of the baseline that a run keeps for later comparison: metrics, labels,
+        tallies.
+        """
         card = self.card
         if card is None or not can_be_compared(card):
             return None
@@ -56,7 +58,9 @@ class Baseline(msgspec.Struct, frozen=True):
         )
 
     def numbers(self, card: Scorecard) -> Numbers | None:
-        """What gates look at; label names are the run's own where the baseline's were not kept."""
+        """Return the numbers for gates; label names are the run's if the baseline's were not
+        kept.
+        """
         if self.metrics is None:
             return None
         labels = card.labels if self.labels is None else self.labels
@@ -70,22 +74,17 @@ def baseline_of(
     before: Success | None,
     warn: Callable[[str], None],
 ) -> Baseline:
-    """The baseline of a run.
+    """Return the baseline of a run.
 
-    A run that is repeated keeps the baseline it had: what was the last run then may since have
-    been replaced, and runs that came later are no earlier ones. A run whose gates failed hands its
-    own baseline on to the run that takes its place: where every night has the same folder, that is
-    all there is of the last one that passed.
+    A repeated run keeps its baseline: the last run of that time may have been replaced, and later
+    runs do not count. A run whose gates failed passes its baseline on to the run that replaces it:
+    if every night uses the same folder, that is the only trace of the last one that passed.
 
     Args:
-        loaded: the job.
-        folder: the run's.
-        run_id: the run's.
-        before: the mark in its folder, of this run or another.
-        warn: called with what is worth a warning.
+        warn: called with warnings.
 
     Raises:
-        ResultError: the named folder holds no result, or not what gates with ``surely`` need.
+        ResultError: the named folder contains no result, or no data for gates with ``surely``.
     """
     found = _baseline_of(loaded, folder, run_id, before, warn)
     if found.card is not None and keeping(loaded.gates, found.card.task):
@@ -127,7 +126,7 @@ def _last(
     before: Success | None,
     warn: Callable[[str], None],
 ) -> Baseline:
-    """The newest run that passed, or the one that a failed run in this folder was held against."""
+    """Return the newest run that passed, or the baseline of a failed run in this folder."""
     until = before.finished if before is not None and before.run_id == run_id else None
     found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until, warn)
     if (
@@ -151,7 +150,7 @@ def _last(
 
 
 def _kept(folder: Path, before: Success) -> Baseline:
-    """The baseline that stands beside a run's numbers."""
+    """Return the baseline that is stored with a run's numbers."""
     metrics = _read(folder / BASELINE_FILE)
     kept = folder / BASELINE_FOLDER
     return Baseline(

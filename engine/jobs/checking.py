@@ -1,4 +1,4 @@
-"""Gates held against what a run is asked to make, before any table is read."""
+"""Checks of gates against the requested run, before any table is read."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from ..scorecard.lookup import KEYS, SHORT
 from .gates import COVERAGE, Gate
 
 CONDITIONS = ("label_name", *SHORT, *KEYS)
-"""What conditions of gates may be about, beside the slices of a run and the metric of coverage."""
+"""Names for conditions of gates, in addition to slices and the metric of coverage."""
 
 
 def check_gates(gates: Sequence[Gate], options: Options) -> None:
-    """Refuse gates about a slice or a metric that the run does not make.
+    """Refuse gates about a slice or a metric that the run does not compute.
 
-    Which metrics it makes is known where they or the task are given; what only the data can tell
-    is left to the verdicts.
+    The metrics are known only if they or the task are given; the rest is decided with the verdicts.
 
     Raises:
-        OptionError: names the nearest right name.
+        OptionError: suggests the nearest name.
     """
     for gate in gates:
         for name, _ in gate.conditions:
@@ -66,7 +65,7 @@ def _tasks(options: Options) -> list[str]:
 
 
 def _plan(options: Options, task: str) -> planner.Plan | None:
-    """The plan of a task; None where other options do not fit it, and it only might be meant."""
+    """Return the plan of a task; None if other options do not fit and the task was not given."""
     try:
         return planner.make_plan(options, task)
     except OptionError:
@@ -79,7 +78,7 @@ _WORD = re.compile(r"[A-Z][a-z0-9]+")
 
 
 def _makes(plan: planner.Plan, gate: Gate) -> bool:
-    """Whether a plan has the metric of a gate, by any name or title it is known by."""
+    """Return whether a plan has the metric of a gate, under any name or title."""
     if gate.metric.casefold() == COVERAGE:
         return True
     made = [metric.name for metric in plan.metrics if metric.frame == "metrics"]

@@ -1,4 +1,4 @@
-"""Gates as they are written: ``mAP[weather=rain] >= baseline - 0.01``, and what that means.
+"""Syntax and meaning of gates: ``mAP[weather=rain] >= baseline - 0.01``.
 
 ::
 
@@ -8,9 +8,9 @@
     bound      = number | "baseline" [ ( "+" | "-" | "*" ) number ]
 
 A condition's name is a column of the metrics frame, a slice column, ``label`` or ``iou``; ``*``
-stands for every value there is, each of which has to hold. With ``surely`` it is the low end of the
-number's interval that has to reach the bound, the high end where the operator is ``<`` or ``<=``;
-beside a baseline the interval is that of the difference, in draws that both runs share.
+means every value, each of which has to pass. With ``surely`` the low end of the number's interval
+has to reach the bound, or the high end for ``<`` and ``<=``; with a baseline it is the interval of
+the difference, over resamples that both runs share.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from ..schemas.errors import OptionError, unknown
 
 EACH = "*"
 COVERAGE = "coverage"
-"""What gates call the share of rows that could be scored: of all metrics the least, or with
-``metric=NAME`` of one."""
+"""Name in gates for the share of rows that could be scored: the minimum over metrics, or with
+``metric=NAME`` that of one.
+"""
 _TOLERANCE = 1e-12
 """Numbers this close, as a share of the larger of bound and 1, are equal: 0.81 - 0.01 is 0.8."""
 
@@ -60,18 +61,16 @@ _HOLDS: dict[str, Callable[[float, float, float], bool]] = {
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """One gate, taken apart.
+    """Parsed gate.
 
     Attributes:
-        text: as it was written.
-        metric: name as written, in any capitals; ``nDCG@10`` has its cut-off in it.
-        conditions: (name, value) as written, quotes removed.
+        metric: name as written, in any case; ``nDCG@10`` includes its cut-off.
         operator: one of ``>= <= > < ==``.
-        number: the bound, or what the baseline is changed by.
-        sign: how ``number`` changes the baseline, ``+ - *``; empty where there is no baseline.
-        quoted: names whose value stood in quotes: a star or null in them is a value like others.
-        surely: whether an interval has to hold, not the number alone.
-        fails: whether the run fails where this holds, not where it does not.
+        number: the bound, or the change to the baseline.
+        sign: operator of the change to the baseline, ``+ - *``; empty without a baseline.
+        quoted: names whose value was quoted: a star or null in them is literal.
+        surely: whether the interval has to pass, not only the number.
+        fails: whether the run fails if the condition is true, instead of false.
     """
 
     text: str
@@ -86,12 +85,11 @@ class Gate(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What verdicts call it."""
+        """Name in verdicts."""
         return f"fail if {self.text}" if self.fails else self.text
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether the bound is told by an earlier run."""
         return bool(self.sign)
 
     @property
@@ -102,38 +100,37 @@ class Gate(msgspec.Struct, frozen=True):
 
     @property
     def margin(self) -> float:
-        """The bound of the difference to the baseline, where an interval has to hold."""
+        """Bound of the difference to the baseline, for gates on intervals."""
         return -self.number if self.sign == "-" else self.number
 
     def end(self, lower: float, upper: float) -> float:
-        """The end of an interval that has to hold."""
+        """Return the end of an interval that has to pass."""
         return lower if self.operator in (">", ">=") else upper
 
     def stars(self, name: str) -> bool:
-        """Whether a condition stands for every value there is."""
+        """Return whether a condition is an unquoted star."""
         return name not in self.quoted and dict(self.conditions).get(name) == EACH
 
     def bound(self, baseline: float | None) -> float:
-        """The number that a value is held against."""
+        """Return the number that a value is compared with."""
         if not self.sign or baseline is None:
             return self.number
         return _SIGNS[self.sign](baseline, self.number)
 
     def holds(self, value: float, bound: float) -> bool:
-        """Whether a value passes; numbers that differ by rounding alone are equal."""
+        """Return whether a value passes; numbers equal up to rounding are equal."""
         slack = _TOLERANCE * max(1.0, abs(bound))
         return _HOLDS[self.operator](value, bound, slack)
 
 
 def parse_gate(text: str, *, fails: bool = False) -> Gate:
-    """A gate from its text.
+    """Parse a gate.
 
     Args:
-        text: as written.
         fails: whether it is a condition to fail by.
 
     Raises:
-        OptionError: it is not written as a gate is; the message shows where it stops.
+        OptionError: a syntax error; the message shows the position.
     """
     head = _HEAD.match(text)
     if head is None:
@@ -207,14 +204,10 @@ def _can_be_sure(gate: Gate) -> None:
 
 
 def parse_gates(texts: Sequence[str], fail_if: Sequence[str] = ()) -> tuple[Gate, ...]:
-    """Gates from their texts, all of them looked at before any work.
-
-    Args:
-        texts: what has to hold.
-        fail_if: what must not.
+    """Parse all gates before any work.
 
     Raises:
-        OptionError: a gate that cannot be read, or is about no metric of any task.
+        OptionError: a gate that cannot be parsed, or is about no metric of any task.
     """
     gates = (
         *(parse_gate(text) for text in texts),

@@ -20,7 +20,7 @@ _MOST = 1_000_000
 
 
 def command(kind: str, title: str, said: str) -> str:
-    """A workflow command: ``error``, ``warning`` or ``notice``, with all that it holds escaped."""
+    """Return a workflow command: ``error``, ``warning`` or ``notice``, with escaped content."""
     title = _escaped(plain(title)).replace(":", "%3A").replace(",", "%2C")
     return f"::{kind} title={title}::{_escaped(said)}"
 
@@ -32,12 +32,10 @@ def _escaped(text: str) -> str:
 def workflow_commands(
     verdicts: Sequence[Verdict], warnings: Sequence[str], notice: str = ""
 ) -> str:
-    """Lines of workflow commands: what failed, what was skipped, warnings, and what came out.
+    """Return workflow commands for failed and skipped gates, warnings, and the result.
 
     Args:
-        verdicts: of all gates.
-        warnings: of the run.
-        notice: what came out, beside the gates.
+        notice: one-line result, in addition to the gates.
     """
     lines = [
         command(_KINDS[one.status], f"{named(one)} {one.status}", plain(sentence(one)))
@@ -55,12 +53,8 @@ def workflow_commands(
 def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
     """Append gates and result to the step's summary.
 
-    Args:
-        verdicts: of all gates.
-        result: Markdown of the scorecard or comparison.
-
     Returns:
-        whether there is a file for that; its name is in the environment.
+        whether the environment names a file for that.
 
     Raises:
         WriteError: it cannot be written.

@@ -1,6 +1,6 @@
-"""Each run's metrics as rows of one table over time: a folder of Parquet files, or a Delta table.
+"""History of metrics over time: a folder of Parquet files, or a Delta table.
 
-A run is one file under its id, or one set of rows under it: what is added twice stands once.
+A run is one file, or one set of rows, under its id; adding it twice has no effect.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ RUN_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "variables": pl.String,
     "gates": pl.String,
 }
-"""What each row says of its run, before the columns of the metrics frame."""
+"""Columns about the run, before those of the metrics frame."""
 
 
 _ATTEMPTS, _PAUSE = 8, 0.1
-"""How often a commit to a Delta table is tried that others' commits get in the way of, and the
-seconds between."""
+"""Attempts to commit to a Delta table after conflicts, and the seconds between."""
 
 
 def history_rows(
@@ -52,7 +51,9 @@ def history_rows(
     dialect: str,
     variables: Mapping[str, str],
 ) -> pl.DataFrame:
-    """A run's metrics with what tells runs apart; label values as text, since tasks differ."""
+    """Return a run's metrics with columns that identify it; label values as text, since tasks
+    differ.
+    """
     run: dict[str, Any] = {
         "run_id": success.run_id,
         "job": success.job,
@@ -73,7 +74,7 @@ def history_rows(
 
 
 def check_history(target: str, form: str) -> None:
-    """Whether a history could be written, before any work.
+    """Check that a history can be written, before any work.
 
     Raises:
         OptionError: a remote folder of Parquet files, or the library for Delta tables is missing.
@@ -90,15 +91,13 @@ def check_history(target: str, form: str) -> None:
 
 
 def append(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bool) -> bool:
-    """Add a run to a history, in one step.
+    """Add a run to a history, atomically.
 
     Args:
-        rows: what :func:`history_rows` made.
-        run_id: under which they stand.
-        target: folder, or address of a Delta table.
+        rows: result of :func:`history_rows`.
         form: ``parquet`` or ``delta``.
-        again: whether rows that stand there under this id are replaced; else they are kept if they
-            are of this very time, and replaced if the run has been done once more since.
+        again: replace existing rows with this id; otherwise they are kept if their finish time is
+            the same, and replaced if the run has been repeated since.
 
     Returns:
         whether anything was written.
@@ -119,7 +118,7 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
     if path.exists() and not again and _as_late(path, rows):
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    # Beside the folder: who reads all of it is not to meet what a run that died left half-written.
+    # Written next to the folder: readers of the folder must not see remains of a crashed run.
     fresh = folder.with_name(f".{folder.name}.{run_id}.{secrets.token_hex(4)}.new")
     for left in folder.parent.glob(f".{escape(folder.name)}.{run_id}.*.new"):
         left.unlink(missing_ok=True)
@@ -129,7 +128,7 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
 
 
 def _as_late(path: Path, rows: pl.DataFrame) -> bool:
-    """Whether the rows of a run in a file were finished when these were."""
+    """Return whether the rows of a run in a file have the same finish time as these."""
     try:
         stands = pl.read_parquet(path, columns=["finished"], glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):

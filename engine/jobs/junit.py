@@ -29,13 +29,7 @@ _NUMBERS = (
 def write_junit(
     path: str | Path, verdicts: Sequence[Verdict], name: str, about: Mapping[str, object]
 ) -> None:
-    """Write verdicts into a file, all or nothing.
-
-    Args:
-        path: the file.
-        verdicts: of all gates.
-        name: of the test suite.
-        about: its properties.
+    """Write verdicts to a file, atomically.
 
     Raises:
         WriteError: the file cannot be written.

@@ -1,7 +1,7 @@
 """OpenLineage events of a run, as lines of a file or to a URL: plain JSON, by its spec 2-0-2.
 
-https://openlineage.io/spec/2-0-2/OpenLineage.json. A run that works is more than its lineage: what
-cannot be sent is told in the log and stops nothing.
+https://openlineage.io/spec/2-0-2/OpenLineage.json. Failures to send are logged and do not stop the
+run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,8 @@ class Lineage:
     """Events of one run; without a target none are sent.
 
     Args:
-        outputs: where to, and under which namespace.
-        target: the file as seen from the working folder, or the URL; None for nowhere.
-        job: the job's name.
-        warn: called with what could not be sent.
+        target: the file relative to the working folder, or the URL; or None.
+        warn: called with messages on failures to send.
 
     Raises:
         OptionError: a URL, and httpx is not installed.
@@ -69,28 +67,28 @@ class Lineage:
         self._outputs = [_dataset(str(folder), local=True)]
 
     def never_began(self, message: str) -> None:
-        """The run ends before its inputs are known: they are missing, or not what they should be.
+        """Report a run that ends before its inputs are known: they are missing or invalid.
 
-        Its START comes along, since an end belongs to one.
+        Also sends START, since an end needs one.
         """
         self._event(START, {})
         self.stop(FAIL, message)
 
     @property
     def run_id(self) -> str | None:
-        """Id of the run in its events; None where none are sent."""
+        """Id of the run in its events; None if none are sent."""
         return None if self._send is None else self._run_id
 
     def resume(self, run_id: str, found: Found, folder: Path) -> None:
-        """Speak for a run that ended before it said so."""
+        """Continue for a run that ended before reporting it."""
         self._run_id = run_id
         self._about(found, folder)
 
     def complete(self, verdicts: Sequence[Verdict]) -> bool:
-        """The result stands; gates are told as assertions on the first input.
+        """Report that the result exists; gates become assertions on the first input.
 
         Returns:
-            whether it was sent, or is to be sent nowhere.
+            True if it was sent, or if there is no target.
         """
         inputs = [dict(one) for one in self._inputs]
         if verdicts and inputs:
@@ -107,7 +105,7 @@ class Lineage:
         return self._event(COMPLETE, {}, inputs)
 
     def stop(self, kind: str, message: str) -> None:
-        """The run ends without a result: ``FAIL``, or ``ABORT`` where it was told to end."""
+        """Report a run without a result: ``FAIL``, or ``ABORT`` if it was interrupted."""
         facet = {**_facet("1-0-0", "ErrorMessageRunFacet"), "message": message,
                  "programmingLanguage": "python"}  # fmt: skip
         self._event(kind, {"errorMessage": facet})

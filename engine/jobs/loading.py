@@ -38,17 +38,14 @@ _TABLES: dict[str, tuple[str, ...]] = {
 
 
 class LoadedJob(msgspec.Struct, frozen=True):
-    """A job, ready to be planned.
+    """Parsed job, ready to be planned.
 
     Attributes:
-        job: the file's content, variables replaced.
-        path: the file.
         options: of the file, as ``score`` takes them, with the intervals that gates need.
-        gates: taken apart.
         variables: name -> value, for records: without the environment's, and without secrets
             (:func:`evalengine.jobs.variables.for_records`).
-        earlier: glob of folders that results of this job have had: ``outputs.folder`` with a star
-            for every variable.
+        earlier: glob of folders of this job's results: ``outputs.folder`` with a star for every
+            variable.
     """
 
     job: Job
@@ -60,7 +57,7 @@ class LoadedJob(msgspec.Struct, frozen=True):
 
     @property
     def deciding(self) -> Options:
-        """The options that decide the numbers: those that only say how to get there left out."""
+        """Options that determine the numbers, without those on execution."""
         return msgspec.structs.replace(self.options, **dict.fromkeys(_HOW, None))
 
     def beside(self, path: str) -> str:
@@ -77,11 +74,10 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
     """Read a job file.
 
     Args:
-        path: a TOML file.
         changes: values for its variables (``--set``).
 
     Raises:
-        ReadError: no such file, or no TOML.
+        ReadError: no such file, or not TOML.
         OptionError: an unknown key or variable, or a value of the wrong type.
     """
     path = Path(path)
@@ -136,7 +132,7 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     bare = {key: value for key, value in texts.items() if key != "options"}
     try:
         job = msgspec.convert(bare, Job, strict=True)
-        # The default holds {run_id}, which becomes a mark as it does in texts that are written.
+        # The default contains {run_id}, which becomes a placeholder as in written texts.
         folder = _expander(given, RUN_ID)(template)
     except msgspec.ValidationError as error:
         raise OptionError(f"{error}.", code="option_value", option=path_of(error)) from None
@@ -173,7 +169,7 @@ def _without_nul(text: str) -> str:
 
 
 def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
-    """Refuse keys that would do nothing beside what else is said, or without it."""
+    """Refuse keys that would have no effect in combination."""
     inputs = job.inputs
     refuse_workers(gates, job.executor)
     speaking = [gate.text for gate in gates if gate.needs_baseline]
@@ -205,7 +201,7 @@ def _check_together(job: Job, gates: tuple[Gate, ...]) -> None:
 
 
 def _with_words(options: Options, path: Path) -> Options:
-    """A file of stop words, found beside the job's, counts by its words."""
+    """Replace a file of stop words, relative to the job file, by its words."""
     if not isinstance(options.stop_words, str):
         return options
     file = path.parent / Path(options.stop_words).expanduser()
@@ -237,11 +233,11 @@ def _in_storage_options(raw: Mapping[str, Any], given: Mapping[str, str]) -> set
 def _values(
     variables: Any, name: str, changes: dict[str, str], zone: Any
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The variables' values: those set, then the file's, which may rest on others before them.
+    """Return the variables' values: those set, then the file's, which may refer to earlier ones.
 
     Returns:
-        the values, with those of names that every job has; and of each variable of the file what
-        its value was made of.
+        the values, including those of names that every job has; and, per variable of the file, the
+        names used in its value.
     """
     if not isinstance(variables, dict) or not all(
         isinstance(value, (str, int, float, datetime.date)) and not isinstance(value, bool)
@@ -290,7 +286,9 @@ def _now_in(zone: Any) -> datetime.datetime:
 
 
 def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None = None) -> Any:
-    """What replaces the variables of a text; names that it looked up are added to ``used``."""
+    """Return a function that replaces the variables of a text and adds the names it used to
+    ``used``.
+    """
 
     def lookup(key: str) -> str | None:
         if used is not None:
@@ -305,9 +303,9 @@ def _expander(given: Mapping[str, str], later: str | None, used: set[str] | None
 
 
 def _options(texts: Mapping[str, Any], path: Path) -> Options:
-    """The options of a file: those of [options], and those at its top.
+    """Parse the options of a file: those of [options], and those at its top.
 
-    A file of thresholds is found beside it, and counts by what it says.
+    A file of thresholds is relative to the job file, and its content counts.
     """
     inner = dict(texts.get("options", {}))
     if isinstance(file := inner.get("thresholds"), str):

@@ -1,8 +1,8 @@
-"""One run at a time for each folder of results: a lock that its holder's death sets free.
+"""Lock for one run per folder of results, released if its owner dies.
 
-The lock is the system's on a file beside the folder, which is never removed: nobody is to lock a
-file that is about to go away. Who holds it stands in the file, for people, from its second byte on:
-on Windows nobody else can read the first one, by which it is locked.
+It is a system lock on a file next to the folder, which is never removed, since a file about to
+vanish must not be locked. The file names the owner, from its second byte on: on Windows other
+processes cannot read the locked first byte.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _LONGEST = 1 << 16  # bytes that are read of what a lock says
 
 
 class LockedError(EvalengineError):
-    """Another run is writing to the same folder; nothing is wrong with this one."""
+    """Error for a folder that another run is writing to; this run itself is valid."""
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a lock."""
+    """Owner of a lock."""
 
     job: str
     pid: int
@@ -46,17 +46,15 @@ class Holder(msgspec.Struct, frozen=True):
 def locked(
     folder: Path, job: str, *, wait: float = 0.0, tell: Callable[[str], None] = lambda said: None
 ) -> Iterator[None]:
-    """Hold the lock of a folder of results.
+    """Lock a folder of results.
 
     Args:
-        folder: the folder; it need not exist.
-        job: the job's name, for others' messages.
-        wait: seconds to wait for another holder.
-        tell: called with what is worth a line in a log.
+        wait: seconds to wait for another owner.
+        tell: called with log messages.
 
     Raises:
-        LockedError: another run holds it, and did so for all that time.
-        WriteError: the lock's file cannot be made.
+        LockedError: another run had the lock for all that time.
+        WriteError: the lock file cannot be created.
     """
     real = real_folder(folder)
     path = real.with_name(f".{name_within(real.name, _LONGEST_NAME)}.lock")
@@ -86,9 +84,9 @@ def locked(
 
 
 def _opened(path: Path, folder: Path) -> RawIOBase:
-    """The lock's file, beside the folder itself: names that link to it share one lock.
+    """Open the lock file, next to the resolved folder, so that links share one lock.
 
-    Without a buffer, which would be written once more when the file is closed.
+    Unbuffered: a buffer would be written again on close.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,10 +98,10 @@ def _opened(path: Path, folder: Path) -> RawIOBase:
 
 
 def _of_writers(path: str, flags: int) -> int:
-    """Open a lock's file that nobody may open who may not write results beside it.
+    """Open a lock file with access only for users who may write results next to it.
 
-    Whoever can read a file can hold its lock, and keep every run waiting. A link is not followed:
-    what it leads to would be emptied.
+    Whoever can read a file can lock it, and block every run. Links are not followed: their target
+    would be emptied.
     """
     parent = os.stat(os.path.dirname(path)).st_mode
     writers = 0 if parent & stat.S_ISVTX else parent & 0o022  # of a sticky one each has their own

@@ -12,7 +12,7 @@ INFO, WARNING, ERROR = "info", "warning", "error"
 
 
 class Tell(Protocol):
-    """What a run tells its log."""
+    """Callback for log messages of a run."""
 
     def __call__(
         self, said: str, *, level: str = INFO, job: str | None = None, **facts: Any
@@ -26,12 +26,11 @@ def nothing(said: str, *, level: str = INFO, job: str | None = None, **facts: An
 def log_to(
     stream: IO[str] | None = None, *, form: str = "text", job: str = "", quiet: bool = False
 ) -> Tell:
-    """A log.
+    """Return a log callback.
 
     Args:
-        stream: where lines go; standard error as it is at each line, unless given.
+        stream: by default standard error at the time of each line.
         form: ``text`` or ``json``.
-        job: name that lines bear before the job file is read.
         quiet: only warnings and errors.
     """
 

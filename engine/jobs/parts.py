@@ -1,7 +1,7 @@
-"""Scoring tables that come in parts of disjoint datums: only what is new is read and matched.
+"""Incremental scoring of partitions with disjoint datums: only new ones are read and matched.
 
-Each part's tally is kept in a file under a key of its content, the options and the version; the
-tallies of all parts are merged. The numbers are those of one run over all parts, to the bit.
+Each partition's tally is kept in a file, keyed by its content, the options and the version; the
+tallies are merged. The numbers are bit-identical to one run over all partitions.
 """
 
 from __future__ import annotations
@@ -29,15 +29,11 @@ from ..tally import stored
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Tables of some of the datums; no other part has any of those.
+    """Partition: tables of some of the datums, disjoint from all others.
 
     Attributes:
-        name: for people, such as a date.
         predictions: as ``score`` takes them.
-        ground_truths: the same.
-        datums: the datums of this part, with slice columns.
-        key: of everything that its tally depends on.
-        tally: file that its tally is kept in.
+        ground_truths: as ``score`` takes them.
     """
 
     name: str
@@ -49,15 +45,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What is kept of a part beside its tally.
+    """Metadata that is kept with a partition's tally.
 
     Attributes:
-        key: the part's.
-        task: its task.
-        metrics: those that its tables can carry.
-        told: what there was to tell of it.
-        rows: table -> rows.
-        recognised: table -> own column name -> canonical name.
+        rows: table -> number of rows.
+        recognised: table -> column name in the input -> canonical name.
     """
 
     key: str
@@ -76,19 +68,17 @@ def score_parts(
     tell: Callable[[str], None] = lambda said: None,
     left: Callable[[], bool] = lambda: False,
 ) -> Scorecard:
-    """Score parts as one, reading those whose tallies are not kept yet.
+    """Score partitions as one, reading those without a kept tally.
 
     Args:
         parts: in the order in which their rows count.
-        options: of the run.
-        labels: table or list of declared labels, the same for all parts.
+        labels: table or list of declared labels, the same for all partitions.
         tell: called with each step as it starts.
-        left: whether nobody waits for the result any more.
+        left: returns True if the result is no longer needed.
 
     Raises:
         OptionError: limits, which need all rows.
-        InputError: a part breaks the contract, a datum stands in two of them, or they differ in
-            what they hold.
+        InputError: a partition breaks the contract, a datum occurs in two, or their columns differ.
     """
     begun = time.perf_counter()
     if options.limits:
@@ -177,7 +167,9 @@ def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
 
 
 def _found(part: Part) -> tuple[tuple[Kept, Any] | None, str]:
-    """What an earlier run kept of a part, or nothing; and why it cannot be read, if it is there."""
+    """Return the kept data of a partition, or None; and the reason if an existing file is
+    unreadable.
+    """
     try:
         about = msgspec.convert(stored.head_of(part.tally)["about"], Kept)
         if about.key != part.key:

@@ -1,6 +1,7 @@
-"""What stands in a run's folder beside the scorecard, and finding earlier runs by it.
+"""Files of a run's folder in addition to the scorecard, and lookup of earlier runs.
 
-``_SUCCESS`` comes last into a folder that is not in its place yet: where it stands, all stands.
+``_SUCCESS`` is written last, before the folder is moved into place: if it exists, the folder is
+complete.
 """
 
 from __future__ import annotations
@@ -24,24 +25,20 @@ SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
 BASELINE_FILE = "baseline.parquet"
 BASELINE_FOLDER = "baseline"
-"""The baseline as a result of its own, where gates ask how sure the difference to it is."""
+"""Subfolder for the baseline's result, if gates need the interval of the difference."""
 
 
 class Success(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished run.
+    """Mark of a finished run.
 
     Attributes:
-        run_id: hash of its inputs, options and version.
-        job: the job's name.
-        evalengine: the version it ran with.
         started: UTC, ISO 8601.
         finished: UTC, ISO 8601.
-        gates: ``passed`` or ``failed``; passed where there are none.
-        baseline: what the job file said of a baseline.
-        baseline_folder: the earlier run that it was held against; None where there was none.
-        baseline_finished: when that one was finished; None where there was none.
-        baseline_id: its run id; None where there was none, or in marks of earlier versions.
-        untold: run id of lineage whose COMPLETE has not been sent; None where nothing is open.
+        gates: ``passed`` or ``failed``; passed if there are none.
+        baseline_folder: the baseline run, or None.
+        baseline_finished: its end time, or None.
+        baseline_id: its run id; None without a baseline, or in marks of earlier versions.
+        untold: run id of lineage whose COMPLETE has not been sent, or None.
     """
 
     run_id: str
@@ -58,7 +55,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_success(folder: Path) -> Success | None:
-    """The mark of a finished run; None where there is none."""
+    """Return the mark of a finished run, or None."""
     try:
         return msgspec.json.decode((folder / SUCCESS).read_bytes(), type=Success)
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -66,7 +63,7 @@ def read_success(folder: Path) -> Success | None:
 
 
 def finished_as(folder: Path, run_id: str) -> Success | None:
-    """The mark of a run whose result stands there whole; None for any other."""
+    """Return the mark of a run whose complete result exists, or None."""
     found = read_success(folder)
     if found is None or found.run_id != run_id:
         return None
@@ -80,16 +77,14 @@ def finished_as(folder: Path, run_id: str) -> Success | None:
 def last_passed(
     pattern: str, job: str, run_id: str, until: str | None, warn: Callable[[str], None]
 ) -> tuple[Path, Success] | None:
-    """The newest finished run of a job whose gates passed, other than this one, and that is whole.
+    """Return the newest other finished run of a job whose gates passed and whose result is
+    complete.
 
-    A damaged one is passed over with a warning, and one of the future, of a clock that was ahead.
+    Damaged ones, and those in the future (a wrong clock), are skipped with a warning.
 
     Args:
-        pattern: glob of the folders its results have had.
-        job: its name.
-        run_id: this run, which does not count.
-        until: nor do runs that were finished after this; now where None.
-        warn: called with what is worth a warning.
+        until: runs finished later do not count; now if None.
+        warn: called with warnings.
 
     Returns:
         its folder, and its mark.
@@ -116,15 +111,10 @@ def last_passed(
 
 
 def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str]:
-    """The partitions of the newest finished run of a job other than this one.
-
-    Args:
-        pattern: glob of the folders its results have had.
-        job: its name.
-        run_id: this run, which does not count.
+    """Return the partitions of the newest other finished run of a job.
 
     Returns:
-        their values, and when it was finished; none where no run tells of any.
+        their values, and its end time; empty if no run recorded any.
     """
     found = [(success.finished, name) for name in glob.glob(pattern)
              if (success := read_success(Path(name)))
@@ -138,7 +128,7 @@ def last_partitions(pattern: str, job: str, run_id: str) -> tuple[list[str], str
 
 
 def recorded(folder: Path) -> list[Verdict]:
-    """The verdicts in a run's ``job.json``; none where they cannot be read."""
+    """Return the verdicts in a run's ``job.json``; empty if they cannot be read."""
     try:
         return msgspec.json.decode((folder / JOB_FILE).read_bytes(), type=_Gates).gates
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -160,14 +150,11 @@ def write_records(
     success: Success,
     kept: Scorecard | None = None,
 ) -> None:
-    """Complete a folder that holds a scorecard; all is on disk on return, ``_SUCCESS`` last.
+    """Complete a folder with a scorecard; all is synced to disk on return, ``_SUCCESS`` last.
 
     Args:
-        folder: the scorecard's.
         details: of ``job.json``.
-        baseline: the numbers that gates were held against.
-        success: the mark.
-        kept: the baseline, where what its numbers were made of is needed again.
+        kept: the baseline, if its tallies are needed again.
     """
     (folder / JOB_FILE).write_bytes(_text(details))
     sync(folder / JOB_FILE)

@@ -33,11 +33,11 @@ def report(
 
     Args:
         run: a :class:`evalengine.Scorecard`, or the folder of a saved one.
-        path: the file, ending in .html; one that is there is replaced.
-        baseline: an earlier run, as ``run``; that of the job that made the run unless given.
-        title: of the page; the run's folder or job unless given.
-        images: folder of pictures by datum id, shown small for the worst datums.
-        verdicts: on gates; those of the job that made the run unless given.
+        path: the file, ending in .html; an existing one is replaced.
+        baseline: an earlier run, as ``run``; by default that of the job that made the run.
+        title: of the page; by default the run's folder or job.
+        images: folder of pictures by datum id, for thumbnails of the worst datums.
+        verdicts: on gates; by default those of the job that made the run.
         options: level, draws and seed of the comparison with the baseline.
         progress: called with the name of each step.
 
@@ -47,7 +47,7 @@ def report(
     Raises:
         InputError: the baseline was scored by other rules.
         OptionError: the file does not end in .html.
-        ResultError: no result stands in a folder.
+        ResultError: a folder contains no result.
         WriteError: the disk refused.
 
     Example:
@@ -83,10 +83,10 @@ def gate_lines(verdicts: Sequence[Verdict]) -> list[Gate]:
 
 
 def scored_in(run: Any) -> Scorecard:
-    """A scorecard, or the saved one in a folder.
+    """Return a scorecard, or the saved one in a folder.
 
     Raises:
-        ResultError: there is none, or a comparison.
+        ResultError: there is none, or it is a comparison.
     """
     if isinstance(run, Scorecard):
         return run
@@ -105,7 +105,7 @@ def _there(folder: Path) -> Scorecard | None:
 
 
 def _names(baseline: str, folder: Path | None) -> tuple[str, str]:
-    """What the baseline and the run are called: by their folders, as long as these differ."""
+    """Return the names of the baseline and the run: their folders, if these differ."""
     if folder is None:
         return Path(baseline).name, "this run"
     short = Path(baseline).name, folder.resolve().name

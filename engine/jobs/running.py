@@ -61,15 +61,14 @@ _LONGEST = 190  # bytes of a partition's name that stand in its tally's and its 
 
 
 def parts_of(loaded: LoadedJob, found: Found, *, again: bool) -> list[Part]:
-    """The parts of a job, in the order of its partitions.
+    """Return the partitions of a job, in order.
 
-    A tally is kept under a key of what it depends on: the partition's files and those that all
-    share, options but threads, and the version. Anything else makes another key, and another file.
+    A tally's key covers its dependencies: the partition's and the shared files, options except
+    threads, and the version. Any other change makes another key and file.
 
     Args:
-        loaded: the job.
         found: its inputs, with partitions.
-        again: make every tally anew.
+        again: recompute every tally.
     """
     outputs = loaded.job.outputs
     folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{_own_folder(loaded.job.name)}"))
@@ -98,15 +97,12 @@ def _own_folder(job: str) -> str:
 
 
 def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
-    """A sentence on partitions that the run before had and that are not there any more.
+    """Return a sentence on partitions of the previous run that no longer exist, or None.
 
     Args:
-        loaded: the job; partitions outside its window are not missed.
+        loaded: the job; partitions outside its window are ignored.
         found: its inputs.
         run_id: of this run.
-
-    Returns:
-        None where there are none.
     """
     inputs = loaded.job.inputs
     known, finished = last_partitions(loaded.matching(loaded.earlier), loaded.job.name, run_id)
@@ -121,10 +117,10 @@ def told_gone(loaded: LoadedJob, found: Found, run_id: str) -> str | None:
 
 
 def clear_older(parts: Sequence[Part]) -> None:
-    """Remove tallies of the same partitions under other keys: nothing asks for them any more.
+    """Remove tallies of the same partitions under outdated keys.
 
-    Drafts of runs that were killed go with them, those of other machines once they are a day old:
-    younger ones may be of a run at work.
+    Also removes drafts of killed runs; those of other machines only after a day, as younger ones
+    may be in use.
     """
     begun = time.time() - _DAY
     for folder in {part.tally.parent for part in parts}:
@@ -133,7 +129,7 @@ def clear_older(parts: Sequence[Part]) -> None:
                 if is_abandoned(path) or path.stat().st_mtime <= begun:
                     path.unlink()
     for part in parts:
-        # Not by a glob alone: partition "v1" is not to take "v1.2" for its own.
+        # A glob is not sufficient: partition "v1" would match "v1.2".
         label = part.tally.name.removesuffix(f".{part.key}.tally")
         own = re.compile(re.escape(label) + r"\.[0-9a-f]{16}\.tally")
         for path in part.tally.parent.glob(f"{escape(label)}.*.tally"):
@@ -142,18 +138,18 @@ def clear_older(parts: Sequence[Part]) -> None:
                     path.unlink()
 
 
-# What a run of a job would do: its inputs, its id and where its result goes.
+# Plan of a job's run: inputs, id, and folder of its result.
 
 
 class JobPlan(msgspec.Struct, frozen=True):
-    """What a run would do.
+    """Plan of a run.
 
     Attributes:
         loaded: the job.
         found: its inputs.
         run_id: hash of inputs, options and version: 16 hexadecimal digits.
-        folder: where its result goes, as seen from the working folder.
-        shown: the same as the job file writes it.
+        folder: of its result, relative to the working folder.
+        shown: the folder as written in the job file.
     """
 
     loaded: LoadedJob
@@ -164,14 +160,14 @@ class JobPlan(msgspec.Struct, frozen=True):
 
 
 def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
-    """Read a job file, find its inputs and name its run; nothing is written.
+    """Read a job file, find its inputs and compute its run id, without writing.
 
     Args:
         path: a TOML file.
         variables: values for its ``[variables]``.
 
     Raises:
-        EvalengineError: the file or its inputs are not what they should be.
+        EvalengineError: the file or its inputs are invalid.
     """
     return planned(load_job(path, variables))
 
@@ -189,7 +185,7 @@ def planned(loaded: LoadedJob) -> JobPlan:
     if outputs.history is not None:
         check_history(outputs.history, outputs.history_format)
     if loaded.options.task is not None:
-        # Wrong names of metrics and dialects are told before any table is read.
+        # Report wrong names of metrics and dialects before any table is read.
         planner.make_plan(loaded.options, loaded.options.task)
     found = find_inputs(loaded)
     run_id = _run_id(loaded, found)
@@ -198,10 +194,10 @@ def planned(loaded: LoadedJob) -> JobPlan:
 
 
 def planned_again(plan: JobPlan) -> JobPlan:
-    """The same plan, by what stands there now.
+    """Recompute a plan from the present inputs.
 
     Raises:
-        InputError: other inputs, whose result has another folder, which is not the one locked.
+        InputError: the inputs changed, so the result has another folder than the locked one.
     """
     if not plan.found.changed():
         return plan
@@ -223,15 +219,15 @@ def _run_id(loaded: LoadedJob, found: Found) -> str:
 
 PASSED, FAILED, UNJUDGED = "passed", "failed", "unjudged"
 STRICT = "strict"
-"""What verdicts on warnings are called."""
+"""Name of verdicts on warnings."""
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What became of a run.
+    """Result of a job.
 
     Attributes:
-        plan: what was to be done.
-        ran: whether it was scored now, not before.
+        plan: the plan of the run.
+        ran: True if it was scored now, False if the result existed.
         verdicts: of its gates.
     """
 
@@ -241,7 +237,7 @@ class JobResult(msgspec.Struct, frozen=True):
 
     @property
     def gate_failed(self) -> bool:
-        """Whether a gate failed."""
+        """True if a gate failed."""
         return bool(failed(self.verdicts))
 
     @property
@@ -259,21 +255,21 @@ def run_job(
     wait: float = 0.0,
     tell: Tell = nothing,
 ) -> JobResult:
-    """Run a job, unless its result stands already.
+    """Run a job, unless its result already exists.
 
     Args:
         path: a TOML file; paths in it are relative to it.
         variables: values for its ``[variables]``.
-        force: score again what is finished.
+        force: score again even if finished.
         wait: seconds to wait for another run that writes the same folder.
-        tell: log.
+        tell: log callback.
 
     Returns:
-        the result; failed gates are in it, not raised.
+        the result; failed gates are part of it, not raised.
 
     Raises:
         LockedError: another run writes the same folder.
-        EvalengineError: job file, inputs, options or gates are not what they should be.
+        EvalengineError: job file, inputs, options or gates are invalid.
 
     Example:
         >>> import evalengine as ee
@@ -335,9 +331,9 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
 
 
 def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
-    """What a finished run says; gates that changed since are judged anew by its numbers.
+    """Return the result of a finished run; gates changed since are evaluated again on its numbers.
 
-    What it did not come to say, for it died behind its last rename, is said now.
+    Also completes its lineage if it died after the final rename.
     """
     success = finished_as(plan.folder, plan.run_id)
     assert success is not None
@@ -367,7 +363,7 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
 
 
 def _before(plan: JobPlan, success: Success) -> list[Verdict] | None:
-    """The verdicts that a run came to, where the same is asked again and would be drawn again."""
+    """Return the recorded verdicts of a run if they would be the same again, otherwise None."""
     gates = plan.loaded.gates
     if not needing_margins(gates) or success.baseline != plan.loaded.job.baseline:
         return None
@@ -387,7 +383,7 @@ def _verdicts(plan: JobPlan, card: Scorecard, baseline: Baseline) -> list[Verdic
 
 
 def _complete(plan: JobPlan, success: Success, verdicts: list[Verdict], lineage: Lineage) -> None:
-    """Tell lineage that a run is done, and remember that it was told."""
+    """Report completion to lineage, and record that."""
     if lineage.complete(verdicts) and success.untold is not None:
         replace_success(plan.folder, msgspec.structs.replace(success, untold=None))
 
@@ -400,7 +396,7 @@ def _score(
     tell: Tell,
     lineage: Lineage,
 ) -> tuple[list[Verdict], EvalengineError | None]:
-    """Score, judge, and put the result in its place; verdicts, or what is wrong with the gates."""
+    """Score, judge, and move the result into place; return verdicts, or the error in the gates."""
     target = check_target(plan.folder, overwrite=True)
     fresh = fresh_name(target)
     # Before the work: a baseline that is not there is not to cost a night.
@@ -446,11 +442,6 @@ def _score(
 
 
 def _refuse_changed(plan: JobPlan) -> None:
-    """Refuse inputs that are not those that the run began with.
-
-    Raises:
-        ChangedError: some changed or went away.
-    """
     changed = plan.found.changed()
     if changed:
         raise ChangedError(
@@ -550,7 +541,7 @@ def _report(
     folder: Path,
     tell: Tell,
 ) -> None:
-    """Write the page about a run into its folder, where the job asks for one."""
+    """Write the report of a run into its folder, if the job requests it."""
     wanted = plan.loaded.job.report
     if wanted is None:
         return
@@ -588,7 +579,7 @@ def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) 
 
 
 def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
-    """What ``job.json`` holds: which files, which variables, which verdicts."""
+    """Return the content of ``job.json``: files, variables, verdicts."""
     return {
         "job": plan.loaded.job.name,
         "run_id": plan.run_id,
@@ -607,7 +598,7 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
 
 
 def _rasters(file: File) -> dict[str, object]:
-    """How many rasters a table points to, and the digest of their sizes and times; else nothing."""
+    """Return the number of rasters of a table, and the digest of their sizes and times; or {}."""
     count = len(file.rasters.files)
     return {"rasters": count, "rasters_digest": file.rasters.digest} if count else {}
 
@@ -620,7 +611,7 @@ def _discard(fresh: Path) -> None:
     """Remove a folder that did not get into its place, though a thread may still write into it."""
     if not fresh.exists():
         return
-    # Under another name what is written by path no longer arrives; open files go with the folder.
+    # After the rename, writes by path no longer arrive; open files move with the folder.
     gone = fresh_name(fresh)
     try:
         fresh.rename(gone)

@@ -14,7 +14,7 @@ _ORDER = (FAILED, SKIPPED)
 
 
 def gates_table(verdicts: Sequence[Verdict]) -> str:
-    """All verdicts as text, failed ones first, with as many digits as tell numbers apart."""
+    """Format all verdicts, failed ones first, with enough digits to distinguish numbers."""
     return f"{headline(verdicts)}\n{aligned(_frame(verdicts))}"
 
 
@@ -24,7 +24,6 @@ def gates_markdown(verdicts: Sequence[Verdict]) -> str:
 
 
 def headline(verdicts: Sequence[Verdict]) -> str:
-    """How many gates passed, failed and were skipped."""
     bad = sum(one.status == FAILED for one in verdicts)
     left = sum(one.status == SKIPPED for one in verdicts)
     said = f"{bad} of {len(verdicts)} failed" if bad else f"{len(verdicts) - left} passed"
@@ -32,12 +31,12 @@ def headline(verdicts: Sequence[Verdict]) -> str:
 
 
 def named(one: Verdict) -> str:
-    """A gate, with its row where it has several."""
+    """Return a gate's name, with its row if it has several."""
     return f"{one.gate} [{one.row}]" if one.row else one.gate
 
 
 def sentence(one: Verdict) -> str:
-    """What a verdict rests on, in one line."""
+    """Return the numbers behind a verdict, in one line."""
     parts = [
         f"{name} {_number(value)}"
         for name, value in (("value", one.value), ("bound", one.bound), ("baseline", one.baseline))

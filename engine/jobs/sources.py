@@ -1,4 +1,4 @@
-"""What a job reads, found on disk: files in order, their digests, and the partitions among them."""
+"""Input files of a job: order, digests, and partitions."""
 
 from __future__ import annotations
 
@@ -20,32 +20,31 @@ from ..schemas.job import JobInputs
 from .loading import LoadedJob
 from .variables import filled, mark
 
-# Raster files that the tables of a job point to: which they are, and whether they have changed.
+# Raster files referred to by the tables of a job, and their changes.
 #
-# They may be many and large, so size and time of change stand for their content.
+# They may be many and large, so size and modification time replace content digests.
 
 Stamp = tuple[int, int, int]
 """Size in bytes, time of change in nanoseconds, inode."""
 
 _NAMES = {name.casefold() for name in (RASTER.name, *RASTER.aliases)}
-"""What a column of rasters may be called, in segmentation and in detection."""
+"""Names of raster columns, in segmentation and in detection."""
 _PARSED, _WITHOUT = "json", ("trec", "raster")
 """A format whose columns are not known before all of it is read, and those that point to none."""
 
 
 class Pointed(msgspec.Struct, frozen=True):
-    """The rasters of one table.
+    """Rasters of one table.
 
     Attributes:
-        files: path as the table writes it, path as it is found (None where there is none or it is
-            remote), and its stamp.
+        files: path in the table, resolved path (None if missing or remote), and its stamp.
     """
 
     files: tuple[tuple[str, str | None, Stamp | None], ...] = ()
 
     @property
     def digest(self) -> str:
-        """Of paths, sizes and times of change; empty without any raster."""
+        """Digest of paths, sizes and modification times; empty without rasters."""
         if not self.files:
             return ""
         # Not the inode: a copy that keeps its time is the same file.
@@ -53,14 +52,14 @@ class Pointed(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
 
     def changed(self) -> list[str]:
-        """Paths of rasters that are not what they were."""
+        """Return the paths of changed rasters."""
         return [
             name for name, path, stamp in self.files if path is not None and stamp_of(path) != stamp
         ]
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What tells that a file was changed; None where there is none."""
+    """Return size, modification time and inode of a file; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -69,11 +68,10 @@ def stamp_of(path: str) -> Stamp | None:
 
 
 def rasters_of(path: str, columns: Mapping[str, str] | None) -> Pointed:
-    """The rasters that a local table names.
+    """Return the rasters that a local table names.
 
     Args:
-        path: of the table.
-        columns: own column names to canonical ones, as in the options.
+        columns: name in the input -> canonical name, as in the options.
 
     Raises:
         ReadError: the table cannot be read.
@@ -106,9 +104,9 @@ def _pointed(path: str, folder: str) -> tuple[str, str | None, Stamp | None]:
 
 
 def _mentions(path: str, named: set[str]) -> bool:
-    """Whether a JSON file has a key that may hold rasters; COCO's, which has none, is not parsed.
+    """Return whether a JSON file has a key for rasters; avoids parsing COCO files, which have none.
 
-    Keys are sought as bytes, whatever their case.
+    Searches for the keys as bytes, ignoring case.
     """
     sought = [f'"{name.casefold()}"'.encode() for name in _NAMES | named]
     longest = max(map(len, sought))
@@ -125,7 +123,7 @@ def _mentions(path: str, named: set[str]) -> bool:
 _ROLES = ("predictions", "ground_truths", "datums", "labels")
 _SIDES = ("predictions", "ground_truths")
 _WHOLE = ("labels", "label_map", "training")
-"""What all partitions share; every other table is read by partition."""
+"""Inputs that all partitions share; every other table is read per partition."""
 OPTIONS = ("label_map", "training")
 """Options that may be files."""
 _SHOWN = 5
@@ -136,13 +134,13 @@ class File(msgspec.Struct, frozen=True):
     """One input file, or a remote path.
 
     Attributes:
-        path: as seen from the working folder.
-        name: as seen from the job file.
-        partition: value of the partition variable in its path; None where it has none.
-        bytes: its size; None where remote.
-        sha256: digest of its content; of the job's ``version`` where remote.
-        stamp: size, time of change and inode, to tell later whether it changed meanwhile.
-        rasters: files that it points to.
+        path: relative to the working folder.
+        name: relative to the job file.
+        partition: value of the partition variable in its path, or None.
+        bytes: its size; None if remote.
+        sha256: digest of its content; of the job's ``version`` if remote.
+        stamp: size, modification time and inode, to detect changes.
+        rasters: raster files that it refers to.
     """
 
     path: str
@@ -155,12 +153,12 @@ class File(msgspec.Struct, frozen=True):
 
     @property
     def digests(self) -> list[str]:
-        """Of its content, and of the rasters it points to if there are any."""
+        """Digests of its content, and of its rasters if there are any."""
         return [digest for digest in (self.sha256, self.rasters.digest) if digest]
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The inputs of a job.
+    """Inputs of a job.
 
     Attributes:
         files: role to files, in the order they are read.
@@ -171,14 +169,14 @@ class Found(msgspec.Struct, frozen=True):
     partitions: tuple[str, ...] = ()
 
     def paths(self, role: str) -> str | list[str] | None:
-        """What ``score`` is given for a role."""
+        """Return the argument of ``score`` for a role."""
         own = self.files.get(role, ())
         if not own:
             return None
         return own[0].path if len(own) == 1 else [file.path for file in own]
 
     def of_partition(self, role: str, value: str) -> str | list[str] | None:
-        """What ``score`` is given for a role in one partition."""
+        """Return the argument of ``score`` for a role in one partition."""
         own = tuple(file for file in self.files.get(role, ()) if file.partition == value)
         return Found({role: own}).paths(role)
 
@@ -192,19 +190,19 @@ class Found(msgspec.Struct, frozen=True):
         ]
 
     def changed(self) -> list[str]:
-        """Names of files and rasters that are not what they were when they were found."""
+        """Return the names of changed files and rasters."""
         local = [file for own in self.files.values() for file in own if file.stamp is not None]
         tables = [file.name for file in local if stamp_of(file.path) != file.stamp]
         return tables + [name for file in local for name in file.rasters.changed()]
 
 
 def find_inputs(loaded: LoadedJob) -> Found:
-    """The files that a job's inputs stand for, with digests of their content.
+    """Find the input files of a job, with digests of their content.
 
     Raises:
-        ReadError: a path where nothing is.
-        InputError: a partition that one side has and the other lacks, one that is required and not
-            there, or none at all.
+        ReadError: a path that does not exist.
+        InputError: a partition that only one side has, a required one that is missing, or none at
+            all.
         OptionError: remote paths without a version, or a partition variable in no path.
     """
     inputs = loaded.job.inputs
@@ -292,7 +290,7 @@ def without_secrets(address: str) -> str:
 
 
 def in_window(inputs: JobInputs, value: str) -> bool:
-    """Whether a partition is among those asked for."""
+    """Return whether a partition is within the requested range."""
     return (inputs.first is None or inputs.first <= value) and (
         inputs.last is None or value <= inputs.last
     )

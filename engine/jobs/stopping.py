@@ -1,8 +1,8 @@
-"""Signals to end stop a run within seconds, but never while a result is put into its place.
+"""Termination signals stop a run within seconds, but never while a result is moved into place.
 
-Python runs a signal's handler in the main thread between two of its own instructions, which a long
-call into Polars or a kernel would put off: so the work is done by another thread while the main one
-waits, and is left behind when the process ends.
+Python runs signal handlers in the main thread between bytecodes, which a long call into Polars or a
+kernel would delay. So another thread does the work while the main one waits; it is abandoned when
+the process exits.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class Stopped(BaseException):
-    """The process was told to end.
+    """Termination of the process by a signal.
 
     Attributes:
-        signal: by which signal; shells see the status 128 + signal.
+        signal: its number; shells see the status 128 + signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -46,9 +46,9 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """While this lasts, signals to end raise :class:`Stopped`, if this is the main thread.
+    """Make termination signals raise :class:`Stopped` within this context, in the main thread.
 
-    They are SIGTERM, SIGINT, and SIGHUP unless it is ignored, as below ``nohup``.
+    These are SIGTERM, SIGINT, and SIGHUP unless it is ignored, as under ``nohup``.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -67,7 +67,7 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """What is done here is done to its end; a signal that came meanwhile is heeded after it."""
+    """Defer signals until the end of this context."""
     _State.held += 1
     try:
         yield
@@ -79,13 +79,13 @@ def held() -> Iterator[None]:
 
 
 def aside(work: Callable[[threading.Event], T]) -> T:
-    """Do work in a thread of its own and wait for it.
+    """Run work in a separate thread and wait for it.
 
     Args:
-        work: called with an event that is set once nobody waits any more.
+        work: called with an event that is set if the result is no longer needed.
 
     Returns:
-        what it returns; what it raises is raised here.
+        its result; its exceptions are raised here.
     """
     left = threading.Event()
     done: list[T] = []

@@ -1,4 +1,4 @@
-"""What gates with ``surely`` need before they are judged: intervals, and those of differences."""
+"""Data for gates with ``surely``: intervals of numbers and of differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASKED = ("draws", "seed", "method", "cluster")
 
 
 def with_intervals(options: Options, gates: Sequence[Gate]) -> Options:
-    """The options of a run with intervals, where gates need them and none were asked for."""
+    """Add intervals to the options of a run, if gates need them and they were not requested."""
     wanted = [gate for gate in gates if gate.surely]
     if options.drawn or not wanted:
         return options
@@ -40,10 +40,10 @@ def needing_margins(gates: Sequence[Gate]) -> list[Gate]:
 
 
 def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
-    """Refuse gates about differences where workers make the run, before any work.
+    """Refuse gates on differences for runs by workers, before any work.
 
     Raises:
-        OptionError: what the numbers are made of stays with the workers.
+        OptionError: the tallies stay with the workers.
     """
     needing = needing_margins(gates)
     if needing and executor not in (None, "threads"):
@@ -56,17 +56,17 @@ def refuse_workers(gates: Sequence[Gate], executor: str | None) -> None:
 
 
 def can_be_compared(earlier: Scorecard) -> bool:
-    """Whether a result keeps what its numbers were made of."""
+    """Return whether a result has its tallies."""
     return earlier.tallied is not None or (
         earlier.folder is not None and kept_bytes(earlier.folder) > 0
     )
 
 
 def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
-    """Read what gates need of a baseline before any work: its folder may be the run's own.
+    """Load a baseline's data for gates before any work: its folder may be replaced by the run.
 
     Raises:
-        ResultError: it does not keep what comparing needs.
+        ResultError: it has no tallies for comparison.
     """
     _ = earlier.metrics
     needing = needing_margins(gates)
@@ -77,10 +77,10 @@ def hold(gates: Sequence[Gate], earlier: Scorecard) -> None:
 
 
 def answer_apart(earlier: Scorecard | None, card: Scorecard) -> bool | None:
-    """Whether some datums of a run and its baseline enter the means of one of the two alone.
+    """Return whether the means of a run and its baseline are over different datums.
 
-    Their numbers are then no answers to one question, and gates are held to those of the datums
-    that both answer. None if a run does not keep what tells them.
+    Their numbers are then not comparable, and gates use the common datums. None if a run does not
+    have the required tallies.
     """
     if earlier is None or earlier.task != card.task or not _leaves_out(card.task):
         return False
@@ -95,7 +95,7 @@ def _leaves_out(task: str) -> bool:
 
 
 def keeping(gates: Sequence[Gate], task: str) -> bool:
-    """Whether gates need what the numbers of a baseline are made of, or are better with it."""
+    """Return whether gates need the tallies of a baseline, or are better with them."""
     about = any(gate.needs_baseline for gate in gates)
     return bool(needing_margins(gates)) or (about and _leaves_out(task))
 
@@ -111,11 +111,10 @@ def unkept(earlier: Scorecard | None) -> str:
 
 
 def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
-    """What tells gates how sure differences of a run to its baseline are.
+    """Return a function that computes intervals of a run's differences to its baseline.
 
     Args:
-        earlier: the baseline, if its result is still there.
-        card: the run.
+        earlier: the baseline, if its result still exists.
     """
 
     def compare(metrics: Collection[str], slices: Collection[str]) -> Margins | str:
@@ -133,10 +132,10 @@ def compare_with(earlier: Scorecard | None, card: Scorecard) -> Compare:
 
 
 def refuse_own_intervals(gates: Sequence[Gate]) -> None:
-    """Refuse gates of comparisons that ask about the interval of a number itself.
+    """Refuse gates of comparisons on the interval of a single number.
 
     Raises:
-        OptionError: a comparison has intervals of differences alone.
+        OptionError: a comparison has only intervals of differences.
     """
     for gate in gates:
         if gate.surely and not gate.needs_baseline:
@@ -151,11 +150,10 @@ def refuse_own_intervals(gates: Sequence[Gate]) -> None:
 def compared_numbers(
     comparison: Comparison, labels: pl.DataFrame | None
 ) -> tuple[Numbers, Numbers, Margins]:
-    """The numbers of both runs of a comparison, and their differences, as gates look at them.
+    """Return the numbers of both runs of a comparison, and their differences, for gates.
 
     Args:
-        comparison: of two runs, the first of which is the baseline.
-        labels: names of labels, where they are known.
+        labels: names of labels, if known.
     """
     rows = comparison.differences
     if labels is None:

@@ -1,7 +1,7 @@
 """Variables in the texts of a job file: ``{name}``, ``{env.NAME}``, ``{name:otherwise}``.
 
-``{{`` and ``}}`` are braces. Names that are known only later (a partition, the run's id) leave a
-mark, which :func:`filled` replaces.
+``{{`` and ``}}`` are literal braces. Names that are known only later (a partition, the run's id)
+become placeholders, which :func:`filled` replaces.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MARK = re.compile("\x00([^\x00]*)\x00")
 _ENVIRONMENT = "env."
 
 Lookup = Callable[[str], str | None]
-"""From a name to its value; None where it has none."""
+"""Function from a name to its value, or None."""
 
 
 def mark(name: str) -> str:
-    """What stands for a variable until its value is known."""
+    """Return the placeholder of a variable."""
     return f"\x00{name}\x00"
 
 
@@ -33,15 +33,10 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def expanded(text: str, lookup: Lookup, known: Collection[str]) -> str:
-    """A text whose variables are replaced.
-
-    Args:
-        text: as written.
-        lookup: values by name.
-        known: names to choose the nearest from.
+    """Replace the variables of a text.
 
     Raises:
-        OptionError: a variable without a value, or a brace without its partner.
+        OptionError: a variable without a value, or an unbalanced brace.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -76,13 +71,13 @@ def dates(now: datetime | None = None) -> dict[str, str]:
     now = now or datetime.now(UTC)
     return {
         "today": now.date().isoformat(),
-        # Of the date, not of the time: a day of 23 or 25 hours has one before it, too.
+        # Subtract from the date, not the time: days of 23 or 25 hours exist.
         "yesterday": (now.date() - timedelta(days=1)).isoformat(),
     }
 
 
 def from_environment(name: str) -> str | None:
-    """The value of ``env.NAME``; None for other names, and where it is not set."""
+    """Return the value of ``env.NAME``; None for other names, and if it is not set."""
     if not name.startswith(_ENVIRONMENT):
         return None
     return os.environ.get(name[len(_ENVIRONMENT) :])
@@ -101,7 +96,7 @@ def in_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 HIDDEN = "(hidden)"
 _BARE = re.compile(r"(\{[^{}:]+\})+")
-"""A text of variables alone: what stands around them, or behind a colon, may be the secret."""
+"""Text of only variables: literal text around them, or after a colon, may be the secret."""
 
 
 def for_records(
@@ -110,17 +105,15 @@ def for_records(
     uses: Mapping[str, set[str]],
     secret: Collection[str],
 ) -> dict[str, str]:
-    """Variables as job.json and history may hold them.
+    """Return variables for job.json and history.
 
-    What comes from the environment, or goes into credentials, is not recorded: such a variable
-    stands there as the file writes it, ``{env.NAME}``, or as hidden where the file writes the value
-    itself. So is whatever is made of one.
+    Values from the environment, or used in credentials, are not recorded: such a variable is
+    recorded as written in the file, ``{env.NAME}``, or as hidden if the file contains the value
+    itself. The same applies to values derived from one.
 
     Args:
-        values: of all names.
-        written: name -> value as the file writes it.
-        uses: name -> what the value was made of; nothing where it was written out, or set.
-        secret: names that credentials are made of.
+        written: name -> value as written in the file.
+        uses: name -> variables in its value; empty if it is literal, or set.
     """
     kept_back = {
         key for key, used in uses.items() if any(name.startswith(_ENVIRONMENT) for name in used)

@@ -1,4 +1,4 @@
-"""Gates held against a scorecard: every row a gate is about passes, fails or is skipped."""
+"""Evaluation of gates on a scorecard: each row of a gate passes, fails or is skipped."""
 
 from __future__ import annotations
 
@@ -36,24 +36,20 @@ _SHORT = {name: column for name, column in SHORT.items() if name != "label"} | {
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of one gate on one row.
+    """Result of one gate on one row.
 
     Attributes:
-        gate: the gate as written, behind "fail if" where it is a condition to fail by.
-        row: which row of a gate for each of several, such as ``weather=rain``; else empty.
+        gate: the gate as written, after "fail if" if it is a condition to fail by.
+        row: identifies the row for gates with several, such as ``weather=rain``; otherwise empty.
         status: ``passed``, ``failed`` or ``skipped``.
-        value: the metric; None where it is undefined.
-        bound: what it was held against; None where the baseline has no number.
+        value: the metric; None if undefined.
+        bound: the bound; None if the baseline has no number.
         baseline: the earlier run's number; None without one.
-        reason: why there was nothing to compare, or what it was compared over, where that is not
-            all of the run.
-        coverage: the share of the number's rows that could be scored.
-        lower: of the interval that a gate with ``surely`` asks about; else None.
-        upper: of the same.
+        reason: reason for a missing comparison, or the datums it is restricted to.
+        lower: low end of the interval of a gate with ``surely``; otherwise None.
         interval_of: ``number``, or ``difference`` to the baseline; empty without an interval.
-        level: its confidence.
-        support: what the number rests on, such as boxes or pixels.
-        n: datums that were drawn and count: of the run, or of the slice where they are known.
+        support: count behind the number, such as boxes or pixels.
+        n: datums that were resampled and count: of the run, or of the slice if known.
     """
 
     gate: str
@@ -73,16 +69,12 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What gates look at.
+    """Numbers that gates are evaluated on.
 
     Attributes:
-        task: the run's.
-        metrics: its metrics frame.
-        labels: names of its labels.
-        dialect: its rule set.
         level: confidence of the intervals in the frame; None without.
-        datums: from a slice and its value, None for the whole set, to how many datums it has;
-            None where that is not known.
+        datums: from a slice and its value, None for the whole set, to its number of datums, or
+            None.
     """
 
     task: str
@@ -117,7 +109,9 @@ def numbers_of(card: Scorecard) -> Numbers:
 
 
 def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None]:
-    """How many datums a scorecard rests on, and slices of it where what made them is held."""
+    """Return a function for the number of datums of a scorecard, and of slices if tallies are
+    available.
+    """
 
     @cache
     def of(column: str) -> dict[str, int]:
@@ -141,26 +135,24 @@ def judge_gates(
     compare: Compare = lambda metrics, slices: "there is nothing to compare with",
     apart: bool | None = False,
 ) -> list[Verdict]:
-    """Hold gates against a run.
+    """Evaluate gates on a run.
 
     Args:
-        gates: what is asked.
-        numbers: the run's.
-        baseline: an earlier run's, for gates that are about one.
-        first: whether a missing baseline means that there was no run before this one: then gates
-            that are about it are skipped.
-        compare: how sure differences to the baseline are, of the metrics and slices that gates ask
-            about; called only where they do.
-        apart: whether each run answers other datums: then every gate about the baseline is held to
-            the numbers that ``compare`` gives, of what both answer. None if that is not known: then
-            gates fail if the shares of rows that could be scored are too different.
+        baseline: an earlier run's, for gates that refer to one.
+        first: whether a missing baseline means that there was no earlier run: then gates on it are
+            skipped.
+        compare: computes intervals of differences to the baseline for the metrics and slices of
+            gates; called only if needed.
+        apart: whether the means of the runs are over different datums: then every gate on the
+            baseline uses the numbers from ``compare``, over common datums. None if unknown: then
+            gates fail if the shares of scored rows differ too much.
 
     Returns:
-        one verdict a gate; several for a gate with ``*``, one a row.
+        one verdict per gate; for a gate with ``*`` one per row.
 
     Raises:
-        OptionError: a gate about a baseline, and none was given.
-        ResultError: a gate that no row matches, or that leaves open which of several.
+        OptionError: a gate on a baseline, and none was given.
+        ResultError: a gate that matches no row, or several ambiguously.
     """
     asked = [_asked(gate, numbers, baseline, first) for gate in gates]
     needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or apart)]
@@ -191,7 +183,6 @@ def _covered(one: Verdict) -> Verdict:
 
 
 def failed(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Those that did not pass."""
     return [one for one in verdicts if one.status == FAILED]
 
 
@@ -230,11 +221,8 @@ class _Held(msgspec.Struct, frozen=True):
     """Numbers that all gates of a run are compared with.
 
     Attributes:
-        baseline: the earlier run's numbers.
-        numbers: the run's.
-        margins: differences of both, or why there are none.
-        unknown: whether it is not known which datums enter the means of one run only.
-        accepted: whether a gate about coverage accepts that means leave out datums.
+        unknown: whether it is unknown which datums enter the means of only one run.
+        accepted: whether a gate on coverage allows means over fewer datums.
     """
 
     baseline: Numbers | None
@@ -294,7 +282,7 @@ def _judged(asked: _Asked, held: _Held) -> Iterable[Verdict]:
 
 
 def _by_support(row: dict[str, Any], numbers: Numbers) -> bool:
-    """Tell if the support of a row counts datums, of which some do not enter means."""
+    """Return whether the support of a row counts datums, some of which do not enter means."""
     return row["scored"] is None and tasks.get(numbers.task).unanswered is not None
 
 
@@ -316,7 +304,7 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
 
 
 def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float | None) -> Verdict:
-    """The verdict on a number whose own interval has to hold."""
+    """Return the verdict on the interval of a number."""
     lower, upper = row["lower"], row["upper"]
     if row.get("trials") is not None and level is not None:
         lower, upper = clopper_pearson(row["value"], row["trials"], level)
@@ -330,10 +318,9 @@ def _of_interval(gate: Gate, blank: Verdict, row: dict[str, Any], level: float |
 def _of_difference(
     gate: Gate, blank: Verdict, row: dict[str, Any], held: _Held, *, by_support: bool
 ) -> Verdict:
-    """The verdict on a number whose difference to the baseline has to hold, with its interval where
-    the gate says surely.
+    """Return the verdict on a number's difference to the baseline, over the compared datums.
 
-    Number and baseline are those of the datums that were compared.
+    Includes its interval if the gate has ``surely``.
     """
     margins = held.margins
     assert margins is not None
@@ -384,7 +371,9 @@ def _of_difference(
 
 
 def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
-    """What a gate with ``*`` says of rows that the baseline alone has: nobody is to miss them."""
+    """Yield verdicts of a gate with ``*`` on rows that only the baseline has, so that they are
+    noticed.
+    """
     gate, each = asked.gate, asked.each
     try:
         before = chosen_rows(baseline.metrics, baseline.labels, asked.metric, asked.filters, each)
@@ -400,7 +389,7 @@ def _gone(asked: _Asked, baseline: Numbers) -> Iterable[Verdict]:
 
 
 def _for_example(gate: Gate, rows: pl.DataFrame, each: tuple[str, ...]) -> str:
-    """The gate again, with what tells its first row from the others."""
+    """Return the gate with a condition that selects its first row."""
     telling = [
         name for name in KEYS if name not in each and rows[name].n_unique() > 1 and rows[name][0]
     ]
@@ -418,7 +407,8 @@ _MISSING = "in the baseline alone"
 def _earlier(
     gate: Gate, baseline: Numbers, metric: str, filters: dict[str, Any], starred: dict[str, Any]
 ) -> tuple[float | None, str, float | None]:
-    """The baseline's number, or why there is none; and the share of its rows that were scored.
+    """Return the baseline's number, or the reason for its absence; and the share of its scored
+    rows.
 
     Raises:
         ResultError: the baseline has no such row, for a gate that names its row, or several.
@@ -440,10 +430,10 @@ def _earlier(
 
 
 def _question(gate: Gate, numbers: Numbers) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """A gate as metric, filters and starred columns of the metrics frame.
+    """Translate a gate to metric, filters and starred columns of the metrics frame.
 
     Raises:
-        ResultError: a condition on something that is no column, slice or label.
+        ResultError: a condition on a name that is no column, slice or label.
     """
     filters: dict[str, Any] = {}
     each: list[str] = []
@@ -490,10 +480,10 @@ def _metric(gate: Gate, numbers: Numbers) -> str:
 
 
 def _column(name: str, value: str, numbers: Numbers, slices: list[str]) -> str:
-    """The column of the metrics frame that a condition's name stands for.
+    """Return the column of the metrics frame for a condition's name.
 
     Raises:
-        ResultError: none does.
+        ResultError: unknown name.
     """
     if name in KEYS or name == "label_name":
         return name
@@ -531,7 +521,7 @@ def _typed(value: str, dtype: pl.DataType) -> Any:
 
 
 def _shown(gate: Gate, row: dict[str, Any]) -> str:
-    """The values that stand for the stars of a gate."""
+    """Return the values of a gate's stars."""
     parts = []
     for name, _ in gate.conditions:
         if name == "slice":

@@ -1,13 +1,12 @@
-"""The judge stage: texts are judged by a language model, and what it says becomes a table.
+"""Judge stage: a language model judges texts, and its verdicts become a table.
 
-``judging`` holds the calls; ``steps`` which calls each metric needs, ``prompts`` what is asked,
-``parsing`` how replies are read, ``client`` the chat, ``cache`` every answer, ``run`` the work side
-by side, ``batch`` files for batch endpoints; requests, retries, budgets and keys are those of
-``evalengine.endpoint``. The verdict table they make is scored by the task ``judged``, which knows
-nothing of them.
+``judging`` contains the calls; ``steps`` the calls of each metric, ``prompts`` the prompts,
+``parsing`` the parsers of replies, ``client`` the chat, ``cache`` every answer, ``run`` the
+concurrent execution, ``batch`` files for batch endpoints; requests, retries, budgets and keys are
+in ``evalengine.endpoint``. The task ``judged`` scores the verdict table independently.
 
-The package itself can be called: ``evalengine.judge(...)`` is a function, whether or not one of
-these modules was imported before.
+The package itself is callable: ``evalengine.judge(...)`` is a function, even if one of these
+modules was imported before.
 """
 
 from __future__ import annotations

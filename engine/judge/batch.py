@@ -1,7 +1,7 @@
-"""Batch files: requests as OpenAI's Batch API and vLLM's run-batch read them, and answers back.
+"""Batch files for OpenAI's Batch API and vLLM's run-batch: export of requests, import of answers.
 
-One file per step, split at the limits; lines are matched by ``custom_id``, which is the key of the
-cache, and never by order. File names hold the prompt's name and a number, nothing of the rows.
+One file per step, split at the limits. Lines are matched by ``custom_id``, which is the cache key,
+never by order. File names contain only the prompt's name and a number.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 URL = "/v1/chat/completions"
 _PASSING = (401, 402, 403, 404, 408, 409, 425, 429)
-"""Statuses of the 400s that say nothing of the request itself: it is exported again."""
+"""Statuses 4xx that are unrelated to the request itself: it is exported again."""
 _SHOWN = 300
 
 
 class BatchFiles:
-    """Batch files that are written as requests come; they appear once all are there.
+    """Batch files, written as requests arrive; they appear once all are complete.
 
     Args:
-        folder: made if it is not there; must hold no JSONL yet.
-        structured: ``schema``, ``object`` or ``none``: the response format asked for.
-        most_requests: lines in a file.
-        most_bytes: bytes in a file.
+        folder: created if missing; must contain no JSONL yet.
+        structured: requested response format: ``schema``, ``object`` or ``none``.
+        most_requests: maximum number of lines per file.
+        most_bytes: maximum size of a file.
 
     Attributes:
-        written: file -> lines in it, by step in the order of their first requests.
+        written: file -> number of lines, by step in the order of their first requests.
 
     Raises:
-        InputError: the folder holds batch files already.
+        InputError: the folder already contains batch files.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class BatchFiles:
 
 
 class _Part(msgspec.Struct):
-    """One file: where it will be, what it is written to, its lines and bytes so far."""
+    """One file: final path, open draft, lines and bytes so far."""
 
     path: Path
     file: IO[bytes]
@@ -115,11 +115,9 @@ def _line(request: Request, structured: str) -> bytes:
 
 
 class Imported(msgspec.Struct):
-    """What batch files brought.
+    """Counts of imported lines.
 
     Attributes:
-        answers: lines that hold an answer.
-        failures: lines that say that there is none.
         foreign: lines of both kinds whose request was not exported with this cache.
     """
 
@@ -129,16 +127,15 @@ class Imported(msgspec.Struct):
 
 
 def read_batches(paths: Sequence[str | Path], cache: str | Path) -> Imported:
-    """Put the answers of output files and the failures of error files into the cache.
+    """Import the answers of output files and the failures of error files into the cache.
 
-    An answer that is there already stays.
+    Existing answers are kept.
 
     Args:
-        paths: files in any order; which kind a line is, it says itself.
-        cache: the file of answers.
+        paths: files in any order and of either kind.
 
     Raises:
-        InputError: a line that is no line of a batch's output, by file and number.
+        InputError: an invalid line, by file and number.
     """
     found = Imported()
     store = Cache(cache)

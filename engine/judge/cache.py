@@ -1,7 +1,7 @@
-"""Every answer as it arrives, in one SQLite file: a killed run goes on where it was.
+"""SQLite cache of answers, so that a killed run can resume.
 
-Answers are found by a hash of endpoint, model, messages, parameters, prompt version, judgment and
-attempt. Neither keys nor messages are stored, only replies.
+The key is a hash of endpoint, model, messages, parameters, prompt version, judgment and attempt.
+Only replies are stored, neither API keys nor messages.
 """
 
 from __future__ import annotations
@@ -38,27 +38,17 @@ def key_of(
     judgment: int,
     attempt: int,
 ) -> str:
-    """64 hexadecimal digits that name one call.
-
-    Args:
-        endpoint: base URL.
-        model: its name.
-        messages: of the chat.
-        parameters: temperature and the like.
-        prompt: its name and version.
-        judgment: which of several judgments.
-        attempt: how often a reply could not be used before.
-    """
+    """Return the key of one call, 64 hexadecimal digits."""
     parts = [endpoint, model, messages, parameters, prompt, judgment, attempt]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Cache(AnswerFile):
-    """The file of a judge's answers; threads may share it.
+    """Cache of a judge's answers; thread-safe.
 
     Args:
-        path: where; made if it is not there, readable by its owner alone.
+        path: created if missing, readable only by its owner.
 
     Raises:
         InputError: the file is something else, or cannot be written.
@@ -78,10 +68,10 @@ class Cache(AnswerFile):
         return None if row is None else Completion(*row)
 
     def put(self, key: str, prompt: str, model: str, answer: Completion) -> Completion:
-        """Keep an answer; it is on disk, as far as this process goes, once this returns.
+        """Store an answer, committed on return.
 
         Returns:
-            the answer that counts: the first, where another process has put one there meanwhile.
+            the answer that counts: the first, if another process has stored one meanwhile.
         """
         values = (
             key, prompt, model, answer.text, answer.finish, answer.refusal, answer.input_tokens,
@@ -104,7 +94,7 @@ class Cache(AnswerFile):
             self._base.execute("COMMIT")
 
     def was_exported(self, key: str) -> bool:
-        """Whether a call went into a batch file."""
+        """Return whether a call was written to a batch file."""
         with self._lock:
             found = self._base.execute("SELECT 1 FROM exported WHERE key = ?", (key,)).fetchone()
         return found is not None
@@ -118,7 +108,7 @@ class Cache(AnswerFile):
             )
 
     def failure(self, key: str) -> tuple[str, str] | None:
-        """Kind and message of what a batch could not answer."""
+        """Return kind and message of a batch failure, or None."""
         with self._lock:
             found: tuple[str, str] | None = self._base.execute(
                 "SELECT kind, message FROM failures WHERE key = ?", (key,)

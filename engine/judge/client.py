@@ -1,4 +1,4 @@
-"""Chat completions: what is asked of the endpoint, and what came back."""
+"""Chat completions: requests and responses."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ class Unstructured(Exception):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What came back.
+    """Chat completion.
 
     Attributes:
-        text: the reply.
-        finish: why it ended: ``stop``, ``length``, ``content_filter``, ...
-        refusal: what the model said instead of answering, or None.
-        input_tokens: tokens of the messages, 0 where not told.
-        output_tokens: tokens of the reply, 0 where not told.
+        finish: reason for its end: ``stop``, ``length``, ``content_filter``, ...
+        refusal: the model's refusal, or None.
+        input_tokens: tokens of the messages, 0 if unknown.
+        output_tokens: tokens of the reply, 0 if unknown.
     """
 
     text: str
@@ -37,10 +36,10 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 def read_completion(body: Any) -> Completion:
-    """The completion in a response's JSON.
+    """Parse the completion in a response's JSON.
 
     Raises:
-        Transient: JSON of another form; it tells of the tokens that were used all the same.
+        Transient: JSON of another form; includes the tokens that were used nevertheless.
     """
     tokens = token_counts(body)
     try:
@@ -71,13 +70,12 @@ def _text(content: Any) -> str:
 
 
 class ChatClient(Client):
-    """Sends chat completions to one endpoint; threads may share it.
+    """Client for chat completions of one endpoint; thread-safe.
 
     Args:
-        base_url: its address, checked.
-        key: what goes into the Authorization header, or None.
-        timeout: seconds for a connection, and between two pieces of an answer.
-        connections: how many may be open.
+        key: value for the Authorization header, or None.
+        timeout: seconds for a connection, and between two chunks of an answer.
+        connections: maximum number of open connections.
 
     Raises:
         OptionError: the extra ``judge`` is not installed.
@@ -96,13 +94,13 @@ class ChatClient(Client):
         )
 
     def complete(self, body: dict[str, Any]) -> Completion:
-        """One request.
+        """Send one request.
 
         Raises:
-            JudgeError: it makes no sense to go on.
-            Transient: it may work later.
-            Rejected: this request is not taken.
-            Unstructured: not with this response format.
+            JudgeError: a permanent failure.
+            Transient: a retry may succeed.
+            Rejected: this request is not accepted.
+            Unstructured: this response format is not accepted.
         """
         try:
             return self.post(body, read_completion)

@@ -33,23 +33,22 @@ from .rows import read_rows, refuse_slices, with_carried
 from .run import Caller, Collector, Endpoint, Outcome, Progress, Request, run
 from .steps import PLANS, Asked, Row
 
-# What the judge's options must be, before anything is read, sent or paid for.
+# Checks of the judge's options before any input is read, sent or paid for.
 
 STRUCTURED = ("auto", "schema", "object", "none")
 _OURS = ("model", "messages", "stream", "n", "response_format")
 
 
 def check_sending(limits: Limits, *, concurrency: int, timeout: float, structured: str) -> None:
-    """Limits, rates and formats.
+    """Check limits, rates and formats.
 
     Args:
-        limits: of the run.
-        concurrency: requests under way at once.
+        concurrency: maximum number of concurrent requests.
         timeout: seconds.
-        structured: the response format that is asked for.
+        structured: requested response format.
 
     Raises:
-        OptionError: a number that is none, or out of its range.
+        OptionError: an invalid number, or one out of range.
     """
     if structured not in STRUCTURED:
         raise OptionError(
@@ -81,10 +80,10 @@ def check_sending(limits: Limits, *, concurrency: int, timeout: float, structure
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Further fields of the request.
+    """Check further fields of the request.
 
     Raises:
-        OptionError: a field that the judge sets itself, or a value that JSON does not have.
+        OptionError: a field that the judge sets itself, or a value that JSON does not support.
     """
     own = sorted(set(_OURS) & set(parameters))
     if own:
@@ -107,10 +106,10 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
 
 
 def check_out(out: str | Path) -> None:
-    """Refuse a file that no verdict table can be written to.
+    """Check that a verdict table can be written to a path.
 
     Raises:
-        OptionError: no folder, or another extension than that of Parquet.
+        OptionError: no folder, or a suffix other than that of Parquet.
     """
     path = Path(out)
     if path.is_dir() or not path.absolute().parent.is_dir():
@@ -146,27 +145,27 @@ _SCHEMA: dict[str, Any] = {
 }
 """Columns of the verdict table after datum_id."""
 _OF_CALLS = ("prompt", "input_tokens", "output_tokens")
-"""Those that say what the calls of a row and metric took."""
+"""Columns about the calls of a row and metric."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of whom; the same for a run, its resumption and its batch files.
+    """Settings of a judge, the same for a run, its resumption and its batch files.
 
     Attributes:
         metrics: names of judged metrics.
         model: its name at the endpoint.
-        base_url: the endpoint, up to and without ``/chat/completions``.
+        base_url: the endpoint, without ``/chat/completions``.
         cache: file of all answers.
         prompts: folder of prompts that replace the package's.
-        mode: of FactualCorrectness; the call on the reference's claims is spared by ``precision``.
+        mode: of FactualCorrectness; ``precision`` saves the call on the reference's claims.
         atomicity: of its claims.
         coverage: of its claims.
-        judgments: how often each verdict is asked for; most of them decide when scored.
-        temperature: of the model; None leaves it out of the request.
-        max_output_tokens: limit of one reply; None leaves it out.
-        parameters: further fields of the request, as the endpoint knows them; one for temperature
-            or max_tokens stands for that option.
-        retries: how often a call is repeated that failed or whose reply cannot be used.
+        judgments: number of judgments per verdict; the majority decides when scored.
+        temperature: of the model; None omits it from the request.
+        max_output_tokens: limit of one reply; None omits it.
+        parameters: further fields of the request, as the endpoint defines them; temperature or
+            max_tokens override the options.
+        retries: maximum number of repetitions of a call that failed or has an unusable reply.
     """
 
     metrics: tuple[str, ...]
@@ -184,14 +183,14 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 3
 
     def asked(self) -> list[Asked]:
-        """How each metric is judged."""
+        """Return the settings of each metric."""
         return [
             Asked(name, self.mode, self.atomicity, self.coverage, self.judgments)
             for name in self.metrics
         ]
 
     def sent(self) -> dict[str, Any]:
-        """Fields of the request beside model and messages."""
+        """Return the fields of the request in addition to model and messages."""
         fields = dict(self.parameters)
         if self.temperature is not None:
             fields["temperature"] = self.temperature
@@ -201,14 +200,14 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What a judge returns.
+    """Result of a judge.
 
     Attributes:
-        verdicts: the verdict table, a row per verdict, with further columns of the rows for
-            slices; ``score`` reads it with no network.
+        verdicts: the verdict table, one row per verdict, with further columns for slices; ``score``
+            reads it without network access.
         card: its scorecard.
         usage: requests, tokens and cost of this run.
-        notes: what the user should know of the inputs.
+        notes: notes on the inputs.
     """
 
     verdicts: pl.DataFrame
@@ -218,7 +217,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def make_asking(metrics: Sequence[str] | str, **given: Any) -> Asking:
-    """Checked settings of a judge.
+    """Return the checked settings of a judge.
 
     Raises:
         OptionError: a metric or value that does not exist.
@@ -314,32 +313,32 @@ def judge(
     progress: Callable[[Progress], None] | None = None,
     **asking: Any,
 ) -> Judged:
-    """Have texts judged by a language model, and score its verdicts.
+    """Judge texts with a language model, and score its verdicts.
 
     Args:
-        data: path, glob or table with a row for each text: ``query``, ``text``, ``contexts``
-            (list of strings, in ranked order), ``reference`` (string or list), ``source``, as
-            far as the metrics need them; ``datum_id``, or the rows' numbers.
-        references: ground truths as a table of their own (``datum_id``, ``text``), a row each.
+        data: path, glob or table with one row per text: ``query``, ``text``, ``contexts`` (list of
+            strings, in ranked order), ``reference`` (string or list), ``source``, as the metrics
+            need them; ``datum_id``, by default the row numbers.
+        references: ground truths as a separate table (``datum_id``, ``text``), one per row.
         metrics: names of judged metrics.
         model: its name at the endpoint.
         base_url: any OpenAI-compatible endpoint, such as ``http://localhost:8000/v1``.
-        out: file that the verdict table goes into, ending in ``.parquet``.
-        api_key_env: environment variable that holds the key; sent in one header, kept nowhere.
-        concurrency: requests under way at once.
-        timeout: seconds for a connection, and between two pieces of an answer.
-        structured: ``auto``, ``schema``, ``object`` or ``none``: which response format is asked
-            for. Replies are parsed and checked all the same.
-        requests_per_minute: how many requests are sent at most.
-        max_requests: where to stop; rows that could not be asked for have status ``budget``.
-        max_tokens: the same.
-        max_cost: the same, by the price table.
+        out: file for the verdict table, ending in ``.parquet``.
+        api_key_env: environment variable with the key; sent in one header, never stored.
+        concurrency: maximum number of concurrent requests.
+        timeout: seconds for a connection, and between two chunks of an answer.
+        structured: requested response format: ``auto``, ``schema``, ``object`` or ``none``. Replies
+            are always parsed and checked.
+        requests_per_minute: maximum rate of requests.
+        max_requests: limit of the run; rows beyond it have status ``budget``.
+        max_tokens: limit of the run.
+        max_cost: limit of the run, by the price table.
         prices: model -> ``input`` and ``output`` per million tokens, or a TOML file of that.
-        offline: use the cache alone and send nothing.
-        columns: own column name -> canonical name.
+        offline: use only the cache and send no requests.
+        columns: name in the input -> canonical name.
         storage_options: for remote paths, as Polars takes them.
         scoring: options of :func:`evalengine.score` for the verdicts: ``dialect``, ``beta``, ...
-        progress: called now and then while rows are judged.
+        progress: called at intervals while rows are judged.
         **asking: further fields of :class:`Asking`: ``cache``, ``judgments``, ``retries``, ...
 
     Returns:
@@ -348,7 +347,7 @@ def judge(
     Raises:
         InputError: a table breaks its contract.
         OptionError: an option or metric that does not exist; the extra ``judge`` is missing.
-        JudgeError: the endpoint cannot be used: wrong key, unknown model, nobody there.
+        JudgeError: the endpoint cannot be used: wrong key, unknown model, no connection.
     """
     dialect = dialects.get("judged", (scoring or {}).get("dialect") or "standard")
     named = [metrics] if isinstance(metrics, str) else metrics
@@ -438,9 +437,9 @@ def collect(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> list[Request]:
-    """Every call that can be asked now and that the cache has no answer to, as a list.
+    """Return the list of all calls possible now that have no cached answer.
 
-    The arguments are those of :func:`collect_into`, which keeps none of them in memory.
+    The arguments are those of :func:`collect_into`, which does not build a list.
     """
     found: list[Request] = []
     collect_into(
@@ -458,14 +457,13 @@ def collect_into(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> None:
-    """Every call that can be asked now and that the cache has no answer to.
+    """Find all calls possible now that have no cached answer.
 
     Args:
-        keep: takes each call, once.
+        keep: receives each call once.
         data: as for :func:`judge`.
         references: as for :func:`judge`.
-        asks: what is asked of whom.
-        columns: own column name -> canonical name.
+        columns: name in the input -> canonical name.
         storage_options: for remote paths.
     """
     rows, _, _ = read_rows(
@@ -482,7 +480,7 @@ def collect_into(
 
 
 def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFrame:
-    """The verdict table; the tokens of a call stand once, in the first row that it served."""
+    """Build the verdict table; the tokens of a call count once, in the first row that used it."""
     seen: set[str] = set()
     told = [name for name in ("datum_id", *_SCHEMA) if name not in _OF_CALLS]
     columns: dict[str, list[Any]] = {name: [] for name in (*told, *_OF_CALLS)}
@@ -506,6 +504,5 @@ def verdict_table(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> pl.DataFr
 
 
 def write_whole(table: pl.DataFrame, path: str | Path) -> None:
-    """Write a Parquet file, all of it or nothing."""
     with whole_file(path, sweeps=True) as file:
         table.write_parquet(file)

@@ -1,10 +1,10 @@
-"""Replies: what is asked for, as words and as a JSON schema, and what a reply says.
+"""Replies of the judge: requested format, JSON schema, parsing.
 
-A reply is read as the first JSON object in it, whatever stands around, or as a bare list of what
-was asked for; the thoughts that some models write before it (``<think>...</think>``) are no part of
-it. Of two objects none counts: one may correct the other. It is used whole or not at
-all: a key that is missing, another number of verdicts than items, or a word outside the vocabulary
-makes it a bad reply, which is asked for again and at last recorded as an error.
+A reply is parsed as the only JSON object in it, with any surrounding text, or as a bare list of the
+requested items; thoughts before it (``<think>...</think>``) are ignored. Two objects are invalid,
+as one may correct the other. A reply is used completely or not at all: a missing key, a number of
+verdicts other than the number of items, or a word outside the vocabulary makes it invalid; it is
+then requested again and finally recorded as an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..endpoint.redaction import sound
 if TYPE_CHECKING:
     from .prompts import Prompt
 
-# Where the statements that a reply sorted stand in the lists that it was given.
+# Positions of classified statements in the lists given to the judge.
 
 
 def _folded(statement: str) -> str:
@@ -30,19 +30,18 @@ def _folded(statement: str) -> str:
 
 
 def places(said: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Places of statements in a list, each taken once.
+    """Return the positions of statements in a list, each used once.
 
-    A statement takes its first free place; those that stand nowhere, because the reply worded them
-    anew, take the places left over, in order, as far as there are any. Spaces and case do not
-    matter. So the same statement has the same place in every judgment.
+    A statement takes its first free position. Reworded statements without a match take the
+    remaining positions in order, as far as there are any. Spaces and case are ignored. So the same
+    statement has the same position in every judgment.
 
     Args:
-        said: statements of a reply, not more than are listed.
-        listed: statements that it was to sort.
+        listed: statements that it was to classify.
 
     Returns:
-        the place of each, from 0; where all that was said is in the list, what was said more often
-        than it stands there: something else was left out then.
+        the position of each, from 0; if all statements are in the list, those repeated more often
+        than listed: then others are missing.
     """
     free: dict[str, deque[int]] = defaultdict(deque)
     for place, statement in enumerate(listed):
@@ -73,7 +72,7 @@ _DECODER = json.JSONDecoder()
 
 
 class BadReply(Exception):
-    """A reply that cannot be used.
+    """Reply that cannot be used.
 
     Attributes:
         kind: ``malformed_reply``, ``missing_verdicts``, ``extra_verdicts``, ``wrong_vocabulary``.
@@ -88,11 +87,10 @@ class Verdict(msgspec.Struct, frozen=True):
     """One verdict.
 
     Attributes:
-        word: of the vocabulary.
-        statement: what it is on, where the reply says so.
-        reason: why, where the reply says so.
-        part: ``response`` or ``reference``, of replies that sort both.
-        place: of the statement among those that were to be sorted, of such replies.
+        statement: its subject, if the reply contains it.
+        reason: explanation, if the reply contains it.
+        part: ``response`` or ``reference``, for replies that classify both.
+        place: index of the statement in the classified list, for such replies.
     """
 
     word: str
@@ -106,9 +104,9 @@ class Reply(msgspec.Struct, frozen=True):
     """One kind of reply.
 
     Attributes:
-        form: what the judge is shown; ``{words}``, ``{key}`` and ``{count}`` are filled in.
-        schema: JSON schema of the object, of a prompt and the number of items.
-        parse: from the reply's text, the prompt and what was given to texts or verdicts.
+        form: format shown to the judge; ``{words}``, ``{key}`` and ``{count}`` are filled in.
+        schema: makes the JSON schema from a prompt and the number of items.
+        parse: maps the reply's text, the prompt and its inputs to texts or verdicts.
     """
 
     form: str
@@ -117,7 +115,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def ask_for(prompt: Prompt, count: int | None) -> str:
-    """The sentence that says what to answer."""
+    """Return the sentence that specifies the answer format."""
     words = ", ".join(f'"{word}"' for word in prompt.words)
     form = REPLIES[prompt.reply].form.replace("<key>", prompt.key).replace("<words>", words)
     return form.replace("<count>", str(count))
@@ -131,12 +129,7 @@ def response_schema(prompt: Prompt, count: int | None) -> dict[str, Any]:
 
 
 def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
-    """What a reply says.
-
-    Args:
-        text: the reply.
-        prompt: what it answers.
-        given: what the prompt's message held, by name.
+    """Parse a reply.
 
     Returns:
         texts of a list, or :class:`Verdict` objects in the order of the items.
@@ -155,14 +148,13 @@ def _answer_of(text: str) -> str:
 
 
 def object_in(text: str, key: str | None = None) -> dict[str, Any]:
-    """The JSON object of a reply, behind ``<think>...</think>``.
+    """Return the JSON object of a reply, after ``<think>...</think>``.
 
     Args:
-        text: the reply.
-        key: under which a list counts that stands there without an object around.
+        key: key for a bare list without an object.
 
     Raises:
-        BadReply: none there, more than one, or no JSON.
+        BadReply: none found, more than one, or not JSON.
     """
     said = _answer_of(text)
     brace, bracket = said.find("{"), said.find("[")
@@ -185,7 +177,7 @@ def object_in(text: str, key: str | None = None) -> dict[str, Any]:
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
-    """The JSON that begins there, and where it ends; None where there is none."""
+    """Decode JSON at a position; return it and its end, or None."""
     try:
         found: tuple[Any, int] = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -206,7 +198,7 @@ def _texts(found: dict[str, Any], key: str) -> list[str]:
 
 
 def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
-    """Each text once: a repeated or blank one is nothing more to judge."""
+    """Return distinct texts; repeated or blank ones add no judgments."""
     found = _texts(object_in(text, prompt.key), prompt.key)
     return list(dict.fromkeys(one for one in found if one.strip()))
 
@@ -275,11 +267,11 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
     reason = None
     said = _answer_of(text)
     if "{" in said:
-        # Of JSON that is broken no number counts: it may be one of the reason's.
+        # Numbers in broken JSON are ignored: one may be part of the reason.
         found = object_in(text)
         value, reason = _whole(found.get("rating")), _why(found)
     else:
-        # Of several numbers none counts: the first one may be an end of the scale.
+        # Several numbers are ambiguous: the first may be an end of the scale.
         numbers = _NUMBER.findall(said)
         value = _whole(numbers[0]) if len(numbers) == 1 else None
     if value is None:
@@ -290,7 +282,7 @@ def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number, also where it is written as 4.0 or "4"; None for anything else."""
+    """Parse a whole number, also written as 4.0 or "4"; None for others."""
     if isinstance(value, str):
         # No rating has more digits, and Python refuses to read thousands of them.
         known = _INTEGER.fullmatch(value.strip()) and len(value) <= _MOST_DIGITS
@@ -378,4 +370,4 @@ REPLIES: dict[str, Reply] = {
         parse=_classified,
     ),
 }
-"""Kind of reply -> what is asked for and how it is read."""
+"""Kind of reply -> format and parser."""

@@ -1,10 +1,10 @@
 """Prompts: versioned files that can be printed, copied and replaced.
 
 A prompt is a TOML file: ``version``, ``about``, ``reply`` (the kind of answer, see ``parsing``),
-``reads`` (what goes into the message), ``instructions``, and what the kind of answer needs: ``key``
-of the list, or ``words`` and the name of the ``items`` that are judged. The instructions are the
-system message. All texts of the user's table go into the user message as one JSON object, so that
-nothing in them can end the data and become an instruction.
+``reads`` (inputs of the message), ``instructions``, and properties of the kind of answer: ``key``
+of the list, or ``words`` and the name of the judged ``items``. The instructions are the system
+message. All user texts go into the user message as one JSON object, so that no text can end the
+data and become an instruction.
 """
 
 from __future__ import annotations
@@ -33,15 +33,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt.
 
     Attributes:
-        name: of its file.
-        version: raised when the wording changes; part of the key of every answer.
-        about: one line.
+        version: incremented when the wording changes; part of the key of every answer.
         reply: the kind of answer, a name in ``parsing.REPLIES``.
-        reads: names of what goes into the message, in order.
-        instructions: what the judge is told.
-        key: name of the list that is answered, of replies of kind ``list``.
-        words: the vocabulary of verdicts.
-        items: name of what verdicts are given on, one each.
+        reads: names of the inputs, in order.
+        key: name of the answered list, for replies of kind ``list``.
     """
 
     name: str
@@ -55,7 +50,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     items: str = ""
 
     def messages(self, given: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The chat messages for one call.
+        """Return the chat messages for one call.
 
         Args:
             given: name to text or list of texts, at least those of ``reads``.
@@ -70,13 +65,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
-    """All prompts by name.
-
-    Args:
-        folder: where files of the same names replace those that come with the package.
+    """Load all prompts by name.
 
     Raises:
-        InputError: a file that is not a prompt, or a name that no metric asks for.
+        InputError: a file that is not a prompt, or a name that no metric uses.
     """
     found = {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
     if folder is None:
@@ -117,10 +109,10 @@ def _read(path: Path) -> Prompt:
 
 
 def prompt_text(name: str) -> str:
-    """The file of one prompt, as it comes with the package.
+    """Return the file of one prompt, as shipped with the package.
 
     Raises:
-        OptionError: no such prompt; names the nearest.
+        OptionError: no such prompt; suggests the nearest.
     """
     names = [path.stem for path in sorted(FOLDER.glob("*.toml"))]
     if name not in names:
@@ -129,10 +121,10 @@ def prompt_text(name: str) -> str:
 
 
 def copy_prompts(folder: str | Path) -> list[Path]:
-    """Write every prompt's file into a folder, for changing; files that are there stay.
+    """Copy every prompt's file into a folder, for editing.
 
     Raises:
-        InputError: one of the files is there already.
+        InputError: one of the files already exists.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)

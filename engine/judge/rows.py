@@ -1,4 +1,4 @@
-"""What the judge stage reads: the user's tables as rows, checked."""
+"""Parsing and checking of the judge stage's tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .steps import PLANS, Row
 
 _GIVEN = ("query", "text", "contexts", "source")
 PROMPT = "prompt"
-"""Column of our verdict tables beside those of the contract."""
+"""Column of our verdict tables in addition to those of the contract."""
 _OURS = {*(column.name for column in JUDGED_TABLE.columns), PROMPT} - {"dataset"}
 
 
@@ -33,19 +33,15 @@ def read_rows(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
 ) -> tuple[list[Row], pl.DataFrame, list[str]]:
-    """Rows to judge, and what is carried along for slices.
+    """Parse the rows to judge, and further columns for slices.
 
     Args:
-        data: path, glob or table, a row for each text, answer or query.
-        references: a table of ground truths, a row each, by ``datum_id``; or None where they
-            stand in the column ``reference``.
-        metrics: names of judged metrics, whose columns must be there.
-        columns: own column name -> canonical name.
-        storage_options: for remote paths.
+        references: a table of ground truths, one per row, by ``datum_id``; or None if they are in
+            the column ``reference``.
+        columns: name in the input -> canonical name.
 
     Returns:
-        the rows; ``datum_id`` and all further columns of plain values, a row each; what the user
-        should know.
+        the rows; ``datum_id`` and all further columns of plain values, one row each; notes.
 
     Raises:
         InputError: a column that a metric needs is missing, or a table breaks its contract.
@@ -97,11 +93,10 @@ def _further(schema: Mapping[str, pl.DataType], naming: Naming) -> list[str]:
 
 
 def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
-    """Refuse slices that the verdict table will not have, before anything is paid for.
+    """Refuse slices that the verdict table will not have, before any cost arises.
 
     Args:
-        by: slices as given, crossed ones with a star.
-        carried: of :func:`read_rows`.
+        carried: from :func:`read_rows`.
 
     Raises:
         InputError: a column that is not carried along.
@@ -184,6 +179,6 @@ def _row(row: dict[str, Any]) -> Row:
     if given["contexts"] is not None:
         given["contexts"] = [str(context) for context in given["contexts"]]
     texts = row.get("reference")
-    # What one ground truth says is not known, so neither is the highest over all.
+    # If one ground truth is unknown, so is the maximum over all.
     known = texts is not None and None not in texts
     return Row(row["datum_id"], given, tuple(texts) if texts is not None and known else None)

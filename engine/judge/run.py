@@ -1,4 +1,4 @@
-"""The run: rows are judged side by side, every call is asked once, and nothing is lost."""
+"""Concurrent judging of rows: every call is made once, and every answer is stored."""
 
 from __future__ import annotations
 
@@ -27,17 +27,15 @@ _TOLD_EVERY = 0.2
 _ENDED = ("refused", "truncated")
 """Bad replies that no further word mends: at temperature 0 the same request gives the same."""
 _REPEATED = 4000
-"""Characters of a bad reply that go back with what is wrong with it."""
+"""Characters of a bad reply that are sent back with the error."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One call that is to be answered.
+    """One call.
 
     Attributes:
-        key: names it in the cache and in batch files.
-        prompt: what it asks.
         body: of the HTTP request, without a response format.
-        count: items to be judged, or None.
+        count: number of items to judge, or None.
     """
 
     key: str
@@ -47,7 +45,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Source(Protocol):
-    """Where answers come from that the cache does not have."""
+    """Source of answers that are not in the cache."""
 
     def answer(self, request: Request) -> Completion:
         """The answer; raises Failed."""
@@ -55,15 +53,7 @@ class Source(Protocol):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a run is.
-
-    Attributes:
-        done: rows times metrics that are judged.
-        total: of how many.
-        usage: requests, tokens and cost so far.
-        seconds: since the beginning.
-        ending: the run was interrupted and waits for the answers under way.
-    """
+    """Progress of a run."""
 
     done: int
     total: int
@@ -83,15 +73,14 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Endpoint:
-    """Answers from an endpoint, within a budget, with retries.
+    """Source that sends requests to an endpoint, within a budget, with retries.
 
     Args:
-        client: sends requests.
-        budget: says when to stop.
-        retries: how often a request is sent again that failed.
-        structured: ``auto`` asks for a JSON schema until the endpoint refuses one; ``schema``,
-            ``object`` and ``none`` ask for that.
-        stop: set where the run ends early.
+        budget: decides when to stop.
+        retries: maximum number of retries of a failed request.
+        structured: ``auto`` requests a JSON schema until the endpoint refuses one; ``schema``,
+            ``object`` and ``none`` are fixed.
+        stop: set if the run ends early.
     """
 
     def __init__(
@@ -111,7 +100,7 @@ class Endpoint:
         self._client.worked = True
 
     def answer(self, request: Request) -> Completion:
-        """The answer to a request.
+        """Return the answer to a request.
 
         Raises:
             JudgeError: the endpoint cannot be used.
@@ -166,14 +155,10 @@ class Endpoint:
 
 
 class Collector:
-    """Answers nothing and hands on what would have been asked, for batch files.
+    """Source that answers no request but collects them, for batch files.
 
     Args:
-        cache: every answer so far.
-        keep: takes each request once.
-
-    Attributes:
-        keys: of the requests.
+        keep: receives each request once.
     """
 
     def __init__(
@@ -183,11 +168,11 @@ class Collector:
         self._cache, self._keep = cache, keep
 
     def answer(self, request: Request) -> Completion:
-        """Hand the request on.
+        """Collect the request.
 
         Raises:
-            NotAnswered: what a batch said of it, or that nobody was asked.
-            Failed: a batch said that it does not take the request, which is not kept then.
+            NotAnswered: with a batch's failure, or because no request was sent.
+            Failed: a batch rejected the request, which is not collected then.
         """
         failed = self._cache.failure(request.key)
         if failed is not None and failed[0] == REJECTED:
@@ -201,16 +186,10 @@ class Collector:
 
 
 class Caller:
-    """Answers the calls of the walk: from the cache, or from a source once.
+    """Answer calls from the cache, or from a source once.
 
     Args:
-        prompts: all prompts by name.
-        cache: every answer so far.
-        source: where other answers come from.
-        endpoint: base URL, part of the key.
-        model: its name.
-        parameters: temperature and the like.
-        retries: how often a call is asked again whose reply cannot be used.
+        retries: maximum number of repetitions of a call with an unusable reply.
         found: called when an answer was in the cache.
     """
 
@@ -233,15 +212,15 @@ class Caller:
         self._under_way: dict[str, Future[Completion]] = {}
 
     def ask(self, name: str, given: dict[str, Any], judgment: int, spent: Spent) -> list[Any]:
-        """Texts or verdicts of one call; a reply that cannot be used is asked for again.
+        """Return texts or verdicts of one call; a call with an unusable reply is repeated.
 
-        Then what was replied and what is wrong with it stand behind the messages: the same request
-        at temperature 0 would give, and cost, the same. Replies that were refused or cut off are
-        asked for again as they were, and not at all at temperature 0.
+        A repetition appends the reply and its error to the messages: the same request at
+        temperature 0 would give, and cost, the same. Refused or truncated replies are requested
+        again unchanged, but not at temperature 0.
 
         Raises:
             JudgeError: the endpoint cannot be used.
-            Failed: no reply that could be used.
+            Failed: no usable reply.
         """
         prompt = self._prompts[name]
         messages = prompt.messages(given)
@@ -304,10 +283,10 @@ def _mended(reply: str, why: str) -> list[dict[str, str]]:
 
 
 def _whole(answer: Completion) -> str:
-    """The text of an answer that is one.
+    """Return the text of a complete answer.
 
     Raises:
-        BadReply: it was cut off, or refused.
+        BadReply: it was truncated, or refused.
     """
     if answer.refusal is not None or answer.finish == "content_filter":
         said = answer.refusal or "the endpoint's filter held the answer back"
@@ -318,11 +297,11 @@ def _whole(answer: Completion) -> str:
 
 
 class Spent(msgspec.Struct):
-    """What the calls of one row and metric took.
+    """Usage by the calls of one row and metric.
 
     Attributes:
         calls: key -> tokens read and written.
-        prompts: names and versions of those that were used, in their order.
+        prompts: names and versions used, in order.
     """
 
     calls: dict[str, tuple[int, int]] = {}
@@ -330,7 +309,7 @@ class Spent(msgspec.Struct):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Rows of the verdict table of one row and metric, and what they took."""
+    """Verdict rows of one row and metric, and their usage."""
 
     records: list[Record]
     spent: Spent
@@ -350,21 +329,16 @@ def run(
     """Judge every row by every metric.
 
     Args:
-        rows: what is judged.
-        asked: the metrics.
-        caller: answers calls.
-        threads: how many rows are judged side by side.
-        stop: set here where the run ends early, so that nothing more is sent.
-        usage: what was used so far, for progress.
-        grace: seconds that an interrupted run waits for answers under way, which are paid for; a
-            second interruption ends it at once.
-        progress: told now and then, from this thread.
+        stop: set here if the run ends early, so that no further request is sent.
+        grace: seconds that an interrupted run waits for pending answers, which are paid for; a
+            second interruption ends it immediately.
+        progress: called at intervals, from this thread.
 
     Returns:
         one outcome per row and metric, rows first.
 
     Raises:
-        JudgeError: the endpoint cannot be used; what was answered is in the cache.
+        JudgeError: the endpoint cannot be used; answers so far are cached.
     """
     units = [(row, one) for row in rows for one in asked]
     outcomes: list[Outcome | None] = [None] * len(units)

@@ -1,8 +1,8 @@
-"""Which calls each metric needs, as data, and the walk over them for one row.
+"""Calls of each metric, as data, and their execution for one row.
 
-First lists are taken out of texts (statements, opinions, claims), then verdicts are asked for on
-them, or on the contexts. Nothing is asked where there is nothing to judge: the verdict table then
-has a row of status ``empty`` that says what there was none of.
+First lists are extracted from texts (statements, opinions, claims), then verdicts are requested for
+them, or for the contexts. Without items to judge no call is made: the verdict table then has a row
+of status ``empty`` with the missing item.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ TEXT, REFERENCE = "text", "reference"
 
 
 class Failed(Exception):
-    """A call without a usable answer.
-
-    Attributes:
-        kind: what becomes the row's status.
-    """
+    """Call without a usable answer."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind = kind
@@ -31,17 +27,16 @@ class Failed(Exception):
 
 
 class NotAnswered(Failed):
-    """A call that nobody was asked for now; the answer may come later."""
+    """Call that was not sent now; the answer may come later."""
 
 
 class Row(msgspec.Struct, frozen=True):
     """One row to judge.
 
     Attributes:
-        datum: its id.
-        given: column -> text, or list of texts for ``contexts``; None where null. ``reference``
-            is not among them.
-        references: ground truths, empty where there are none; None where the column is null.
+        given: column -> text, or list of texts for ``contexts``; None if null. Without
+            ``reference``.
+        references: ground truths, possibly empty; None if the column is null.
     """
 
     datum: Any
@@ -50,15 +45,14 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """A call that takes a list out of a text.
+    """Call that extracts a list from a text.
 
     Attributes:
         prompt: name of the prompt; ``{atomicity}`` and ``{coverage}`` are filled in.
         of: ``text`` or ``reference``.
-        gives: name under which later calls read the list.
-        none: what there was none of, where the list is empty.
-        final: with an empty list there is nothing more to ask.
-        only: modes of FactualCorrectness in which it is asked; empty for all.
+        none: name of the missing item if the list is empty.
+        final: stop if the list is empty.
+        only: modes of FactualCorrectness with this call; empty for all.
     """
 
     prompt: str
@@ -69,21 +63,18 @@ class Extract(msgspec.Struct, frozen=True):
     only: tuple[str, ...] = ()
 
     def wanted(self, mode: str) -> bool:
-        """Whether it is asked in a mode."""
         return not self.only or mode in self.only
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """A call that gives verdicts.
+    """Call that returns verdicts.
 
     Attributes:
-        prompt: name of the prompt.
-        renamed: name in the prompt -> name of what was given or extracted, where they differ.
-        items: name (as given) of what the verdicts are on.
-        part: ``step`` of its rows where the reply does not say.
-        only: modes of FactualCorrectness in which it is asked; empty for all.
-        words: what is written for a word of the reply, where that differs.
-        sorts: part -> name of the list whose items the reply sorts, where it does.
+        renamed: name in the prompt -> name of the input or extracted list, if different.
+        part: ``step`` of its rows if the reply does not contain it.
+        only: modes of FactualCorrectness with this call; empty for all.
+        words: word of the reply -> recorded word, if different.
+        sorts: part -> name of the list whose items the reply classifies, if it does.
     """
 
     prompt: str
@@ -96,13 +87,10 @@ class Judge(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The calls of one metric.
+    """Calls of one metric.
 
     Attributes:
-        needs: columns that a row must have.
-        judges: calls that give verdicts.
-        extracts: calls before them.
-        each: whether all is asked once for every ground truth.
+        each: whether all calls are made once per ground truth.
     """
 
     needs: tuple[str, ...]
@@ -209,20 +197,14 @@ PLANS: dict[str, Plan] = {
 """Metric -> its calls."""
 
 Ask = Callable[[str, dict[str, Any], int], list[Any]]
-"""From prompt name, what it reads and judgment to texts or verdicts; raises :class:`Failed`."""
+"""Function from prompt name, its inputs and judgment to texts or verdicts; raises
+:class:`Failed`.
+"""
 Record = dict[str, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """How the rows of a metric are judged.
-
-    Attributes:
-        metric: its name.
-        mode: of FactualCorrectness.
-        atomicity: of its claims.
-        coverage: of its claims.
-        judgments: how often verdicts are asked for.
-    """
+    """Settings of a judged metric."""
 
     metric: str
     mode: str = "f1"
@@ -232,13 +214,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
-    """All rows of the verdict table for one row and metric.
-
-    Args:
-        row: what is judged.
-        asked: the metric.
-        ask: answers one call.
-    """
+    """Return all rows of the verdict table for one row and metric."""
     plan = PLANS[asked.metric]
     base = {"datum_id": row.datum, "metric": asked.metric}
     texts = {**row.given, REFERENCE: row.references}
@@ -246,7 +222,7 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
     if lacking:
         said = f"{' and '.join(lacking)} null in this row"
         return [{**base, "status": "missing_input", "error": said}]
-    # A rating of nothing is none; lists are taken out of an empty text without a call.
+    # An empty text has no rating; lists are extracted from it without a call.
     rated = not plan.extracts and not any(judge.items for judge in plan.judges)
     empty = {
         "contexts": "contexts" in plan.needs and not row.given["contexts"],
@@ -275,7 +251,7 @@ def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
 
 
 def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
-    """Ask for the lists of ground truths, too, so that one batch holds all first steps."""
+    """Request the lists of ground truths in advance, so that one batch contains all first steps."""
     for extract in plan.extracts:
         if extract.of == REFERENCE and extract.wanted(asked.mode):
             for reference in row.references or ():
@@ -284,7 +260,7 @@ def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
 
 
 def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]:
-    """A text without words has nothing in it, which costs no call."""
+    """Extract a list; a blank text gives an empty list without a call."""
     if not text.strip():
         return []
     name = extract.prompt.format(atomicity=asked.atomicity, coverage=asked.coverage)
@@ -294,7 +270,7 @@ def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]
 def _of_reference(
     base: Record, plan: Plan, asked: Asked, ask: Ask, given: dict[str, Any]
 ) -> Iterator[Record]:
-    """Rows of one ground truth, or of the row itself where there is none."""
+    """Yield rows of one ground truth, or of the row itself without ground truths."""
     for extract in plan.extracts:
         if not extract.wanted(asked.mode):
             continue
@@ -328,7 +304,7 @@ def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iter
         yield {**base, "step": judge.part or None, "status": "empty"}
     for place, verdict in enumerate(verdicts):
         part = verdict.part or judge.part
-        # A reply that sorted statements may leave some out; their lists tell how many there are.
+        # A reply may omit statements that it should classify; their lists define the number.
         sorted_from = None if verdict.place is None else given[judge.sorts[part]]
         yield {
             **base,

@@ -1,4 +1,4 @@
-"""What chosen score thresholds are held to, as the options say it."""
+"""Targets of chosen score thresholds, from the options."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from ..schemas.wording import option
 
 
 class Aims(msgspec.Struct, frozen=True, kw_only=True):
-    """What thresholds are held to.
+    """Targets of thresholds.
 
     Attributes:
-        beta: weight of recall in F.
-        target_precision: the least precision, in [0, 1].
-        target_recall: the least recall, in [0, 1].
-        target_fpr: the largest false-positive rate, in [0, 1].
+        target_precision: minimum precision, in [0, 1].
+        target_recall: minimum recall, in [0, 1].
+        target_fpr: maximum false-positive rate, in [0, 1].
         false_positive_cost: of each false positive, 0 or more.
         miss_cost: of each false negative, 0 or more.
     """
@@ -32,11 +31,10 @@ class Aims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def aims_of(options: Options, beta: float | None = None) -> Aims:
-    """What a run's options hold thresholds to.
+    """Return the targets in a run's options.
 
     Args:
-        options: of the run.
-        beta: the dialect's own, where it has one.
+        beta: the dialect's, if it has one.
 
     Raises:
         OptionError: a value out of range.

@@ -1,8 +1,8 @@
-"""Whether scores mean what they say: gaps by bins, and what two fits would make of them.
+"""Calibration of scores: errors by bins, and two recalibration fits.
 
-Scores come as the points of a curve: how many right and wrong rows have each distinct score. A
-temperature T turns a score p into the logistic function of logit(p) / T; an isotonic fit turns it
-into the mean of a block of pooled adjacent violators. Neither is ever applied to a run.
+Scores come as the points of a curve: numbers of right and wrong rows per distinct score. A
+temperature T maps a score p to the logistic function of logit(p) / T; an isotonic fit maps it to
+the mean of a block of pooled adjacent violators. Neither is ever applied to a run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOTTEST = 1e3
 
 
 class Told(msgspec.Struct, frozen=True):
-    """Distinct scores of every segment, descending, and what has them.
+    """Distinct scores of every segment, descending, and their rows.
 
     Attributes:
         start: int64 [s + 1], CSR offsets.
@@ -81,11 +81,10 @@ def _pieces(curve: Curve) -> Iterator[tuple[Array, Told]]:
 
 
 def told_by(curve: Curve, scratch: str | None = None) -> Told:
-    """The scores behind the points of a curve; in files without a name where they are many.
+    """Collect the scores behind the points of a curve; in unnamed files if they are many.
 
     Args:
-        curve: which.
-        scratch: folder for them; the system's unless given.
+        scratch: folder for the files; the system's by default.
     """
     n_segments = curve.positives.size
     kept: list[tuple[Array, Told]] = []
@@ -115,13 +114,12 @@ def _room(n: int, scratch: str | None, *, held: bool) -> Array:
 
 
 class Bins(msgspec.Struct, frozen=True):
-    """Equal bins of scores from 0 to 1, each with its lower edge; float64 [s, bins].
+    """Equal bins of scores from 0 to 1, lower edge included; float64 [s, bins].
 
     Attributes:
-        n: rows.
-        score: mean score, NaN in an empty bin, and in all of a segment with scores that are no
+        score: mean score, NaN in an empty bin, and in all bins of a segment whose scores are no
             probabilities.
-        right: share of the rows that are right, NaN in an empty bin.
+        right: share of right rows, NaN in an empty bin.
     """
 
     n: Array
@@ -130,7 +128,7 @@ class Bins(msgspec.Struct, frozen=True):
 
     @property
     def gap(self) -> Array:
-        """How far mean score and share lie apart, 0 in an empty bin."""
+        """Difference of mean score and share, 0 in an empty bin."""
         return np.where(self.n > 0, np.abs(self.right - self.score), 0.0)
 
     @property
@@ -145,7 +143,7 @@ class Bins(msgspec.Struct, frozen=True):
 
 
 def bins_of(told: Told, n_bins: int) -> Bins:
-    """Rows by bins of their score; scores beyond 0 and 1 leave a segment without numbers."""
+    """Bin rows by score; scores outside [0, 1] make a segment undefined."""
     return _binned(told.pieces(), told.start.size - 1, n_bins)
 
 
@@ -170,12 +168,10 @@ def _binned(pieces: Pieces, n_segments: int, n_bins: int) -> Bins:
 def ece_of(
     parts: Sequence[Told], n_bins: int, changed: Sequence[Callable[[Array], Array]] = ()
 ) -> float:
-    """Expected calibration error of one segment.
+    """Compute the expected calibration error of one segment.
 
     Args:
-        parts: its rows, one after the other.
-        n_bins: equal bins of scores.
-        changed: what becomes of the scores of each part; as they are where there is none.
+        changed: function on the scores of each block; identity if missing.
     """
 
     def pieces() -> Iterator[tuple[Array, Told]]:
@@ -188,11 +184,11 @@ def ece_of(
 
 
 def fitted_temperature(told: Told) -> float:
-    """The temperature with the least negative log likelihood of one segment.
+    """Fit the temperature that minimises the negative log likelihood of one segment.
 
-    The likelihood is convex in 1 / T, whose root of the derivative is found by halving. NaN where
-    there is no least: rows all right or all wrong, or scores that say nothing or the contrary.
-    Source: C. Guo et al., "On calibration of modern neural networks" (2017), of two classes.
+    The likelihood is convex in 1 / T; the root of its derivative is found by bisection. NaN without
+    a minimum: rows all right or all wrong, or scores that are uninformative or inverse. Source: C.
+    Guo et al., "On calibration of modern neural networks" (2017), of two classes.
     """
     if not told.n.sum() or not 0 < told.right.sum() < told.n.sum():
         return float("nan")
@@ -234,12 +230,12 @@ def _logistic(z: Array) -> Array:
 
 
 class Isotonic(msgspec.Struct, frozen=True):
-    """A fit that never falls: blocks of scores, ascending, each with its share of right rows.
+    """Monotone fit: blocks of scores, ascending, with their shares of right rows.
 
     Attributes:
         low: float64 [b], the lowest score of a block.
         high: float64 [b], the highest.
-        value: float64 [b], what its scores become.
+        value: float64 [b], fitted value.
     """
 
     low: Array
@@ -253,7 +249,7 @@ class Isotonic(msgspec.Struct, frozen=True):
 
 
 def fitted_isotonic(told: Told) -> Isotonic:
-    """The isotonic least-squares fit of one segment, by pooling adjacent violators.
+    """Compute the isotonic least-squares fit of one segment, by pooling adjacent violators.
 
     Source: M. Ayer et al. (1955); B. Zadrozny, C. Elkan (2002) for calibration. The values are
     those of scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``.

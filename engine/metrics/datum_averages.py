@@ -20,7 +20,7 @@ _NOBODY = "no datum to average over"
 
 
 Compute = Callable[["StatsView", Any], "list[Cells]"]
-"""What a metric of the registry computes with: from a view and settings to cells."""
+"""Metric function: from a view and settings to cells."""
 
 
 def _over_datums(
@@ -30,13 +30,12 @@ def _over_datums(
     of: Callable[[Array], Array] = lambda values: values,
     metric: str | None = None,
 ) -> Compute:
-    """A number over datums, at the cut-offs that a metric was asked for.
+    """Make a metric that is a number over datums, at the requested cut-offs.
 
     Args:
-        needs: what was tallied for it; several where they hold its cut-offs between them.
-        summed: from sums, how many values entered them, and settings to the number.
-        of: what is summed of each value.
-        metric: its name, unless that is the columns' own.
+        needs: its tally; several if they contain its cut-offs together.
+        summed: from sums, numbers of values, and settings to the number.
+        metric: its name, by default that of the columns.
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
@@ -70,7 +69,6 @@ def _over_datums(
 
 
 def _at(cuts: list[int], of: Callable[[Array], Array], values: Array) -> Array:
-    """What is summed of the values at some cut-offs."""
     return of(values[:, :, cuts])
 
 
@@ -82,10 +80,10 @@ def _why(reason: str | None, support: Array) -> Any:
 
 
 def mean_of(*needs: str) -> Compute:
-    """The mean over datums of what was tallied for a need.
+    """Make the mean over datums of a tally.
 
     Args:
-        *needs: the need; several where they hold a metric's cut-offs between them.
+        *needs: the tally; several if they contain a metric's cut-offs together.
     """
     return _over_datums(
         needs, lambda total, many, settings: _rounded(_over(total, many), settings.rules.decimals)
@@ -93,17 +91,15 @@ def mean_of(*needs: str) -> Compute:
 
 
 def sum_of(need: str) -> Compute:
-    """The sum over datums of what was tallied for a need."""
+    """Make the sum over datums of a tally."""
     return _over_datums((need,), lambda total, many, settings: total)
 
 
 def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Compute:
-    """A formula of sums over datums.
+    """Make a formula of sums over datums.
 
     Args:
-        need: whose last column holds along its last axis what is summed.
-        metric: name of the number.
-        formula: from sums [group, n] and settings to float64 [group], NaN where undefined.
+        formula: from sums [group, n] and settings to float64 [group], NaN if undefined.
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
@@ -133,12 +129,10 @@ def pooled(need: str, metric: str, formula: Callable[[Array, Any], Array]) -> Co
 
 
 def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
-    """The geometric mean over datums of what was tallied for a need.
+    """Make the geometric mean over datums of a tally.
 
     Args:
-        need: whose values.
-        metric: name of the mean.
-        floor: values below count as this, since one 0 would make all 0.
+        floor: lower limit of values, since one 0 would make the mean 0.
     """
     return _over_datums(
         (need,),
@@ -149,7 +143,7 @@ def geometric_of(need: str, metric: str, floor: float = 1e-5) -> Compute:
 
 
 def _rounded(values: Array, decimals: int | None) -> Array:
-    """To so many digits, as Python rounds, where a dialect's pooled values are rounded."""
+    """Round as Python does, for dialects that round pooled values."""
     if decimals is None:
         return values
     return np.array([round(float(value), decimals) for value in values.ravel()]).reshape(
@@ -158,7 +152,7 @@ def _rounded(values: Array, decimals: int | None) -> Array:
 
 
 def _over(total: Array, many: Array) -> Array:
-    """Means; NaN over nothing."""
+    """Divide; NaN if the number of values is 0."""
     out = np.full(total.shape, np.nan)
     np.divide(total, many, out=out, where=many > 0)
     return out

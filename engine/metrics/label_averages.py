@@ -22,7 +22,7 @@ KEY = ("group", "key")
 
 
 def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
-    """top / bottom, ``fill`` where the bottom is 0."""
+    """Divide; ``fill`` if the denominator is 0."""
     top, bottom = np.broadcast_arrays(np.asarray(top, np.float64), bottom)
     out = np.full(top.shape, fill)
     np.divide(top, bottom, out=out, where=bottom != 0)
@@ -30,7 +30,7 @@ def ratio(top: Array, bottom: Array, fill: float = np.nan) -> Array:
 
 
 def scored_rows(view: ScoredView) -> Array:
-    """Labels with rows of their own where scores alone count, bool [group, label]."""
+    """Return labels with rows of scores, bool [group, label]."""
     assert view.scored is not None
     plain = view.plain
     here: Array = (plain.positives > 0) | (sum(plain.listed) > 0)
@@ -64,7 +64,7 @@ def members(view: ScoredView, settings: Settings) -> Array:
 
 
 def by_key(view: ScoredView, array: Array, where: Array | None = None) -> Array:
-    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    """Sum over the labels of each key, ignoring NaN: [group, label, ...] to key."""
     n_keys = len(view.labels.key_names)
     out = np.zeros((array.shape[0], n_keys, *array.shape[2:]))
     if where is not None:
@@ -126,7 +126,7 @@ def key_cells(
 
 
 Ratio = Callable[["Settings", Array, Array, Array], Array]
-"""From right, predicted and actual labels to the value, ``zero_division`` where it is 0 / 0."""
+"""Function from right, predicted and actual counts to the value, ``zero_division`` for 0 / 0."""
 
 
 TRIALS = "trials"
@@ -140,10 +140,10 @@ def averaged_ratio(
     reason: str,
     trials: Callable[[Array, Array, Array], Array] | None = None,
 ) -> list[Cells]:
-    """A ratio of counts per label, and its macro, micro, weighted (and samples) averages.
+    """Compute a ratio of counts per label, and its macro, micro, weighted (and samples) averages.
 
-    Averages as scikit-learn's ``precision_recall_fscore_support``: undefined labels are filled by
-    ``zero_division``, or left out where that is NaN (in Phoenix, NaN spreads to the mean).
+    Averages as in scikit-learn's ``precision_recall_fscore_support``: undefined labels are filled
+    by ``zero_division``, or skipped if that is NaN (in Phoenix, NaN spreads to the mean).
     """
     counts = view.hard
     value = of(settings, counts.right, counts.predicted, counts.actual)

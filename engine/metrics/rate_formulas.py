@@ -10,13 +10,13 @@ Array = np.ndarray[Any, Any]
 
 
 def edit_rate(counts: Array) -> Array:
-    """Edits over lengths.
+    """Divide edits by lengths.
 
     Args:
         counts: [r, 2]: edits, length of the references.
 
     Returns:
-        float64 [r], 0 or more; NaN where the length is 0.
+        float64 [r], 0 or more; NaN if the length is 0.
     """
     value = np.full(len(counts), np.nan)
     np.divide(counts[:, 0], counts[:, 1], out=value, where=counts[:, 1] > 0)
@@ -24,11 +24,11 @@ def edit_rate(counts: Array) -> Array:
 
 
 def translation_rate(counts: Array, *, percent: bool = False) -> Array:
-    """Edits over lengths, as sacrebleu 2.6 has them: of empty references 1, or 0 without edits.
+    """Divide edits by lengths, as in sacrebleu 2.6: for empty references 1, or 0 without edits.
 
     Args:
         counts: [r, 2]: edits, mean length of the references.
-        percent: whether 1 is 100.
+        percent: scale to 100.
 
     Returns:
         float64 [r], 0 or more.

@@ -24,41 +24,31 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """One metric.
 
     Attributes:
-        name: what users write and frames say.
-        task: the task it belongs to.
-        frame: the output frame it fills.
-        needs: what must be tallied for it, in the task's own terms.
-        spares: columns that the contract of one table requires and it does not read; where all
-            metrics asked for spare one, the table may lack it.
-        reads: optional columns that are read for it alone, and stay unread where it was not asked
-            for among others.
-        params: options that change it; ``k`` among them for those that have a cut-off.
-        bare: what the name without ``@`` stands for, of those that have a cut-off: ``cut`` for the
-            cut-offs of the option ``k``; ``whole`` for the whole list, and the cut-offs only where
-            ``k`` was given; ``both`` for the whole list and the cut-offs.
-        lowest_k: the lowest cut-off that its reference takes, of those that have one.
-        aliases: other names that users know it by.
-        averages: values of the ``average`` column beside per-label rows.
-        range: smallest and largest value.
+        spares: required columns of the single-table contract that it does not read; they may be
+            missing if no requested metric reads them.
+        reads: optional columns that only this metric reads; unread if it was not requested.
+        params: options that change it, including ``k`` if it has a cut-off.
+        bare: meaning of the name without ``@``, for metrics with a cut-off: ``cut`` for the
+            cut-offs of the option ``k``; ``whole`` for the whole list, with cut-offs only if ``k``
+            was given; ``both`` for the whole list and the cut-offs.
+        averages: values of the ``average`` column in addition to per-label rows.
         better: ``higher``, ``lower`` or ``neither``.
-        interval: the kind of interval it has unless another is asked for; ``recentred`` where draws
-            lie to one side of the number, as those of interpolated precision do.
-        counts: whether its values are whole numbers, of rows that have no weights.
-        trials: the column of its cells that says how many datums it is a share of; None where it is
-            no proportion of independent datums.
-        variance: of its numbers by theory, an array of the shape of each of its cells, NaN where
-            there is none; from a view and the task's settings.
-        ranks: whether it depends on the order of scores and not on their values, so that tests by
-            swaps go by ranks within each run.
-        pairs: whether it holds truths of a label against those of another, so that runs in bounded
-            memory keep the true label beside every scored one; of classification.
-        wrong: outcomes of rows that count against it, or flags of such rows; all outcomes but
-            :data:`~evalengine.schemas.results.RIGHT` unless given.
-        definition: one sentence.
-        formula: the same in TeX; empty where it lists rows and computes no number.
-        source: whose definition it is.
-        compute: from a view and the task's settings to cells; None where the tally stage makes
-            the frame itself.
+        interval: default kind of interval; ``recentred`` if resamples are biased, as for
+            interpolated precision.
+        counts: whether its values are whole numbers, for rows without weights.
+        trials: column of its cells with the number of datums it is a share of; None if it is not a
+            proportion of independent datums.
+        variance: function from a view and the task's settings to theoretical variances, one array
+            in the shape of each cell, NaN if there is none.
+        ranks: whether it depends only on the order of scores, so that randomisation tests use ranks
+            within each run.
+        pairs: whether it compares truths of a label with those of another, so that runs in bounded
+            memory keep the true label with every scored one; for classification.
+        wrong: outcomes of rows that count against it, or flags of such rows; by default all
+            outcomes except :data:`~evalengine.schemas.results.RIGHT`.
+        formula: the same in TeX; empty if it lists rows instead of computing a number.
+        compute: from a view and the task's settings to cells; None if the tally stage makes the
+            frame.
     """
 
     name: str
@@ -103,7 +93,7 @@ def _known(task: str) -> Mapping[str, Metric]:
 
 @cache
 def _modules(task: str) -> tuple[ModuleType, ...]:
-    """Where a task declares its metrics; every name that is asked for is looked up there."""
+    """Return the modules in which a task declares its metrics."""
     home = _home(task)
     return tuple(importlib.import_module(f".{name}", home.__name__) for name in home.MODULES)
 
@@ -126,15 +116,15 @@ _FILLER = re.compile(r"[\s_]+|-(?!\d)")
 
 
 def squeezed(name: str) -> str:
-    """A name in small letters, without blanks, underscores and hyphens between words.
+    """Return a name in lower case, without blanks, underscores and hyphens between words.
 
-    A hyphen before a digit stays, since it may be a sign.
+    A hyphen before a digit is kept, since it may be a sign.
     """
     return _FILLER.sub("", name).casefold()
 
 
 def symbols(metric: Metric) -> dict[str, str]:
-    """What the symbols of a metric's formula stand for, in TeX."""
+    """Return the meanings of the symbols of a metric's formula, in TeX."""
     home = _home(metric.task)
     bare = re.sub(r"\\text\{[^}]*\}", " ", metric.formula)
     return {
@@ -145,7 +135,9 @@ def symbols(metric: Metric) -> dict[str, str]:
 
 
 def _symbol(symbol: str) -> re.Pattern[str]:
-    """Finds it where it stands for itself: a letter alone is none with an index or arguments."""
+    """Return a pattern for a standalone symbol; a letter with an index or arguments does not
+    match.
+    """
     behind = r"(?![A-Za-z_(^])" if len(symbol) == 1 else r"(?![A-Za-z])"
     return re.compile(rf"(?<![A-Za-z\\]){re.escape(symbol)}{behind}")
 
@@ -160,10 +152,10 @@ def names(task: str) -> list[str]:
 
 
 def get(task: str, name: str) -> Metric:
-    """The metric of that name.
+    """Return the metric of that name.
 
     Raises:
-        OptionError: no such metric; names the nearest.
+        OptionError: no such metric; suggests the nearest.
     """
     metric = _found(task, name)
     if metric is None:
@@ -197,7 +189,7 @@ def _found(task: str, name: str) -> Metric | None:
         made: Metric | None = getattr(module, "family", _no_family)(name)
         if made is not None:
             return made
-    # In any capitals, where that is one metric: names come first, then aliases.
+    # Case-insensitive if unambiguous: names first, then aliases.
     plain = name.casefold()
     for called in ((lambda one: (one.name,)), (lambda one: one.aliases)):
         alike = {
@@ -212,7 +204,7 @@ def _found(task: str, name: str) -> Metric | None:
 
 @cache
 def _in_other_tools(task: str) -> dict[str, str]:
-    """Squeezed names and aliases, where they are one metric's, and names of other tools."""
+    """Map unambiguous squeezed names, aliases, and names in other tools to metrics."""
     owners: dict[str, set[str]] = {}
     for metric in all_metrics(task).values():
         for name in (metric.name, *metric.aliases):
@@ -228,7 +220,9 @@ _RATE = re.compile(r"(.+?)[@_]?(0?\.[0-9]+)|(.+?)[@_]?([1-9][05])")
 
 
 def at_threshold(task: str, name: str) -> tuple[str, float] | None:
-    """A name that holds an IoU threshold, AP50 or mAP@0.5, as metric and threshold; else None."""
+    """Split a name with an IoU threshold, AP50 or mAP@0.5, into metric and threshold; None for
+    others.
+    """
     rate = _RATE.fullmatch(name)
     if rate is None or _found(task, name) is not None:
         return None
@@ -240,11 +234,11 @@ def at_threshold(task: str, name: str) -> tuple[str, float] | None:
 
 
 def _wanted(task: str, name: str) -> Asked:
-    """A name in metric and cut-off, also as trec_eval writes it: ``P_5``, ``ndcg_cut_10``.
+    """Split a name into metric and cut-off, also in trec_eval's form: ``P_5``, ``ndcg_cut_10``.
 
     Raises:
-        OptionError: what stands behind an ``@`` is not a cut-off, or an IoU threshold, which runs
-            alone take in a name.
+        OptionError: the text after an ``@`` is not a cut-off, or an IoU threshold, which only runs
+            accept in a name.
     """
     if _found(task, name) is not None:  # mAP@[.5:.95] holds no cut-off
         return Asked(name, None)
@@ -274,13 +268,7 @@ def _elsewhere(task: str, name: str) -> str:
 
 
 def members(task: str, name: str, options: Any) -> tuple[str, ...]:
-    """The metrics that a name stands for: itself, or those of a group (ROUGE).
-
-    Args:
-        task: the task.
-        name: what was asked for.
-        options: what a group depends on.
-    """
+    """Return the metrics of a name: itself, or those of a group (ROUGE)."""
     group = _groups(task).get(name.casefold())
     return (name,) if group is None or _found(task, name) is not None else tuple(group(options))
 
@@ -296,10 +284,10 @@ def _groups(task: str) -> dict[str, Callable[[Any], Any]]:
 
 
 def asked(task: str, name: str) -> tuple[Metric, int | None]:
-    """The metric that a name stands for, and the cut-off that stands in it behind an ``@``.
+    """Return the metric of a name, and the cut-off after an ``@`` in it.
 
     Raises:
-        OptionError: no such metric, or one without cut-offs, or what is not a cut-off.
+        OptionError: no such metric, or one without cut-offs, or an invalid cut-off.
     """
     wanted = _wanted(task, name)
     metric = get(task, wanted.metric)
@@ -313,17 +301,17 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
 
 
 def meant(task: str, name: str) -> Metric:
-    """The metric that a name stands for, whatever cut-off or IoU threshold stands in it.
+    """Return the metric of a name, ignoring a cut-off or IoU threshold in it.
 
     Raises:
-        OptionError: no such metric, or one without cut-offs, or what is not a cut-off.
+        OptionError: no such metric, or one without cut-offs, or an invalid cut-off.
     """
     rated = at_threshold(task, name)
     return asked(task, name)[0] if rated is None else get(task, rated[0])
 
 
 def has(task: str, name: str) -> bool:
-    """Whether a task knows a metric by that name, with a cut-off or without."""
+    """Return whether a task has a metric of that name, with or without a cut-off."""
     if name.casefold() in _groups(task):
         return True
     if at_threshold(task, name) is not None:
@@ -337,7 +325,7 @@ def has(task: str, name: str) -> bool:
 
 
 def everywhere(name: str) -> list[tuple[Metric, int | None]]:
-    """The metrics of all tasks that a name stands for, each with the cut-off that stands in it."""
+    """Return the metrics of all tasks with that name, each with the cut-off in it."""
     return [
         asked(task, name)
         for task in NAMES
@@ -346,11 +334,11 @@ def everywhere(name: str) -> list[tuple[Metric, int | None]]:
 
 
 def table() -> pl.DataFrame:
-    """All metrics of all tasks as a table.
+    """Return all metrics of all tasks as a table.
 
     Returns:
         columns name, task, frame, averages, aliases, range, better, definition, formula, source,
-            options.
+        options.
     """
     import polars as pl
 

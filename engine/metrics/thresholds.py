@@ -1,8 +1,8 @@
-"""Rules that choose a score threshold among the points of a curve, and what a threshold reaches.
+"""Rules that choose a score threshold among the points of a curve, and the resulting counts.
 
-A rule gives every point a merit, NaN where it is no candidate; the highest threshold of those with
-the largest merit is chosen. Points come in blocks of descending thresholds, so that a curve that no
-memory holds is walked over once for all rules.
+A rule gives every point a merit, NaN for non-candidates; among those with the largest merit the
+highest threshold is chosen. Points come in blocks of descending thresholds, so that a curve larger
+than memory is read once for all rules.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ NOTHING = "nothing is predicted at the threshold"
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """The points of every segment (group, label), and how many there are to find.
+    """Points of every segment (group, label), and numbers of positives and negatives.
 
     Attributes:
-        blocks: makes the points, block by block, each going on where the one before ended.
+        blocks: yields the points, block by block, in order.
         positives: float64 [s], ground truths that count.
-        negatives: float64 [s], datums that lack the label; None where nothing is negative, as
-            boxes that nobody drew cannot be counted.
-        shown: tells which segments make rows, bool [s].
-        exclusive: whether one label of a key is predicted of each datum, so that a threshold of one
-            label decides about the others, too.
-        cut: whether what lies below thresholds of the run was left out.
+        negatives: float64 [s], datums without the label; None if there are no negatives, as in
+            detection.
+        shown: returns the segments that make rows, bool [s].
+        exclusive: whether one label of a key is predicted per datum, so that a threshold of one
+            label affects the others.
+        cut: whether rows below thresholds of the run were excluded.
     """
 
     blocks: Callable[[], Iterable[Points]]
@@ -47,18 +47,10 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """What points reach; arrays of one shape, float64.
+    """Counts and rates at points; arrays of one shape, float64.
 
     Attributes:
-        tp: true positives.
-        fp: false positives.
-        fn: false negatives.
-        tn: true negatives; NaN where nothing is negative.
-        precision: tp / (tp + fp).
-        recall: tp / (tp + fn).
-        fpr: fp / (fp + tn).
-        f: F-beta.
-        cost: of false positives and misses.
+        tn: true negatives; NaN without negatives.
     """
 
     tp: Array
@@ -90,24 +82,20 @@ def reached(tp: Array, fp: Array, positives: Array, negatives: Array | None, aim
 
 
 Merit = Callable[[Array, Reached, Aims], Array]
-"""From thresholds and what they reach to merits, float64 [m]."""
+"""Function from thresholds and their counts to merits, float64 [m]."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to choose a threshold.
+    """Rule that chooses a threshold.
 
     Attributes:
-        metric: the metric that has it.
-        definition: one sentence.
-        formula: the same in TeX.
-        source: whose it is.
-        merit: of points.
-        params: options that set it, beside ``beta``.
-        serves: what of :class:`Reached` a chosen threshold makes as good as may be, beside what
-            it is held to.
-        holds: the statistic that is held to an option, and whether at least: (name, option, bool).
-        lacking: without which side no threshold reaches it: ``positives``, ``negatives`` or none.
-        nothing: whether to predict nothing is a candidate: a threshold above every score.
+        params: options that set it, in addition to ``beta``.
+        serves: field of :class:`Reached` that it optimises, subject to its target.
+        holds: constrained statistic, option with the bound, and whether it is a minimum: (name,
+            option, bool).
+        lacking: the side without which no threshold satisfies it: ``positives``, ``negatives`` or
+            none.
+        nothing: whether predicting no rows is a candidate: a threshold above every score.
         negatives: whether it needs negatives.
     """
 
@@ -145,10 +133,11 @@ def _cheap(threshold: Array, at: Reached, aims: Aims) -> Array:
 
 
 def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
-    """Of classes that have negatives FPR and FNR, of others precision and recall.
+    """Return the merit of equal error: FPR and FNR if there are negatives, otherwise precision and
+    recall.
 
-    Precision equals recall where as many are predicted as there are, which unlike their difference
-    is no point without a true positive.
+    Precision equals recall if the number of predictions equals that of positives; unlike their
+    difference, that excludes points without a true positive.
     """
     if not np.isnan(at.tn).all():
         apart: Array = -np.abs(at.fpr - (1 - at.recall))
@@ -226,12 +215,9 @@ RULES: tuple[Rule, ...] = (
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The point of every segment that a rule chooses, float64 [s] each, NaN for none.
+    """Chosen point of every segment, float64 [s] each, NaN for none.
 
     Attributes:
-        threshold: the score.
-        tp: true positives there.
-        fp: false positives there.
         unscored: bool [s], segments without any point.
     """
 
@@ -275,17 +261,14 @@ def above(score: Array) -> Array:
 def walk(
     curve: Curve, rules: Sequence[Rule], aims: Aims, fixed: Sequence[Array] = ()
 ) -> tuple[list[Chosen], list[tuple[Array, Array]]]:
-    """Choose by every rule, and count at thresholds that are given, in one pass over the points.
+    """Choose by every rule, and count at fixed thresholds, in one pass over the points.
 
     Args:
-        curve: the points.
-        rules: how to choose.
-        aims: what they are held to.
         fixed: float64 [s] each, thresholds of the segments, NaN for none.
 
     Returns:
-        what each rule chooses; true and false positives with scores at or above each of the given
-        thresholds, float64 [s], NaN where there is no threshold.
+        the choice of each rule; true and false positives with scores at or above each of the fixed
+        thresholds, float64 [s], NaN if there is no threshold.
     """
     best = [_Best(rule, curve, aims) for rule in rules]
     n = curve.positives.size
@@ -317,7 +300,7 @@ def walk(
 
 
 def best_of(curve: Curve, rule: Rule, aims: Aims) -> tuple[Chosen, Reached, str]:
-    """What a rule chooses in every segment, what that reaches, and what it is held to, as JSON."""
+    """Return a rule's choice in every segment, the resulting rates, and the targets as JSON."""
     (best,), _ = walk(curve, [rule], aims)
     at = reached(best.tp, best.fp, curve.positives, curve.negatives, aims)
     return best, at, parameters(**{name: getattr(aims, name) for name in rule.params or ("beta",)})

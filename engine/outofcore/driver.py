@@ -64,7 +64,7 @@ from .shuffle import Whole, heads_of, heights_of, rows_at, split
 from .shuffle_stage import range_folder
 from .stages import Job, collected, kept_file, part_file, tally_bucket, write_job
 
-# Frames of a bounded run: held where they are small, written row by row where they are not.
+# Frames of a bounded run: in memory if small, otherwise written row by row.
 
 SINGLE = "per_datum"
 Maker = Callable[[], pl.DataFrame]
@@ -73,17 +73,14 @@ Maker = Callable[[], pl.DataFrame]
 def frames_of(
     makers: Mapping[str, Maker], tallies: Any, plan: planner.Plan, scratch: str | None, limit: int
 ) -> dict[str, Maker]:
-    """What gives the frames of a run whose tally is about to go.
+    """Return makers of the frames of a run whose tally is about to be deleted.
 
     Args:
-        makers: what makes each frame.
-        tallies: of the run.
-        plan: of the run.
-        scratch: folder for files; the system's unless given.
-        limit: bytes of memory that the run may take.
+        scratch: folder for files; the system's by default.
+        limit: memory limit of the run in bytes.
 
     Raises:
-        ScratchError: there is no room for a frame that goes into a file.
+        ScratchError: there is no room for a frame on disk.
     """
     frames: dict[str, Maker] = {}
     for name, make in makers.items():
@@ -95,11 +92,11 @@ def frames_of(
 
 
 def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
-    """Whether the frames that are held take more than there may be.
+    """Note if the frames in memory exceed the limit.
 
     Args:
-        frames: what gives each frame of a run, which has been made.
-        limit: bytes of memory that the run may take.
+        frames: makers of each frame of a run, already called.
+        limit: memory limit of the run in bytes.
     """
     sizes = {
         name: int(make().estimated_size())
@@ -169,11 +166,11 @@ def _no_views(function: Callable[..., pl.DataFrame]) -> list[pl.DataFrame]:
     return []
 
 
-# What the parts of a run in bounded memory tell of their tables, together.
+# Merging of the table descriptions of all parts of a run in bounded memory.
 
 
 def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
-    """Refuse two sides without a common datum; a warning where few are common."""
+    """Refuse two sides without a common datum; warn if few are common."""
     met = [head["met"] for head in heads if head["met"] is not None]
     if not met:
         return []
@@ -196,7 +193,7 @@ def check_met(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]:
 def notes_of(
     heads: list[dict[str, Any]], ready: Prepared, whole: Whole, options: Options
 ) -> list[Note]:
-    """What the rows tell, of the whole."""
+    """Merge the notes of all buckets."""
     found = [msgspec.convert(head["notes"], list[Note]) for head in heads]
     found = _of_all(found, heads)
     frames = dict(whole.blanks)
@@ -224,7 +221,7 @@ def _of_all(found: list[list[Note]], heads: list[dict[str, Any]]) -> list[list[N
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
-    """How many rows conditions removed."""
+    """Return notes on the number of rows removed by conditions."""
     texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
     notes = []
     rows = rows_of(heads, whole)
@@ -256,22 +253,16 @@ Tell = Callable[[str], None]
 
 
 class Done(msgspec.Struct):
-    """What a bounded run leaves behind.
+    """Result of a bounded run.
 
     Attributes:
-        plan: the plan, fitted.
-        frames: name -> what gives the output frame.
-        labels: label_key, label_value, label_name.
-        notes: of the inputs.
-        columns: read, guessed and not read, by table.
-        rows: table -> rows.
-        n_datums: how many datums there are.
-        recognised: table -> own column name -> canonical name.
-        sources: table -> where it came from.
+        frames: name -> maker of the output frame.
+        rows: table -> number of rows.
+        recognised: table -> column name in the input -> canonical name.
+        sources: table -> origin.
         seconds: step -> seconds of all workers.
-        buckets: number of buckets.
-        page: what the report draws from, where that was asked for.
-        tallied: what the numbers were made of, in memory, where it is small.
+        page: data for the report, if requested.
+        tallied: the tally, in memory, if small.
     """
 
     plan: planner.Plan
@@ -290,13 +281,11 @@ class Done(msgspec.Struct):
 
 
 class Wanted(msgspec.Struct):
-    """Tables that go through buckets, and how many.
+    """Tables to be processed in buckets.
 
     Attributes:
-        ready: the tables before any row is read.
-        heights: role to rows.
-        sizes: memory and scratch that the run will need.
-        limit: bytes of memory that it may take.
+        heights: role to number of rows.
+        limit: memory limit in bytes.
     """
 
     ready: Prepared
@@ -308,15 +297,10 @@ class Wanted(msgspec.Struct):
 def wanted(
     plan: planner.Plan, inputs: Inputs, options: Options, pool: Pool
 ) -> tuple[Wanted | None, str]:
-    """Whether a run goes through buckets; and why not, where a limit or a pool asked for it.
+    """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
+    them.
 
-    Small inputs are told by the sizes of their files, before anything is looked at.
-
-    Args:
-        plan: the plan.
-        inputs: the open tables.
-        options: of the run.
-        pool: where stages run.
+    Small inputs are detected by file size, before reading.
     """
     asked = options.memory_limit is not None or pool.apart
     if not asked and not _large(inputs):
@@ -352,7 +336,7 @@ def wanted(
 
 
 def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list[str]:
-    """Whether a run would go through buckets on disk; nothing where none is asked for or due.
+    """Return lines on the use of buckets; empty if they are neither requested nor needed.
 
     Raises:
         OptionError: a memory limit that :func:`evalengine.score` would refuse.
@@ -370,10 +354,10 @@ def told_of_memory(plan: planner.Plan, inputs: Inputs, options: Options) -> list
 
 
 def _large(inputs: Inputs) -> bool:
-    """Whether tables are so large that they may not fit into memory once they are read.
+    """Return whether tables may not fit into memory.
 
-    Told by the sizes of files; of Parquet in an object store by the rows that footers tell. Other
-    formats there tell nothing before they are read.
+    Estimated from file sizes; for Parquet in an object store from the rows in footers. Other remote
+    formats cannot be estimated.
     """
     size = 0
     for source in inputs.sources.values():
@@ -388,7 +372,7 @@ def _large(inputs: Inputs) -> bool:
 
 
 def _bytes_told(source: Source) -> int:
-    """Bytes of a table's columns, about, from its footers alone."""
+    """Estimate the size of a table's columns in bytes, from its footers."""
     try:
         rows = int(source.frame.select(pl.len()).collect().item())
         return rows * _CELL * len(source.frame.collect_schema())
@@ -402,7 +386,7 @@ _CELL = 8
 
 
 EstimateOf = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
-"""What adds intervals to the numbers of a plan and its tallies."""
+"""Function that computes intervals for the numbers of a plan and its tallies."""
 
 
 def run(
@@ -418,19 +402,15 @@ def run(
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
-        found: as :func:`wanted` tells it.
-        plan: the plan.
-        options: of the run.
-        pool: where stages run.
+        found: result of :func:`wanted`.
         tell: called with each step.
-        estimate_of: makes intervals, where they were asked for.
-        held: whether the tally is kept in memory as far as the limit allows; else while it is
-            small.
+        estimate_of: computes intervals, if requested.
+        held: keep the tally in memory as far as the limit allows; otherwise only if it is small.
 
     Raises:
         ResultError: it is too large for that.
         InputError: the tables break their contract; counts and row numbers are of the whole.
-        ScratchError: the scratch folder cannot hold the run.
+        ScratchError: the scratch folder is too small for the run.
     """
     ready, n = found.ready, found.sizes.n
     notes = told_before(ready, options)
@@ -531,7 +511,7 @@ def run(
 def _merged(
     folder: str, parts: list[int], plan: planner.Plan, sizes: Sizes, pool: Pool
 ) -> tuple[Any, int]:
-    """The tally of all buckets, whose parts stand in a folder, and how many datums it has."""
+    """Merge the tallies of all buckets in a folder; also return the number of datums."""
     if plan.does.by_labels:
         return merged_by_labels(folder, parts, heads_in(folder, parts), plan, sizes, pool)
     in_parts = plan.does.in_parts
@@ -554,7 +534,7 @@ def _room(limit: int, *, held: bool) -> int:
 def _kept(
     folder: str, parts: list[int], plan: planner.Plan, options: Options, most: int
 ) -> summary.Tallied | None:
-    """The tally that a run in memory has, of all buckets; None where it is larger than that."""
+    """Return the in-memory tally of all buckets; None if it exceeds ``most`` bytes."""
     files = [kept_file(folder, bucket) for bucket in parts]
     if not all(file.exists() for file in files):
         return None
@@ -572,7 +552,9 @@ def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
-    """The highest value of the column that metrics scale by, at least 0; None where none does."""
+    """Return the highest value of the column that metrics scale by, at least 0; None without
+    one.
+    """
     column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
     if column is None:
         return None
@@ -599,7 +581,7 @@ def _bytes_in_parts(plan: planner.Plan, ready: Prepared) -> tuple[int, int] | No
 
 
 def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseException | None:
-    """What is wrong with values that may appear once, which no bucket alone can tell."""
+    """Check values that must be unique across buckets; return the error, if any."""
     ranges = {
         role: [(str(range_folder(folder, role, i)), before) for i, before in enumerate(begins)]
         for role, begins in whole.begins.items()
@@ -623,7 +605,7 @@ def _repeats(ready: Prepared, whole: Whole, folder: Path, pool: Pool) -> BaseExc
 
 
 def _found(plan: planner.Plan, heads: list[dict[str, Any]]) -> Any:
-    """What a task found in all buckets."""
+    """Merge a task's findings of all buckets."""
     by_rows = plan.does.told_by_rows
     assert by_rows is not None
     parts: list[Any] = [msgspec.convert(head["findings"], by_rows.findings) for head in heads]
@@ -645,7 +627,9 @@ def _told(options: Options, plan: planner.Plan) -> Options:
 def _fitted(
     plan: planner.Plan, ready: Prepared, notes: list[Note]
 ) -> tuple[planner.Plan, list[Note]]:
-    """The plan for the tables' columns, and the notes with those of what it leaves out."""
+    """Fit the plan to the tables' columns; return it with the notes, including those on removed
+    metrics.
+    """
     sides = heads_of(ready)
     datums = sides.pop(DATUMS, None)
     wide = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)

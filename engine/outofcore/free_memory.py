@@ -1,4 +1,4 @@
-"""How much memory a process may still use: of the machine, and of every control group it is in."""
+"""Free memory for a process: of the machine, and of every control group it is in."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FILES = (
     ("memory.high", "memory.current"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes"),  # version 1
 )
-"""Names of the files of a group with its limit and with what it uses."""
+"""Files of a control group with its limit and its usage."""
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Bytes that this process may still use.
+    """Return the bytes that this process may still use.
 
-    A limit of a group holds for all groups within it (systemd's slices, Slurm's steps, pods), so
-    that the least of all groups up to the root of the hierarchy counts.
+    A limit of a group applies to all groups within it (systemd's slices, Slurm's steps, pods), so
+    the minimum over all groups up to the root counts.
 
     Args:
-        root: where ``/proc`` and ``/sys`` are.
+        root: parent of ``/proc`` and ``/sys``.
     """
     free = _of_machine(root)
     for group in _groups(root):

@@ -39,22 +39,20 @@ from .numbering import code_datums, codes_file, codes_of
 from .sealed import leave, taken
 from .stages import collected, group_file, is_named, part_file
 
-# Labels with more rows than memory holds, cut into ranges of scores that all buckets share.
+# Labels larger than memory, split into score ranges common to all buckets.
 #
-# A bucket's rows of a label are in order already: by descending score, then descending tie, then
-# datum. A sample of the rows of all buckets tells where ranges of about equal size begin; which
-# rows of a bucket fall into a range is found by binary search.
+# A bucket's rows of a label are sorted: by descending score, then descending tie, then datum. A
+# sample of the rows of all buckets gives ranges of about equal size; the rows of a bucket in a
+# range are found by binary search.
 
 Array = np.ndarray[Any, Any]
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
-    """What orders the rows of a label; ascending.
+    """Sort key of a label's rows; ascending.
 
     Attributes:
-        ordered: the score, negative.
-        ordered_tie: likewise what orders equal scores; 0 where nothing does.
-        datum: code of the datum in the whole.
+        ordered_tie: negative tie breaker; 0 without one.
     """
 
     ordered: float
@@ -63,13 +61,11 @@ class Key(msgspec.Struct, frozen=True, order=True):
 
 
 class ScoreRange(msgspec.Struct, frozen=True):
-    """The rows of one label in a range of keys.
+    """Rows of one label in a range of keys.
 
     Attributes:
-        number: which, of ``of``.
-        of: how many there are.
         first: key at which it begins; None for the first.
-        after: that at which the next one does; None for the last.
+        after: key at which the next begins; None for the last.
     """
 
     number: int
@@ -79,12 +75,10 @@ class ScoreRange(msgspec.Struct, frozen=True):
 
 
 def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
-    """The keys of some rows of one label, evenly spaced.
+    """Return the keys of evenly spaced rows of one label.
 
     Args:
-        ranked: the rows of one bucket.
         codes: int32 [datums], their codes in the whole.
-        every: rows from one key to the next.
     """
     some = slice(every // 2, None, every)
     tie = ranked.tie[some] if ranked.tie.size else np.zeros(ranked.score[some].size)
@@ -93,11 +87,11 @@ def keys_of(ranked: Ranked, codes: Array, every: int) -> list[Key]:
 
 
 def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreRange]:
-    """Ranges of about so many rows of a label; at least one.
+    """Split a label into ranges of about ``most`` rows; at least one.
 
     Args:
         buckets: the rows of the label in each, and the codes of its datums in the whole.
-        most: rows of a range, about.
+        most: approximate number of rows per range.
     """
     rows = sum(ranked.score.size + ranked.gt_datum.size for ranked, _ in buckets)
     every = max(1, most // (4 * len(buckets)))
@@ -109,12 +103,10 @@ def ranges_of(buckets: Sequence[tuple[Ranked, Array]], most: int) -> list[ScoreR
 
 
 def place(ranked: Ranked, codes: Array, key: Key) -> int:
-    """How many rows of one label come before a key.
+    """Count the rows of one label before a key, by binary search.
 
     Args:
-        ranked: the rows of one bucket.
         codes: int32 [datums], ascending, the codes of its datums in the whole.
-        key: where to look.
     """
     begin, end = 0, ranked.score.size
     for values, value in ((ranked.score, -key.ordered), (ranked.tie, -key.ordered_tie)):
@@ -129,14 +121,12 @@ def place(ranked: Ranked, codes: Array, key: Key) -> int:
 
 
 def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
-    """The rows of one bucket that fall into a range, datums under their codes in the whole.
+    """Return the rows of one bucket in a range, with datum codes of the whole.
 
     Ground truths have no score: each range takes an equal share of them.
 
     Args:
-        ranked: rows of one label.
         codes: int32 [datums], ascending, the codes of their datums in the whole.
-        span: which.
     """
     n, m = ranked.score.size, ranked.gt_datum.size
     rows = (
@@ -147,18 +137,11 @@ def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
     return with_datums(of_rows(ranked, rows, truths), codes)
 
 
-# What views ask of groups of labels, computed by workers: a file for each group's answer.
+# View queries per label group, computed by workers, one file per answer.
 
 
 def answer_group(home: str, number: int, group: Group, digest: str) -> None:
-    """Compute what is asked of one group of labels.
-
-    Args:
-        home: a folder of one question, with the file that asks it.
-        number: of the group.
-        group: which labels, and where their rows stand.
-        digest: of what is asked.
-    """
+    """Compute a query on one group of labels."""
     target = _answer_file(home, number)
     if target.exists():
         return
@@ -175,12 +158,7 @@ def _answer_file(home: str | Path, number: int) -> Path:
 
 
 class OnWorkers:
-    """Has workers answer, the largest groups first.
-
-    Args:
-        folder: the scratch folder.
-        pool: where stages run.
-    """
+    """Run queries on workers, the largest groups first."""
 
     def __init__(self, folder: str, pool: Pool) -> None:
         self._home = Path(folder) / "answers"
@@ -221,11 +199,7 @@ def merge_rows(
     """Merge the rows of some labels from all buckets: all of them, or one range of scores.
 
     Args:
-        folder: the scratch folder.
-        group: number of the group of labels.
-        labels: the first of them, and one past the last.
-        span: the range, of a group of one label that is cut; None of others.
-        parts: the buckets.
+        span: the range of a split label; otherwise None.
     """
     target = group_file(folder, group, 0 if span is None else span.number)
     if target.exists():
@@ -241,13 +215,10 @@ def merge_rows(
 
 
 def cut(folder: str, labels: tuple[int, int], most: int, parts: Sequence[int]) -> list[ScoreRange]:
-    """The ranges of scores of a label that has more rows than a group may have.
+    """Return the score ranges of a label that has more rows than a group may have.
 
     Args:
-        folder: the scratch folder.
-        labels: the label, and the next one.
-        most: rows of a range, about.
-        parts: the buckets.
+        most: approximate number of rows per range.
     """
     buckets = [
         (of_labels(stored.mapped(part_file(folder, b), ROWS), *labels), codes_of(folder, b))
@@ -278,7 +249,7 @@ def merged_by_labels(
             ranges = cut(folder, labels, sizes.group_rows // 4, parts)
         calls += [(rows // len(ranges), (folder, group, labels, span, parts)) for span in ranges]
         files.append(tuple(str(group_file(folder, group, at)) for at in range(len(ranges))))
-    # The largest first: what is left at the end is small, and no worker waits long for another.
+    # Largest first, so that no worker waits long at the end.
     calls.sort(key=itemgetter(0), reverse=True)
     if calls:
         collected(pool.run(merge_rows, [call for _, call in calls]))
@@ -319,11 +290,11 @@ def merged_by_labels(
 
 
 def label_groups(rows: Array, most: int) -> list[int]:
-    """Bounds of groups of consecutive labels of at most so many rows; a larger one stands alone.
+    """Return bounds of groups of consecutive labels with at most ``most`` rows; a larger label
+    forms a group.
 
     Args:
         rows: int64 [n], rows of each label.
-        most: rows of a group.
     """
     bounds, held = [0], 0
     for label, size in enumerate(rows.tolist()):

@@ -1,4 +1,4 @@
-"""How far the numbers of a run in bounded memory could move: buckets at each end of a choice."""
+"""Bounds of numbers in bounded memory: buckets tallied at each extreme of a choice."""
 
 from __future__ import annotations
 
@@ -21,20 +21,12 @@ Merged = Callable[[str], Any]
 
 
 def end_folder(folder: str | Path, end: str) -> Path:
-    """Where the parts of one end of a choice stand, as those of the run do in its own folder."""
+    """Return the folder for the parts of one extreme of a choice."""
     return Path(folder) / "limits" / end
 
 
 def tally_ends(folder: str, bucket: int, threads: int, digest: str, known: list[Any]) -> None:
-    """Tally the rows of one bucket at each end of each choice.
-
-    Args:
-        folder: the scratch folder.
-        bucket: which one.
-        threads: threads to use.
-        digest: of the job.
-        known: what every bucket tells of the choices.
-    """
+    """Tally the rows of one bucket at each extreme of each choice."""
     job, plan = job_of(folder, digest)
     chosen = limits.choices(plan, known)
     paths = [
@@ -63,17 +55,11 @@ def limits_of(
     digest: str,
     merged: Merged,
 ) -> pl.DataFrame:
-    """The frame ``limits`` of a run.
+    """Compute the frame ``limits`` of a run.
 
     Args:
-        folder: the scratch folder.
-        parts: the buckets.
-        known: what each tells of the choices.
-        plan: the plan.
         values: the frame ``metrics``.
-        pool: where stages run.
-        digest: of the job.
-        merged: from a folder of parts to the tally of all.
+        merged: from a folder of parts to the merged tally.
     """
     chosen = limits.choices(plan, known)
     if not chosen:
@@ -96,5 +82,5 @@ def limits_of(
 
 
 def heads_of(folder: str, parts: list[int]) -> list[dict[str, Any]]:
-    """What the parts of a folder tell of themselves."""
+    """Return the metadata of the parts in a folder."""
     return [stored.head_of(part_file(folder, bucket))["about"] for bucket in parts]

@@ -1,4 +1,4 @@
-"""How many buckets a run needs, from the rows there are and the memory there may be."""
+"""Number of buckets for a run, from its rows and its memory limit."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from .free_memory import free_memory
 from .scratch import gigabytes
 
 BASE = 400 << 20
-"""Bytes that a process holds before it has any row: the interpreter, Polars, compiled kernels."""
+"""Bytes that a process uses before reading rows: the interpreter, Polars, compiled kernels."""
 
 LEAST = 448 << 20
-"""The smallest limit of a process that leaves room for rows."""
+"""Smallest memory limit of a process that allows any rows."""
 
 MOST_BUCKETS = 400  # files held open at once
 _HELD_FULL = 3  # bytes held of a byte of a bucket of few datums while it is matched
 _GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
 _HELD_SCORE = 72
-"""Bytes held beyond its columns of a score of classification while a part's scores are put in
-order, by label and then by label key."""
+"""Bytes per score of classification, in addition to its columns, while a part's scores are sorted
+by label and then by label key.
+"""
 _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
 _RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
 _RUN_ROW = 96  # bytes held of a row of a run while runs are merged
@@ -42,15 +43,12 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 class Sizes(msgspec.Struct):
-    """How a run is cut up.
+    """Partitioning of a run.
 
     Attributes:
-        n: number of buckets.
-        scratch: bytes on disk, about.
-        group_rows: ranked rows of a label group, at most where no single label has more.
-        datums_at_once: datums numbered at once.
-        at_once: label groups that may be in memory together when no worker is busy.
-        run_rows: rows of a run of scores that are held at once.
+        scratch: approximate bytes on disk.
+        group_rows: maximum number of ranked rows per label group, unless a single label has more.
+        at_once: label groups in memory at the same time if no worker is busy.
     """
 
     n: int
@@ -62,13 +60,13 @@ class Sizes(msgspec.Struct):
 
 
 def limit_of(given: str | int | None) -> int:
-    """A limit in bytes; 70 % of free memory where none is given.
+    """Return a limit in bytes; by default 70 % of free memory.
 
     Args:
         given: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
 
     Raises:
-        OptionError: text that is not a size, or nothing above 0.
+        OptionError: not a size, or not above 0.
     """
     if given is None:
         return int(free_memory() * 0.7)
@@ -96,13 +94,10 @@ def limit_of(given: str | int | None) -> int:
 
 
 def sufficient_limit(given: str | int | None) -> int:
-    """A limit in bytes that a process can work in.
-
-    Args:
-        given: as :func:`limit_of` reads it.
+    """Return a limit in bytes that suffices for a process.
 
     Raises:
-        OptionError: the limit given does not even hold the process.
+        OptionError: the given limit is too small for the process itself.
     """
     limit = limit_of(given)
     if given is not None and limit < LEAST:
@@ -117,7 +112,7 @@ def sufficient_limit(given: str | int | None) -> int:
 
 
 def refused(ready: Prepared, options: Options) -> str:
-    """Why these tables cannot be shuffled to buckets; empty where they can."""
+    """Return why these tables cannot be shuffled to buckets; empty if they can."""
     schemas = {role: side.schema for role, side in ready.sides.items()}
     if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
         return "the tables hold arrays, which are in memory already"
@@ -133,12 +128,8 @@ def refused(ready: Prepared, options: Options) -> str:
 
 
 def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
-    """Why only all rows together tell what these tables hold; empty where the first ones do.
-
-    Args:
-        plan: the plan.
-        ready: the tables.
-        heads: the first rows of each.
+    """Return why the tables can only be interpreted from all rows; empty if the first ones
+    suffice.
     """
     asked = plan.does.needs_all_rows
     return "" if asked is None else asked(ready, heads, plan.settings, plan.options)
@@ -156,22 +147,18 @@ def buckets(
     given: str | int | None = None,
     filed: tuple[int, int] | None = None,
 ) -> Sizes:
-    """How to cut a run up so that it stays within a limit.
+    """Partition a run so that it stays within a memory limit.
 
     Args:
-        ready: the tables.
-        heads: the first rows of each, whose size is taken for that of all.
-        heights: role to rows.
+        heads: the first rows of each, from which the size of all is estimated.
+        heights: role to number of rows.
         limit: bytes of one worker.
-        task: of the run.
-        least: buckets at least.
-        workers: processes that share the limit given, the first one among them.
-        given: that limit; None where the limit is a share of what is free, which is then made do
-            with.
-        filed: bytes on disk of a unit and of a scored label whose parts stay in files.
+        least: minimum number of buckets.
+        given: that limit; None if the limit is a share of free memory, which is then a best effort.
+        filed: bytes on disk per unit and per scored label whose parts stay in files.
 
     Raises:
-        OptionError: within the limit given the rows would need too many buckets.
+        OptionError: the given limit would need too many buckets.
     """
     room = max(limit - BASE, limit // 8) * _SHARE
     size = sum(
@@ -210,19 +197,17 @@ def buckets(
 
 
 def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Note]:
-    """Whether the rows of one bucket are more than a process may hold: a datum's stay together.
+    """Check the size of the largest bucket against the limit: the rows of a datum stay together.
 
     Args:
         fullest: bytes of the rows of the largest bucket.
-        limit: bytes of memory that the run may take.
-        share: of which, one process.
-        options: of the run.
+        limit: memory limit of the run in bytes.
 
     Returns:
-        a note, where nobody gave a limit.
+        a note, if no limit was given.
 
     Raises:
-        OptionError: the limit that was given would be passed.
+        OptionError: the given limit would be exceeded.
     """
     needed = BASE + _HELD_FULL * fullest
     if needed <= share:
@@ -243,10 +228,10 @@ def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Not
 
 
 def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
-    """Refuse frames with rows of so many labels that they would pass the limit that was given.
+    """Refuse frames with rows of so many labels that they would exceed the given limit.
 
     Raises:
-        OptionError: naming a limit that will do.
+        OptionError: names a sufficient limit.
     """
     if options.memory_limit is None:
         return
@@ -267,12 +252,7 @@ def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
 
 
 def _held_by_labels(plan: planner.Plan, tallies: Any) -> int:
-    """Bytes, about, that frames take which have rows of every label, while they are made.
-
-    Args:
-        plan: the plan that made the tallies.
-        tallies: the task's tallies.
-    """
+    """Estimate the bytes of frames with rows of every label, during their computation."""
     columns = tallies.datums.slices.columns
     groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)
     curve = len(getattr(plan.settings, "score_thresholds", ()))

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def codes_file(folder: str | Path, bucket: int) -> Path:
-    """Where the codes of a bucket's datums among all datums stand."""
+    """Return the path of the codes of a bucket's datums among all datums."""
     return Path(folder) / "parts" / f"{bucket}.codes"
 
 
@@ -29,12 +29,11 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
     """Number all datums in ascending order of id, a range of ids at a time.
 
     Args:
-        folder: the scratch folder, whose ``parts`` get a file of codes for each bucket.
-        parts: the buckets.
-        at_once: datums held at once, about.
+        folder: the scratch folder, whose ``parts`` get one file of codes per bucket.
+        at_once: approximate number of datums in memory.
 
     Returns:
-        how many datums there are.
+        number of datums.
     """
     sources = [_Ids(folder, bucket) for bucket in parts]
     cuts, held = [], 0
@@ -62,12 +61,7 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
 
 
 class _Ids:
-    """The ids of one bucket, read block by block in their order, and its file of codes.
-
-    Args:
-        folder: the scratch folder.
-        bucket: which one.
-    """
+    """Ids of one bucket, read block by block in order, and its file of codes."""
 
     def __init__(self, folder: str, bucket: int) -> None:
         self._part = part_file(folder, bucket)
@@ -79,7 +73,7 @@ class _Ids:
         self._waiting: pl.Series | None = None
 
     def below(self, cut: Any) -> pl.Series | None:
-        """The next ids, below a value; all that are left where it is None."""
+        """Return the next ids below a value; all remaining ones for None."""
         names = []
         while self._read < len(self.blocks):
             first, size = self.blocks[self._read]

@@ -1,8 +1,8 @@
-"""Values that may occur in one row only, checked over all buckets.
+"""Uniqueness of values across all buckets.
 
-A bucket holds the rows of its datums, so an annotation id that two datums have may show in no
-bucket. During the shuffle such values go into files of their own by their hash, where equal ones
-are found together.
+A bucket contains the rows of its datums, so an annotation id that two datums have may be unique in
+every bucket. During the shuffle such values are also partitioned by hash, so that equal ones are in
+the same file.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ _SHOWN = 3
 
 
 class Repeats(msgspec.Struct):
-    """Values that stand in more than one row.
-
-    Attributes:
-        values: how many.
-        rows: how many rows they stand in.
-        first: the lowest numbers of those rows.
-    """
+    """Values that occur in several rows."""
 
     values: int
     rows: int
@@ -46,17 +40,13 @@ class Repeats(msgspec.Struct):
 
 
 def once_only(side: Side) -> list[str]:
-    """Columns whose values may occur in one row only, but for the one that rows are shuffled by.
-
-    Args:
-        side: a table.
-    """
+    """Return columns with unique values, except the one that rows are shuffled by."""
     names = [column.name for column in side.table.columns if column.unique]
     return [name for name in names if name != side.table.datum]
 
 
 def unheld(side: Side) -> Side:
-    """The table without that check, which its buckets alone cannot make."""
+    """Return the table without the uniqueness checks that buckets cannot make."""
     names = once_only(side)
 
     def without(columns: Sequence[Any]) -> tuple[Any, ...]:
@@ -77,19 +67,12 @@ def values_file(folder: Path, column: str, n: int) -> Path:
 
 
 def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
-    """Where it is told which of some values stand in several rows."""
+    """Return the path of the result of :func:`find_repeats`."""
     return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
 
 
 class Writer:
-    """Shuffles the values of one range of a table's rows.
-
-    Args:
-        folder: of the range.
-        names: columns.
-        n: number of files of each.
-        hashes: hashes of values, the same for equal ones.
-    """
+    """Shuffle the values of one range of a table's rows."""
 
     def __init__(
         self,
@@ -133,17 +116,13 @@ class Writer:
 def find_repeats(
     folder: str, role: str, column: str, n: int, ranges: Sequence[tuple[str, int]]
 ) -> None:
-    """Leave a file that tells which of some values stand in several rows, if any do.
+    """Write a file with the repeated values of one hash partition, if any.
 
-    A worker that is taken for dead may be alive, and its call run twice at once: the file comes
-    before the values go, and whoever finds values gone finds it.
+    A worker presumed dead may be alive, and its call may run twice at once: the result is written
+    before the values are deleted, so a process that finds them deleted also finds the result.
 
     Args:
-        folder: the scratch folder.
-        role: of the table.
-        column: whose values.
-        n: which of the files.
-        ranges: folder of each range of rows, and rows of the table before it.
+        ranges: folder of each range of rows, and number of rows of the table before it.
     """
     target = repeats_file(folder, role, column, n)
     if target.exists():
@@ -174,7 +153,7 @@ def find_repeats(
 
 
 def _numbered(path: Path, before: int) -> pl.DataFrame:
-    """Values of one range with the numbers of their rows in the whole table.
+    """Return values of one range with their row numbers in the whole table.
 
     Raises:
         FileNotFoundError: another process has deleted them.
@@ -191,13 +170,11 @@ def repeated(
     heights: Mapping[str, int],
     rows_at: Callable[[str, Sequence[int]], pl.DataFrame],
 ) -> list[Problem]:
-    """What :func:`find_repeats` found in all files, in the words of a run in memory.
+    """Return the results of :func:`find_repeats` as problems, worded as in memory.
 
     Args:
-        folder: the scratch folder.
-        ready: the tables.
-        heights: role to rows, of the tables that were shuffled.
-        rows_at: gives the rows of a table by their numbers, numbered.
+        heights: role to number of rows, of the shuffled tables.
+        rows_at: returns the rows of a table by their numbers, numbered.
     """
     problems: list[Problem] = []
     for role, side in ready.sides.items():

@@ -21,24 +21,24 @@ from ..schemas.wording import option
 
 PREFIX = "evalengine-scratch-"
 GONE = "evalengine-gone-"
-"""What a scratch folder is called from when its run is over until it is deleted."""
+"""Prefix of a scratch folder between the end of its run and its deletion."""
 
 OWNER = "owner.json"
 
 
 @contextmanager
 def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
-    """A folder for one run, deleted afterwards however the run ends.
+    """Create a folder for one run, deleted afterwards however the run ends.
 
-    Folders that killed runs of this machine left behind are deleted first.
+    Remains of killed runs on this machine are deleted first.
 
     Args:
-        base: where to make it; the temporary folder of the system unless given.
-        needed: bytes that the run will write, about.
+        base: parent folder; by default the system's temporary folder.
+        needed: approximate number of bytes that the run will write.
 
     Raises:
-        ScratchError: the folder cannot be written, its disk has no room or runs full, or somebody
-            deletes it meanwhile.
+        ScratchError: the folder cannot be written, its disk has no room or runs full, or the folder
+            is deleted meanwhile.
     """
     home = Path(base or tempfile.gettempdir()).absolute()  # workers stand in folders of their own
     folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
@@ -77,7 +77,7 @@ def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
 
 
 def _refuse_deleted(folder: Path, error: Exception) -> None:
-    """Explain an error of a run whose folder was deleted, all or in part, by somebody else.
+    """Explain an error of a run whose folder was deleted, completely or partly, from outside.
 
     Raises:
         ScratchError: it was.
@@ -94,13 +94,10 @@ def _refuse_deleted(folder: Path, error: Exception) -> None:
 
 
 def _refuse_shared(home: Path) -> None:
-    """Refuse a folder in which somebody else could put work of theirs into a run's place.
+    """Refuse a folder in which other users could replace a run's folder.
 
-    What stages are told lies in the run's folder, which nobody else can enter; but where others may
-    write and the folder is not sticky, they may put another one there.
-
-    Raises:
-        ScratchError: others may write to it.
+    Stages read their parameters from the run's folder, which other users cannot enter; but if they
+    may write to its parent and that is not sticky, they could put another one there.
     """
     if not hasattr(os, "geteuid"):
         return  # a system whose folders have no such owners
@@ -119,14 +116,13 @@ def _refuse_shared(home: Path) -> None:
 
 
 def look_for_room(home: Path, needed: int) -> None:
-    """Refuse to begin what the disk has no room for.
+    """Check that the disk has room.
 
     Args:
-        home: a folder on that disk.
-        needed: bytes that are about to be written, about.
+        needed: approximate number of bytes to be written.
 
     Raises:
-        ScratchError: less is free.
+        ScratchError: there is less free space.
     """
     free = shutil.disk_usage(home).free
     if free < needed:
@@ -138,7 +134,7 @@ def look_for_room(home: Path, needed: int) -> None:
 
 
 def _mark(folder: Path, stack: ExitStack) -> None:
-    """Say whose a folder is, and hold the mark's lock until the run is over."""
+    """Write the owner of a folder to a mark file, and keep it locked until the run is over."""
     mark = stack.enter_context((folder / OWNER).open("w"))
     with suppress(OSError):  # where there are no locks, nobody sweeps it
         try_lock(mark)
@@ -151,21 +147,22 @@ _OPEN: dict[Path, int] = {}
 
 
 def _delete_own(folder: Path) -> None:
-    """Delete a folder, but not where a fork lets go of its copy of who holds it."""
+    """Delete a folder, but only in the process that created it, not in a fork."""
     if _OPEN.pop(folder, None) == os.getpid():
         _delete(folder)
 
 
 def delete_open() -> None:
-    """Delete the folders of runs that are left behind, as the process is about to end."""
+    """Delete the folders of unfinished runs before the process ends."""
     for folder in list(_OPEN):
         _delete_own(folder)
 
 
 def _delete(folder: Path) -> None:
-    """Delete a folder that a worker, not told yet that its run is over, may still write into.
+    """Delete a folder that a worker may still write into, because it does not know that the run is
+    over.
 
-    Under another name nobody finds it, and what cannot be deleted now is swept by a later run.
+    The rename hides it; files that cannot be deleted now are removed by a later run.
     """
     gone = folder.with_name(f"{GONE}{folder.name.removeprefix(PREFIX)}")
     with suppress(OSError):
@@ -175,11 +172,11 @@ def _delete(folder: Path) -> None:
 
 
 def sweep(home: Path) -> list[Path]:
-    """Delete scratch folders whose runs are dead; returns them.
+    """Delete scratch folders whose runs are dead; return them.
 
-    A living run holds a lock on its mark, whichever container it is in; the system lets go
-    of it when the run dies. Folders of other machines stay, whose locks not every file system
-    shows, and those that have no mark yet.
+    A running process has a lock on its mark, in any container; the system releases it when the
+    process dies. Folders of other machines, whose locks may be invisible here, and those without a
+    mark yet are kept.
     """
     for folder in home.glob(f"{GONE}*"):
         shutil.rmtree(folder, ignore_errors=True)
@@ -197,10 +194,10 @@ def sweep(home: Path) -> list[Path]:
 
 
 def _plain_file(path: str, flags: int) -> int:
-    """Open a file of this user's; nobody else's pipe keeps the run waiting.
+    """Open a regular file of this user; other users' pipes cannot block the run.
 
     Raises:
-        OSError: it is no plain file, or another user's.
+        OSError: not a regular file, or another user's.
     """
     opened = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     told = os.fstat(opened)

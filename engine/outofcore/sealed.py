@@ -1,7 +1,7 @@
-"""What stages are given to know, in files that only a call of the run can vouch for.
+"""Job parameters on disk, verified by digest.
 
-Reading a pickle runs what it says. A folder on a disk that several machines share may let others in
-whatever its mode says: so a call brings the digest of what it is to read along.
+Unpickling executes code, and a folder on a shared disk may be writable by others whatever its mode
+is. So every call brings the digest of the file that it reads.
 """
 
 from __future__ import annotations
@@ -22,14 +22,10 @@ def leave(path: Path, thing: Any) -> str:
 
 
 def taken(path: Path, digest: str) -> Any:
-    """The thing that was left.
-
-    Args:
-        path: of its file.
-        digest: as the call brought it, from the process that left it.
+    """Load a stored object.
 
     Raises:
-        ScratchError: the file is another one.
+        ScratchError: the file has another digest.
     """
     found = path.read_bytes()
     if sha256(found).hexdigest() != digest:

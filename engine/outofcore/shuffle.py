@@ -1,8 +1,8 @@
-"""The shuffle: all rows of a datum, of either side, go to one bucket.
+"""Shuffle: all rows of a datum, on either side, go to one bucket.
 
-Every table is read once, in ranges of consecutive rows, a :class:`RowRange` each
+Every table is read once, in ranges of consecutive rows, each a :class:`RowRange`
 (:mod:`~evalengine.outofcore.shuffle_stage`). Each range reports its number of rows and its labels;
-put together, this is what the buckets have to know of the whole.
+merged, these are the facts about the whole that buckets need.
 """
 
 from __future__ import annotations
@@ -47,20 +47,18 @@ MOST_FILES = 1 << 15  # of rows dealt out: ranges of all tables by buckets, abou
 
 
 class Whole(msgspec.Struct):
-    """What is known of the whole input after the shuffle.
+    """Facts about the whole input after the shuffle.
 
     Attributes:
-        n: number of buckets.
-        heights: role to rows, conditions on them applied.
-        before: role to rows before that, of the filtered ones.
+        heights: role to number of rows after filtering.
+        before: role to number of rows before filtering.
         blanks: role to a frame of its columns without rows.
         pairs: side to the distinct (label_key, label_value) of its rows, score columns under every
-            key; those declared, too.
+            key; also of the declared ones.
         labels: declared labels, or None.
-        notes: what bringing ids and labels to one dtype told.
-        begins: role to how many rows stand before each of its ranges.
-        filled: role to the buckets that each of its ranges has rows of.
-        ahead: distinct combinations of the columns that were asked for.
+        begins: role to the number of rows before each of its ranges.
+        filled: role to the buckets with rows of each of its ranges.
+        ahead: distinct combinations of the requested columns.
     """
 
     n: int
@@ -76,12 +74,14 @@ class Whole(msgspec.Struct):
 
     @property
     def known(self) -> pl.DataFrame | None:
-        """The labels of all sides; None of tasks without labels."""
+        """Labels of all sides; None for tasks without labels."""
         of_rows = [frame for side, frame in self.pairs.items() if side != LABELS]
         return pl.concat(of_rows, how="vertical_relaxed").unique() if of_rows else None
 
     def rows_of_bucket(self, folder: Path, role: str, bucket: int) -> tuple[list[Path], list[int]]:
-        """Files of the rows of one table in a bucket, and how many rows stand before each range."""
+        """Return files of the rows of one table in a bucket, and the number of rows before each
+        range.
+        """
         ranges = [span for span, some in enumerate(self.filled[role]) if bucket in some]
         files = [bucket_file(folder, role, span, bucket) for span in ranges]
         return files, [self.begins[role][span] for span in ranges]
@@ -131,19 +131,15 @@ def split(
     pool: Pool,
     ahead: tuple[str, ...] = (),
 ) -> Whole:
-    """Deal all rows out: those of Parquet files by workers that can read them, others here.
+    """Shuffle all rows: those of Parquet files on workers that can read them, others here.
 
     Args:
-        ready: the tables, of which no row is read yet.
-        heights: as :func:`heights_of` tells them.
-        folder: where the buckets go.
-        n: number of buckets.
-        pool: where stages run.
-        ahead: columns of the one table whose distinct combinations are to be told.
+        heights: result of :func:`heights_of`.
+        ahead: columns of a single table whose distinct combinations are collected.
 
     Raises:
         InputError: ids or labels that are integers on one side and strings on the other.
-        ReadError: a file that cannot be read, which is named.
+        ReadError: a file that cannot be read; names it.
     """
     (folder / "buckets").mkdir()
     heads = heads_of(ready)
@@ -213,16 +209,15 @@ def split(
 def _of_score_columns(
     ready: Prepared, pairs: dict[str, pl.DataFrame], keys: pl.Series | None
 ) -> dict[str, pl.DataFrame]:
-    """The labels of score columns, which are the predictions', and the true ones in their dtype.
+    """Add the labels of score columns as predictions, and return them in the dtype of the true
+    ones.
 
-    A bucket knows but the label keys of its own rows: of different labels its counts would not add
-    up.
+    A bucket knows only the label keys of its rows: with different labels its counts could not be
+    added.
 
     Args:
-        ready: the tables.
         pairs: side to the labels of its rows.
-        keys: the distinct label keys of the table with score columns; None where it has no such
-            column.
+        keys: the distinct label keys of the table with score columns, or None.
     """
     names = next((side.naming.labels for side in ready.sides.values() if side.naming.wide), None)
     if names is None or GROUND_TRUTHS not in pairs:
@@ -245,18 +240,14 @@ def ranges_of_tables(
     n: int,
     pool: Pool,
 ) -> dict[str, list[RowRange]]:
-    """The ranges of rows in which each table is shuffled.
+    """Return the ranges of rows in which each table is shuffled.
 
     Args:
-        ready: the tables.
-        heads: the first rows of each.
-        heights: role to rows, conditions not applied.
-        n: number of buckets.
-        pool: where stages run.
+        heights: role to number of rows before filtering.
 
     Returns:
-        role to its ranges, in the order of their rows: one of all rows where this process deals
-        them out, or where the bucket of a row hangs on how many rows before it a condition leaves.
+        role to its ranges, in row order; a single one if this process shuffles the table, or if the
+        bucket of a row depends on the number of filtered rows before it.
     """
     size = rows_of_range(sum(heights[role] for role in heads), n, pool.least)
     found: dict[str, list[RowRange]] = {}
@@ -276,13 +267,7 @@ def ranges_of_tables(
 
 
 def rows_of_range(rows: int, n: int, least: int) -> int:
-    """Rows of a range, about.
-
-    Args:
-        rows: of all tables.
-        n: number of buckets.
-        least: buckets worth having, a few for each worker.
-    """
+    """Return the approximate number of rows per range."""
     sizes = tuning()
     if sizes.range_rows is not None:
         return sizes.range_rows
@@ -290,15 +275,9 @@ def rows_of_range(rows: int, n: int, least: int) -> int:
 
 
 def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
-    """Rows of local Parquet files at which another query begins.
+    """Return rows of local Parquet files at which a new query begins.
 
-    Polars decodes some twenty row groups ahead of what is taken from it, which may be more than a
-    bucket.
-
-    Args:
-        side: the table.
-        head: its first rows.
-        height: its rows.
+    Polars decodes about twenty row groups ahead, which may exceed a bucket.
     """
     files = side.source.files
     if side.source.format != "parquet" or not files:
@@ -308,15 +287,18 @@ def stretches(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]:
 
 
 def _by_workers(side: Side, pool: Pool) -> bool:
-    """Whether workers deal a table out: of Parquet any rows are read without those before them."""
+    """Return whether workers shuffle a table: Parquet allows reading rows without those before
+    them.
+    """
     return pool.reads_tables and side.source.format == "parquet"
 
 
 def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
-    """Rows at which ranges of about so many rows begin; between row groups where files are here.
+    """Return rows at which ranges of about ``size`` rows begin; at row group boundaries in local
+    files.
 
-    A row group is decoded as a whole: one that two ranges share costs twice. Row groups of files of
-    few rows are not looked for: at most one more is read by each range.
+    A row group is decoded as a whole, so sharing one between ranges doubles its cost. Boundaries in
+    small files are ignored: each range then reads at most one more row group.
     """
     cuts = list(range(0, max(height, 1), size))
     if len(cuts) == 1 or not files or height // len(files) < size // 8:
@@ -341,12 +323,10 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
 def rows_at(
     ready: Prepared, blanks: dict[str, pl.DataFrame], role: str, numbers: Sequence[int]
 ) -> pl.DataFrame:
-    """The rows of a table by their numbers, which they bear in the column ``ROW``.
+    """Return the rows of a table by their numbers, with the numbers in column ``ROW``.
 
     Args:
-        ready: the tables.
         blanks: role to a frame of its columns without rows.
-        role: which table.
         numbers: ascending.
     """
     found = [blanks[role]]
@@ -372,7 +352,7 @@ def _labels(ready: Prepared) -> pl.DataFrame | None:
 def _targets(
     ready: Prepared, heads: dict[str, pl.DataFrame], text: dict[str, bool]
 ) -> tuple[dict[str, dict[str, pl.DataType]], list[Note]]:
-    """Dtypes in which ids and labels of all tables meet, and what is told of them."""
+    """Return the common dtypes of ids and labels of all tables, and notes on them."""
     named = {
         role: head.rename({ready.sides[role].table.datum: "datum_id"}, strict=False)
         for role, head in heads.items()

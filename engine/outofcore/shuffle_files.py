@@ -1,7 +1,7 @@
-"""Which files a range of rows needs, of a table in many Parquet files.
+"""Selection of the Parquet files for a range of rows.
 
-A scan of all files opens every file before the rows that are wanted, only to count its rows:
-thousands of small files would be opened for every range.
+A scan of all files would open every file before the wanted rows just to count rows: thousands of
+small files per range.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..ingest.sources.scanning import scan
 
 
 def ends_of(files: Sequence[str]) -> list[int] | None:
-    """How many rows there are up to the end of each file; None where footers do not tell.
+    """Return the cumulative number of rows at the end of each file; None if footers are unreadable.
 
     Args:
-        files: local Parquet files, in the order of their rows.
+        files: local Parquet files, in row order.
     """
     import pyarrow as pa  # only where workers read tables
     import pyarrow.parquet as pq
@@ -34,19 +34,17 @@ def ends_of(files: Sequence[str]) -> list[int] | None:
 def own_files(
     side: Side, ends: Sequence[int] | None, first: int, rows: int | None
 ) -> tuple[Side, int]:
-    """A table with the files of some of its rows alone.
+    """Restrict a table to the files of some of its rows.
 
-    The first file of the table stays the first: its columns and dtypes are those that all others
-    are held against, and a file that has others is refused as it is among all.
+    The first file is always kept: its columns and dtypes are those that other files are checked
+    against, so that a deviating file is refused as in a scan of all.
 
     Args:
-        side: the table, with all of its files.
-        ends: as :func:`ends_of` tells them; None where all files stay.
-        first: the first of the rows.
-        rows: how many; None for all that follow.
+        ends: result of :func:`ends_of`; None to keep all files.
+        rows: number of rows; None for all that follow.
 
     Returns:
-        the table; how many rows of files that are left out stand before the rest.
+        the table; number of rows in omitted files before the rest.
     """
     files = side.source.files
     if ends is None or len(files) < 2:

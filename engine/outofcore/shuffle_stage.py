@@ -1,9 +1,8 @@
-"""The stage of the shuffle: some consecutive rows of one table go into a file for each bucket.
+"""Shuffle stage: consecutive rows of one table go into one file per bucket.
 
-One call takes one :class:`RowRange` and writes one folder, made under another name and renamed when
-it is complete: a call whose worker died is repeated, and one that was finished is not. Ranges are
-independent. Rows are numbered within their range; how many rows come before it is known when all
-are done, and is added where its rows are read.
+One call takes one :class:`RowRange` and writes one folder, renamed when it is complete: a call
+whose worker died is repeated, a finished one is not. Ranges are independent. Rows are numbered
+within their range; the offset is known when all ranges are done, and is added when rows are read.
 """
 
 from __future__ import annotations
@@ -40,22 +39,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Shuffle(msgspec.Struct):
-    """What has to be known of a table to shuffle rows of it.
+    """Parameters for shuffling rows of a table.
 
     Attributes:
-        role: of the table.
-        side: the table.
         where: role to the condition on its rows.
-        plan: where slice columns come from.
-        targets: dtypes in which ids and labels meet those of other tables, by column.
-        n: number of buckets.
-        per: rows of a bucket where rows are datums of their own.
-        cuts: rows, ascending, at which another query begins: one reads ahead of what is taken
-            from it, and holds what it has read.
-        ahead: columns whose distinct combinations are told.
-        before: rows of the table between its first file and the next one here, where files of
-            other ranges are left out.
-        width: bytes of a row, about.
+        per: rows of a bucket if rows are datums.
+        cuts: rows, ascending, at which a new query begins: a query reads ahead and keeps that in
+            memory.
+        ahead: columns whose distinct combinations are collected.
+        before: rows of the table between its first file and the next one here, if files of other
+            ranges are omitted.
+        width: approximate number of bytes per row.
     """
 
     role: str
@@ -72,14 +66,13 @@ class Shuffle(msgspec.Struct):
 
 
 class Shuffled(msgspec.Struct):
-    """What a range tells of its rows.
+    """Summary of a range.
 
     Attributes:
-        rows: how many there are, conditions on them applied.
         pairs: side to the distinct (label_key, label_value) of its rows.
-        keys: the distinct label keys of a table with score columns; None of others.
-        buckets: those that rows fell into, ascending.
-        ahead: distinct combinations of the columns that were asked for; None where none were.
+        keys: the distinct label keys of a table with score columns, or None.
+        buckets: those with rows of this range, ascending.
+        ahead: distinct combinations of the requested columns, or None.
     """
 
     rows: int
@@ -94,17 +87,17 @@ RowRange = tuple[int, int, int | None]
 
 
 def range_folder(folder: str | Path, role: str, span: int) -> Path:
-    """Where the rows of a range stand."""
+    """Return the folder of a range."""
     return Path(folder) / "buckets" / f"{role}-{span}"
 
 
 def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
-    """Where the rows of a range that fell into one bucket stand."""
+    """Return the file of a range's rows in one bucket."""
     return range_folder(folder, role, span) / f"{bucket}.arrow"
 
 
 def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
-    """What a finished range told."""
+    """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
     names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
     frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}")
@@ -114,7 +107,7 @@ def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
 
 
 def _tell(folder: Path, told: Shuffled) -> None:
-    """Write what a range tells: numbers, and frames beside them."""
+    """Write the summary of a range: numbers, and frames in separate files."""
     frames = dict(told.pairs)
     if told.keys is not None:
         frames[_KEYS] = told.keys.alias(_KEYS).to_frame()
@@ -131,13 +124,11 @@ _KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
 
 
 def shuffle_range(folder: str, span: RowRange, shuffle: bytes) -> None:
-    """Shuffle the rows of one range, in whatever process; see :func:`shuffle_rows`.
+    """Shuffle the rows of one range, in any process; see :func:`shuffle_rows`.
 
     Args:
-        folder: the scratch folder.
-        span: which rows.
-        shuffle: the table, pickled. It comes with the call and stands in no file, since it may
-            bring credentials of an object store.
+        shuffle: the table, pickled. Passed with the call instead of a file, since it may contain
+            credentials of an object store.
     """
     shuffle_rows(folder, span, pickle.loads(shuffle))
 
@@ -147,11 +138,9 @@ def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
 
     Args:
         folder: the scratch folder, with a folder ``buckets``.
-        span: which rows.
-        shuffle: the table.
 
     Raises:
-        ReadError: a file that cannot be read, which is named.
+        ReadError: a file that cannot be read; names it.
     """
     target = range_folder(folder, shuffle.role, span[0])
     if target.exists():
@@ -235,12 +224,10 @@ def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame
 
 
 def of_range(table: Shuffle, ends: Sequence[int] | None, span: RowRange) -> Shuffle:
-    """A table with the files of one range alone.
+    """Restrict a table to the files of one range.
 
     Args:
-        table: what is known of the table, with all of its files.
-        ends: rows up to the end of each file; None where all files are left to the range.
-        span: which rows.
+        ends: cumulative number of rows at the end of each file; None to keep all files.
     """
     side, before = own_files(table.side, ends, *span[1:])
     return msgspec.structs.replace(table, side=side, before=before)
@@ -264,7 +251,6 @@ def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
 
 
 def _part(shuffle: Shuffle, span: RowRange) -> Side:
-    """The table with the rows of a range alone."""
     side = shuffle.side
     _, first, rows = span
     if first == 0 and rows is None:
@@ -277,17 +263,14 @@ def _part(shuffle: Shuffle, span: RowRange) -> Side:
 def batches(
     role: str, side: Side, where: dict[str, Condition], plan: SlicePlan, width: int = 1
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a table, in order, some at a time.
+    """Yield the rows of a table in batches, in order.
 
     Args:
-        role: of the table.
-        side: the table.
         where: role to the condition on its rows.
-        plan: where slice columns come from.
-        width: bytes of a row, about.
+        width: approximate number of bytes per row.
 
     Raises:
-        ReadError: a file that cannot be read, which is named.
+        ReadError: a file that cannot be read; names it.
     """
     query = rows_of(role, side, where, plan)
     try:
@@ -301,21 +284,20 @@ def batches(
 
 
 def _categorical(frame: pl.DataFrame) -> list[str]:
-    """Columns that stand as strings in files; they are slices, whose values become texts anyway.
+    """Return columns that are stored as strings in files: slices, whose values become text anyway.
 
-    Each batch has a dictionary of its own, and a column of an Arrow file can have but one.
+    Each batch has another dictionary, and a column of an Arrow file can have only one.
     """
     return [name for name, dtype in frame.schema.items() if dtype == pl.Categorical]
 
 
 def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
-    """The rows of a bucket, numbered as in their table.
+    """Read the rows of a bucket, numbered as in their table.
 
-    They are read and not mapped: what is mapped counts as memory, too.
+    Not memory-mapped: mapped pages count as memory, too.
 
     Args:
-        files: those of each range that has rows of it, in order; one at least.
-        before: rows of the table before each of those ranges.
+        files: those of each range that has rows of it, in order; at least one.
     """
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 

@@ -1,7 +1,7 @@
-"""Stages of a bounded run: plain functions over files, which any process on any machine may call.
+"""Stages of a bounded run: plain functions over files, callable in any process on any machine.
 
-Each writes one file under another name and renames it, and does nothing where that file is there:
-a stage that is called again after its worker died costs only what was not finished.
+Each writes one file atomically, and does not run if the file exists: repeating a stage after its
+worker died costs only the unfinished part.
 """
 
 from __future__ import annotations
@@ -42,20 +42,13 @@ Array = np.ndarray[Any, Any]
 
 
 class Job(msgspec.Struct):
-    """What every stage is told, in a file of the scratch folder.
+    """Parameters of every stage, in a file of the scratch folder.
 
     Attributes:
-        options: of the run.
-        task: its task.
-        needs: what must be tallied.
-        fingerprint: of its plan.
         ready: the tables, without their sources.
-        whole: what is known of the whole input.
-        ids: datum ids that are written together.
-        several: what the task told of all rows ahead; None of tasks that are not asked.
-        kept: bytes up to which the tally is kept as a run in memory has it.
-        highest: value of the column by whose highest in the whole input metrics scale; None where
-            none does.
+        several: the task's facts about all rows in advance; None for other tasks.
+        kept: bytes up to which the in-memory form of the tally is kept.
+        highest: highest value, in the whole input, of the column that metrics scale by, or None.
     """
 
     options: Options
@@ -71,7 +64,7 @@ class Job(msgspec.Struct):
 
 
 def write_job(folder: Path, job: Job) -> str:
-    """Leave the job for the stages; the digest by which they know it."""
+    """Write the job for the stages; return its digest."""
     (folder / "parts").mkdir()
     (folder / "blocks").mkdir()
     (folder / "groups").mkdir()
@@ -83,7 +76,7 @@ _JOB = "job.pickle"
 
 
 VERSIONS = {"evalengine": __version__, "polars": pl.__version__, "numpy": np.__version__}
-"""What the process that starts a run and those that run its stages have to have in common."""
+"""Versions that the starting process and the workers must have in common."""
 
 
 @lru_cache(maxsize=2)
@@ -112,11 +105,11 @@ def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
 
 
 def collected(failures: Sequence[BaseException | None]) -> None:
-    """Raise what went wrong in some buckets, in the order in which a run in memory looks for it.
+    """Raise the errors of some buckets, in the order of checks of a run in memory.
 
-    What is wrong with rows comes before what is wrong with slices, and that before anything else
-    that tables or options are refused for; both are told of all buckets together. Failures of the
-    run itself come first: they say that not all rows were looked at.
+    Errors in rows come before those in slices, and those before other errors in tables or options;
+    the first two are merged over all buckets. Failures of the run itself come first: they mean that
+    not all rows were checked.
     """
     found = [failure for failure in failures if failure is not None]
     for failure in found:
@@ -134,28 +127,22 @@ def collected(failures: Sequence[BaseException | None]) -> None:
 
 
 def part_file(folder: str | Path, bucket: int) -> Path:
-    """Where the tally of a bucket goes."""
+    """Return the file of a bucket's tally."""
     return Path(folder) / "parts" / f"{bucket}.tally"
 
 
 def kept_file(folder: str | Path, bucket: int) -> Path:
-    """Where the tally of a bucket goes as a run in memory has it, while those of all are small."""
+    """Return the file of a bucket's tally in its in-memory form, while those of all are small."""
     return Path(folder) / "parts" / f"{bucket}.kept"
 
 
 def group_file(folder: str | Path, group: int, span: int = 0) -> Path:
-    """Where the rows of a group of labels go, or one range of their scores."""
+    """Return the file of the rows of a group of labels, or of one range of their scores."""
     return Path(folder) / "groups" / f"{group}-{span}.tally"
 
 
 def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     """Check and tally the rows of one bucket.
-
-    Args:
-        folder: the scratch folder.
-        bucket: which one.
-        threads: threads to use.
-        digest: of the job.
 
     Raises:
         InputError: the rows break their contract; row numbers are those of the whole input.
@@ -200,13 +187,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
 def rows_of_bucket(
     folder: str, bucket: int, job: Job, target: Path
 ) -> tuple[Frames | None, list[Path]]:
-    """The checked rows of one bucket, and the files that they stand in.
+    """Return the checked rows of one bucket, and their files.
 
     Args:
-        folder: the scratch folder.
-        bucket: which one.
-        job: what stages are told.
-        target: what is made of them; where it is there and rows are gone, there are none.
+        target: the output; if it exists and the rows are deleted, they are None.
 
     Raises:
         InputError: the rows break their contract; row numbers are those of the whole input.
@@ -237,7 +221,7 @@ def rows_of_bucket(
 def write_tally(
     target: Path, tallies: Any, job: Job, plan: planner.Plan, about: dict[str, Any]
 ) -> None:
-    """Write the tally of a bucket as its task has it in parts, with what is told of it."""
+    """Write the tally of a bucket in its task's partial form, with metadata."""
     apart: dict[str, Any] = {}
     things: dict[str, Any]
     if plan.does.in_parts is not None:
@@ -249,11 +233,10 @@ def write_tally(
 
 
 def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A tally as things of its own: ranked rows, and datum ids in blocks.
+    """Split a tally into ranked rows and blocks of datum ids.
 
     Returns:
-        things by name, and what is told of them: rows of each label, first id and size of each
-        block.
+        parts by name, and metadata: rows of each label, first id and size of each block.
     """
     ranked: Ranked = tallies.ranked
     ids = tallies.datums.id
@@ -274,7 +257,7 @@ def _apart(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def is_named(tallies: Any) -> bool:
-    """Whether ids, slices or keys of datums are needed once all are numbered."""
+    """Return whether ids, slices or keys of datums are needed after all are numbered."""
     datums = tallies.datums
     described = bool(datums.slices.width) or datums.dataset is not None
     return tallies.has_more or described or datums.keys is not None

@@ -21,10 +21,10 @@ def _looked_up(
     slice_name: str | None,
     groups: list[str],
 ) -> dict[str, pl.Series]:
-    """Columns that say what each row's place on the axes stands for.
+    """Return the label and group columns of rows, from their positions on the axes.
 
-    Rows are taken by ``[]``: Polars makes a query of ``gather``, which takes twenty times as long
-    where there are few.
+    Rows are taken by ``[]``: Polars turns ``gather`` into a query, which takes twenty times as long
+    for few rows.
     """
     made: dict[str, pl.Series] = {}
     for axis, at in cells.index().items():
@@ -48,7 +48,8 @@ def _fitted(column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
 
 
 def _words(reason: Array, shown: Array) -> pl.Series:
-    """Reasons where they are shown, null for all others, which are most: words cost time.
+    """Return reasons for the rows in ``shown``, null for others; most are null, and strings are
+    slow.
 
     Args:
         reason: str [n].
@@ -69,17 +70,13 @@ def frame_of(
     groups: list[str],
     shared: dict[tuple[Any, ...], dict[str, pl.Series]],
 ) -> pl.DataFrame:
-    """Rows of the ``metrics`` or ``curves`` frame from one array of cells.
+    """Build rows of the ``metrics`` or ``curves`` frame from one array of cells.
 
     Args:
-        metric: whose cells they are.
-        cells: numbers on named axes.
-        labels: what label codes stand for.
-        schema: the frame's columns, the metric's or curve's name first.
         slice_name: the slice column, None for the whole set.
-        groups: names of its groups.
-        shared: columns of axes made before for the same frame, slice column and groups, by
-            :attr:`Cells.place`: most metrics stand on the same grid, and these are its bulk.
+        shared: cache of axis columns for the same frame, slice column and groups, by
+            :attr:`Cells.place`: most metrics share a grid, and these columns are the bulk of the
+            work.
     """
     place = cells.place
     if place not in shared:
@@ -98,7 +95,7 @@ def frame_of(
     constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
     same = shared.setdefault(("constants", height), {})
 
-    # Series by series: an expression a column costs more than a frame of few rows holds.
+    # Series by series: for small frames, one expression per column costs more than the data.
     def output(key: str, dtype: pl.DataType) -> pl.Series:
         if key in made:
             return made[key]

@@ -1,4 +1,4 @@
-"""How far the numbers of a run could move by what the tables leave open."""
+"""Bounds of numbers under choices that the tables do not determine."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .plan import Plan
 
 FRAME = "limits"
 KEYS = tuple(name for name in LIMITS if name in METRICS and name != "value")
-"""Columns that tell numbers apart."""
+"""Columns that identify a number."""
 _CAP = "max_detections"
 
 Found = dict[str, Facts | None]
-"""What tables tell of each choice, by its name; None where they leave none."""
+"""Facts about each choice from the tables, by its name; None if there is no choice."""
 
 
 def refuse(plan: Plan) -> None:
     """Refuse a task without such choices.
 
     Raises:
-        ResultError: says why it has none.
+        ResultError: with the reason.
     """
     if not plan.does.limits:
         able = " and ".join(task for task in NAMES if get(task).limits)
@@ -47,12 +47,12 @@ def refuse(plan: Plan) -> None:
 
 
 def facts_of(plan: Plan, frames: Frames) -> Found:
-    """What the tables of a part tell of each choice."""
+    """Return the facts about each choice from the tables of a part."""
     return {limit.name: limit.facts(frames, plan.settings) for limit in plan.does.limits}
 
 
 def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
-    """The choices that the tables of all parts leave, and what is known of each."""
+    """Return the choices that remain over the tables of all parts, with merged facts."""
     made = []
     for limit in plan.does.limits:
         found = [part[limit.name] for part in parts]
@@ -65,14 +65,10 @@ def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
 def ends_of(
     plan: Plan, frames: Frames, known: Sequence[tuple[Limit, Facts]], tallies: Any, workers: Workers
 ) -> Iterator[tuple[str, Any]]:
-    """The tally of a part at each end of each choice, and what the end is called.
+    """Yield the tally of a part at each extreme of each choice, with the extreme's name.
 
     Args:
-        plan: the plan.
-        frames: checked tables of the part.
-        known: choices and facts of the whole run.
-        tallies: of the part; None where they are to be made.
-        workers: where work runs.
+        tallies: of the part; None to compute them.
     """
 
     def run(other: Frames, settings: Any) -> Any:
@@ -90,22 +86,22 @@ def ends_of(
 
 
 def name_of(limit: Limit, n: int) -> str:
-    """What an end is called."""
+    """Return the name of an extreme."""
     return f"{limit.name}-{n}"
 
 
 def copy_of(frames: Frames) -> Frames:
-    """The same tables, of which a tally may use up its own."""
+    """Copy tables, so that a tally may consume them."""
     sides = {role: frame.clone() for role, frame in frames.sides.items()}
     return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes])
 
 
 Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
-"""Choices that the tables leave, and the tallies at their ends."""
+"""Remaining choices, and the tallies at their extremes."""
 
 
 def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved | None]:
-    """The tally of a run in memory; where limits are asked for, those at their ends too."""
+    """Tally a run in memory; with limits, also at their extremes."""
     if not plan.options.limits:
         return planner.run(plan, frames, threads), None
     known = choices(plan, [facts_of(plan, frames)])
@@ -120,14 +116,10 @@ def table(
     ends: dict[str, Any],
     threads: Threads,
 ) -> pl.DataFrame:
-    """Every number with the least and the greatest that each choice leads to.
+    """Build the frame of every number with its minimum and maximum under each choice.
 
     Args:
-        plan: the plan.
         values: the frame ``metrics`` of the run.
-        known: choices and facts of the whole run.
-        ends: tally of the whole at each end, by its name.
-        threads: where work runs.
     """
     made = [_joined(plan, values, [], [""] * values.height, "").clear()]
     for limit, facts in known:
@@ -167,7 +159,7 @@ def _joined(
 
 
 def _finite(values: list[float]) -> pl.Series:
-    """The values, null where there is no end."""
+    """Replace infinite values by null."""
     return pl.Series(
         [value if math.isfinite(value) else None for value in values], dtype=pl.Float64
     )

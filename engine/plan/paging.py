@@ -1,4 +1,4 @@
-"""Frames that the report draws from, made of the tally of a run."""
+"""Frames for the report, made from the tally of a run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ Makers = dict[str, Callable[[], pl.DataFrame]]
 def page_frames(
     plan: planner.Plan, tallies: Any, threads: Threads, tallied: frozenset[str] | None = None
 ) -> Paged:
-    """What makes the frames of the report.
+    """Return makers of the frames for the report.
 
     Args:
-        plan: that made the tallies.
-        tallies: of the run.
-        threads: where the work runs.
-        tallied: what was tallied; what the plan needs unless given.
+        tallied: names of the tallies; by default those that the plan needs.
     """
     there = plan.needs if tallied is None else tallied
     makers: Makers = {}
@@ -55,14 +52,14 @@ def _why(plan: planner.Plan, frame: PageFrame) -> str:
     if (refused := next(filter(None, map(plan.refused.get, frame.metrics)), None)) is not None:
         return refused
     own = [*map(attrgetter("name"), plan.metrics), *frame.metrics]
-    # Without a report nothing is known of what the tables can carry: the report says so.
+    # Without a report it is unknown which metrics the tables allow; the report states that.
     told = frame.tallied and not plan.paged
     way = option("report", "report.html") if told else option("metrics", own)
     return f"this run did not count it; score with {way}."
 
 
 def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:
-    """The same with how the values of single datums lie, where there is a frame of them."""
+    """Add the distribution of values per datum, if there is a frame of them."""
     values = frames.get("per_datum")
     if values is None:
         return page
@@ -88,14 +85,14 @@ def _made(frame: PageFrame, plan: planner.Plan, tallies: Any, threads: Threads) 
 
 
 def distribution(values: pl.LazyFrame) -> pl.DataFrame:
-    """How the values of single datums lie, in bins of equal width.
+    """Count values per datum in bins of equal width.
 
     Args:
         values: the ``per_datum`` frame.
 
     Returns:
         ``metric, statistic, k, low, high, count``: twenty bins from the lowest to the highest value
-        of each metric, or from 0 to 1 where they lie there; the last one holds its upper end.
+        of each metric, or from 0 to 1 if all are within; the last one includes its upper edge.
     """
     of = ["metric", "statistic", "k"]
     there = values.select(*of, "value").filter(pl.col("value").is_finite())

@@ -1,4 +1,4 @@
-"""The plan: what a run will do."""
+"""Plan of a run."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ from ..tasks.task import Task
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What will be done.
+    """Plan of a run.
 
     Attributes:
-        task: task name.
-        dialect: the rule set.
-        options: what the user asked for.
-        settings: the same with every default filled in; its ``k`` holds the cut-offs of all
-            metrics together.
-        metrics: the metrics, in the order asked for.
-        cuts: metric name -> its own cut-offs, ascending, of the metrics that have one; None, last,
-            stands for the whole list.
-        needs: what must be tallied for them, and for the report where it is made.
-        named: whether the metrics are those that the user knows of; else finding chose them.
-        paged: whether what the report draws from is tallied too.
-        refused: metrics of the report that the tables cannot carry, with the reason.
-        fingerprint: same for runs whose tallies may be merged.
+        settings: the options with every default filled in; its ``k`` contains the cut-offs of all
+            metrics.
+        metrics: the metrics, in the order requested.
+        cuts: metric name -> its cut-offs, ascending, for metrics that have one; None, last, means
+            the whole list.
+        needs: required tallies of the metrics, and of the report if requested.
+        named: whether the user chose the metrics; otherwise an analysis did.
+        paged: whether the data of the report are tallied too.
+        refused: metrics of the report that the tables do not allow, with the reason.
     """
 
     task: str
@@ -46,12 +42,12 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def does(self) -> Task:
-        """What the task does."""
+        """Definition of the task."""
         return tasks.get(self.task)
 
     @property
     def cuts_of_needs(self) -> dict[str, set[int | None]]:
-        """Need -> the cut-offs at which some metric wants it; None stands for the whole list."""
+        """Need -> cut-offs at which some metric uses it; None means the whole list."""
         found: dict[str, set[int | None]] = {}
         for metric in self.metrics:
             for need in metric.needs:

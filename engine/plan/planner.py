@@ -28,10 +28,6 @@ from .summary import summarise as summarise
 def make_plan(options: Options, task: str) -> Plan:
     """Plan a run.
 
-    Args:
-        options: what the user asked for.
-        task: the task, already known.
-
     Raises:
         OptionError: an unknown dialect or metric, or a value out of range.
     """
@@ -63,9 +59,9 @@ def make_plan(options: Options, task: str) -> Plan:
 
 
 def _thresholds_apart(options: Options, task: str, dialect: dialects.Dialect) -> Options:
-    """Metrics whose names hold an IoU threshold, AP50 or mAP@0.5, as metric and option.
+    """Split metric names with an IoU threshold, AP50 or mAP@0.5, into metric and option.
 
-    Where the same option means another metric's usual thresholds, these are returned as well.
+    If the same option defines another metric's default thresholds, these are added.
     """
     names = options.metrics or ()
     rated = {name: metrics.at_threshold(task, name) for name in names}
@@ -96,15 +92,14 @@ def _members(
 def _cuts(
     asked: list[tuple[Metric, int | None]], settings: Any, *, given: bool
 ) -> dict[str, tuple[int | None, ...]]:
-    """Cut-offs of each metric that has one: those in its names, what is usual for a bare name.
+    """Return the cut-offs of each metric that has one: those in its names, defaults for a bare
+    name.
 
     Args:
-        asked: metrics and the cut-offs in their names.
-        settings: with the option's cut-offs.
         given: whether that option was given.
 
     Raises:
-        OptionError: a cut-off below what the metric's reference takes.
+        OptionError: a cut-off below the minimum of the metric's reference.
     """
     found: dict[str, set[int | None]] = {}
     for metric, k in asked:
@@ -123,7 +118,7 @@ def _cuts(
 
 
 def _not_too_low(asked: Mapping[str, Metric], cuts: Mapping[str, set[int | None]]) -> None:
-    """Raise where a metric is to be cut off below what its reference takes."""
+    """Refuse a cut-off below the minimum of the metric's reference."""
     low = {
         name: sorted(k for k in ks if k is not None and k < asked[name].lowest_k)
         for name, ks in cuts.items()
@@ -147,9 +142,10 @@ def _whole_last(k: int | None) -> tuple[bool, int]:
 
 
 def _fingerprint(plan: Plan) -> str:
-    """Same for runs whose tallies may be merged: whatever changes rows, outcomes or what is kept.
+    """Return a digest, equal for runs whose tallies may be merged.
 
-    Threads do not, nor do metrics beyond what they need tallied.
+    It covers all settings that change rows, outcomes or kept data, but not threads or metrics
+    beyond their tallies.
     """
     rows = msgspec.structs.replace(
         plan.options,
@@ -167,10 +163,10 @@ def _fingerprint(plan: Plan) -> str:
 
 
 def fitted(plan: Plan, frames: Frames) -> Plan:
-    """The plan for the tables at hand, without metrics that they cannot carry.
+    """Fit the plan to the tables: remove metrics that they do not allow.
 
-    What is left out of the default set is told among the frames' notes, and what the dialect's
-    rules heed no longer.
+    Removed default metrics are added to the frames' notes; notes that the dialect's rules settle
+    are removed.
 
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
@@ -188,16 +184,16 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
 
 
 def worth_telling(plan: Plan, notes: Sequence[Note]) -> list[Note]:
-    """Notes on tables without what the dialect's rules settle."""
+    """Remove notes on tables that the dialect's rules settle."""
     left = [note for note in notes if note.kind not in plan.dialect.heeds]
     return without_labels(left, plan.dialect.unpredicted)
 
 
 def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str, str]]:
-    """Tallies of the report beside those of the metrics; page metrics that the tables cannot carry.
+    """Return the report's tallies in addition to those of the metrics, and its impossible metrics.
 
     Returns:
-        what is tallied, of what these tables can carry; metric -> why they cannot.
+        tallies that these tables allow; metric -> reason why it is impossible.
     """
     known = metrics.all_metrics(plan.task)
     every = {name: frame.tallied for frame in plan.does.page for name in frame.metrics}
@@ -216,10 +212,10 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
 
 
 def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
-    """The plan with the metrics that rows may carry, of tasks whose rows tell, and what else.
+    """Fit the plan to rows read in advance, for tasks that depend on rows; also return further
+    facts.
 
     Args:
-        plan: the plan.
         ahead: distinct values of the columns that the task names.
     """
     told_by_rows = plan.does.told_by_rows
@@ -231,17 +227,13 @@ def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
 
 
 def fitted_late(plan: Plan, found: Any) -> tuple[Plan, list[Note]]:
-    """The plan for tables whose parts are tallied already; see :func:`fitted`.
-
-    Args:
-        plan: the plan.
-        found: what the task found in all parts.
+    """Fit the plan to tables whose parts are already tallied; see :func:`fitted`.
 
     Returns:
-        the plan; what is told of it and of the tables.
+        the plan; notes on it and on the tables.
 
     Raises:
-        InputError: as :func:`fitted` and :func:`run`.
+        InputError: as in :func:`fitted` and :func:`run`.
     """
     told_by_rows = plan.does.told_by_rows
     assert told_by_rows is not None
@@ -259,12 +251,7 @@ def _idle(plan: Plan) -> list[Note]:
 
 
 def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
-    """Options that were given, that some metric of the task reads, and none of those asked for.
-
-    Args:
-        plan: with the metrics that are computed.
-        notes: what the task has said; options that stand in it are not told again.
-    """
+    """Note given options that only other metrics of the task read."""
     known = metrics.all_metrics(plan.task).values()
     read = {name for metric in plan.metrics for name in metric.params}
     said = {name for note in notes for name in options_in(note.message)}
@@ -289,7 +276,7 @@ _NAMED = 5
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:
-    """The plan with some of its metrics alone, as tables that are not at hand left it."""
+    """Return the plan with only some of its metrics."""
     return _with(plan, tuple(metric for metric in plan.metrics if metric.name in names))
 
 
@@ -299,7 +286,7 @@ def filling(task: str, frame: str) -> tuple[Metric, ...]:
 
 
 def showing(plan: Plan, frames: Collection[str]) -> Plan:
-    """The plan with the metrics that fill some frames beside its own, where its task has them."""
+    """Return the plan with additional metrics that fill some frames, if its task has them."""
     more = [one for frame in frames for one in filling(plan.task, frame)]
     return _with(plan, (*plan.metrics, *(one for one in more if one not in plan.metrics)))
 
@@ -319,13 +306,13 @@ def _with_needs(plan: Plan, needs: frozenset[str]) -> Plan:
 
 
 def _needs(chosen: tuple[Metric, ...], dialect: dialects.Dialect) -> frozenset[str]:
-    """What must be tallied for the metrics and the dialect's own export."""
+    """Return the tallies for the metrics and the dialect's export."""
     needs = frozenset(need for metric in chosen for need in metric.needs)
     return needs if dialect.export is None else needs | exports.REGISTRY[dialect.export].needs
 
 
 def examine(plan: Plan, frames: Frames, threads: Threads) -> None:
-    """Look for what only encoding finds, in tasks that have such a step; frames are used up.
+    """Run checks that need encoding, in tasks that have them; consumes the frames.
 
     Notes are added to the frames'.
 
@@ -343,15 +330,14 @@ def run(plan: Plan, frames: Frames, threads: Threads) -> Any:
 
 
 def merge(plan: Plan, parts: Sequence[Any]) -> Any:
-    """The tally of all parts, to the bit that of one run over all of their rows.
+    """Merge the tallies of parts; bit-identical to one run over all of their rows.
 
     Args:
-        plan: the plan that made the parts.
-        parts: tallies of disjoint sets of datums; in the order of their rows, where those are
-            numbered from the first row of each part.
+        parts: tallies of disjoint sets of datums; in row order, if datums are numbered from the
+            first row of each part.
 
     Raises:
-        InputError: a datum stands in two parts, or they were read in different ways.
+        InputError: a datum occurs in two parts, or they were read differently.
     """
     return plan.does.merge(parts, plan.settings)
 
@@ -372,7 +358,7 @@ def explain(plan: Plan) -> str:
 
 
 def _told_of_intervals(options: Options) -> list[str]:
-    """What is drawn for intervals; nothing without any."""
+    """Return lines on the resampling for intervals; empty without intervals."""
     asked = wanted(options)
     if asked is None:
         return []

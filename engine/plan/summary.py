@@ -1,4 +1,4 @@
-"""From tallies to frames: every metric of every view, and what adds intervals to them."""
+"""Summary of tallies as frames: every metric of every view, with intervals."""
 
 from __future__ import annotations
 
@@ -36,20 +36,14 @@ class Estimate(Protocol):
     """Adds intervals to the numbers of views."""
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
-        """The cells of every metric, computed from the view, with intervals beside them."""
+        """Return the cells of every metric, computed from the view, with intervals."""
 
     def notes(self) -> list[Note]:
-        """What there is to tell of the intervals that were made."""
+        """Return notes on the intervals."""
 
 
 class Tallied(msgspec.Struct, frozen=True):
-    """A run before anything is summed up.
-
-    Attributes:
-        plan: what was tallied.
-        tallies: the task's, in memory, datums with keys.
-        threads: where the work runs.
-    """
+    """Tallied run before summarising."""
 
     plan: Plan
     tallies: Any
@@ -59,8 +53,8 @@ class Tallied(msgspec.Struct, frozen=True):
 class _Views:
     """Views of a tally: the whole set, then every slice column in chunks of groups.
 
-    The whole set's view is kept, since several frames rest on it, and so are slices while they are
-    few; many are seen chunk by chunk, so that what is computed for one is gone before the next.
+    The view of the whole set is cached, since several frames use it, and so are slices while they
+    are few; many are processed chunk by chunk to free their intermediate results.
     """
 
     def __init__(
@@ -108,13 +102,10 @@ class _Views:
 
 
 def _codes_within(group: Any, first: int, last: int, n: int) -> Any:
-    """Codes of the groups from ``first`` to below ``last`` counted from 0, -1 for others.
+    """Return codes of the groups from ``first`` to below ``last``, counted from 0, -1 for others.
 
     Args:
         group: int32 [n_datums], codes of all ``n`` groups, -1 for none; or files of them.
-        first: the first group.
-        last: one past the last.
-        n: number of groups.
     """
     if last - first == n:  # all of them, in one view: nothing is masked and nothing copied
         return group
@@ -132,13 +123,11 @@ def summarise(
     estimate: Estimate | None = None,
     within: Any = None,
 ) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], Any]:
-    """Frames from tallies, made when they are asked for.
+    """Return lazy makers of frames from tallies.
 
     Args:
-        plan: the plan that made the tallies.
-        tallies: the task's tallies.
-        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None.
-        threads: where the work runs, whenever a frame is asked for; one thread where None.
+        weights: int64 [n_datums], multiplicity of each datum (one bootstrap resample), or None.
+        threads: for the makers, too; one thread if None.
         estimate: adds intervals to the numbers of ``metrics``.
         within: bool [n_datums], the datums that count; None for all.
 
@@ -177,7 +166,7 @@ def summarise(
                 for c, cells in enumerate(every)
             ]
 
-        # By slice column, metric and cells: chunks of groups leave no trace.
+        # Keyed by slice column, metric and cells, so that the result does not depend on chunks.
         frames: dict[tuple[str | None, int, int], list[pl.DataFrame]] = {}
         for made in views.each(of_view):
             for place, frame in made:
@@ -205,7 +194,7 @@ def summarise(
 
 
 def judged_of(plan: Plan, tallies: Any) -> Any:
-    """The tallies whose single datums can be judged: where some lie in files, with their ids."""
+    """Return tallies from which losses per datum can be computed: those in files get their ids."""
     in_parts = plan.does.in_parts
     if in_parts is None or in_parts.judged is None:
         return tallies
@@ -213,14 +202,16 @@ def judged_of(plan: Plan, tallies: Any) -> Any:
 
 
 def losses_of(plan: Plan, tallies: Any) -> Losses | str:
-    """What judges single datums of tallies as :func:`judged_of` has them, or why nothing does."""
+    """Return the losses per datum of tallies from :func:`judged_of`, or the reason for their
+    absence.
+    """
     return plan.does.losses(
         tallies, plan.settings, plan.metrics, plan.dialect, cuts=plan.cuts_of_needs
     )
 
 
 def _judged(plan: Plan, tallies: Any) -> pl.DataFrame:
-    """The frame of what single datums are judged by, of tasks that have no row a datum."""
+    """Return the frame of losses per datum, for tasks that have no row per datum."""
     tallies = judged_of(plan, tallies)
     losses = losses_of(plan, tallies)
     if isinstance(losses, str):

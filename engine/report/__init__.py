@@ -1,7 +1,7 @@
-"""What people are shown of a run: tables, pages, pictures.
+"""Display of a run: tables, pages, pictures.
 
-The package itself can be called: ``evalengine.report(...)`` is a function, whether or not one of
-these modules was imported before.
+The package itself is callable: ``evalengine.report(...)`` is a function, even if one of these
+modules was imported before.
 """
 
 from __future__ import annotations

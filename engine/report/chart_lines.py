@@ -34,20 +34,18 @@ LINES_BESIDE = 4
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a line chart finds its points: page frame, curve, columns."""
+    """Source of a line chart's points: page frame, curve, columns."""
 
     frame: str
     curve: str
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """A chart with a line a label.
+    """Chart with one line per label.
 
     Attributes:
-        title: of the chart.
-        x, y: columns of the curves frame, which name the axes' measures.
-        sources: where points are looked for, the best first.
-        diagonal: whether chance is drawn.
+        x, y: columns of the curves frame, which name the measures of the axes.
+        diagonal: whether to show the chance diagonal.
     """
 
     title: str
@@ -180,7 +178,7 @@ def _label_lines(rows: pl.DataFrame, ranked: pl.DataFrame, curve: Curve, want: W
 
 
 def _supports(run: Numbers, want: Want) -> pl.DataFrame:
-    """What the first metric of each label rests on: label_value, support."""
+    """Return the support of each label's first metric: label_value, support."""
     rows = of_key(run.metrics, want).filter(
         pl.col("label_value").is_not_null(),
         pl.col("slice").is_null(),
@@ -192,9 +190,9 @@ def _supports(run: Numbers, want: Want) -> pl.DataFrame:
 def _thinned(
     x: list[float], y: list[float | None]
 ) -> tuple[list[float], list[float | None]] | None:
-    """At most :data:`POINTS` of the points, evenly along the way; None where none is defined.
+    """Thin points to at most :data:`POINTS`, evenly along the curve; None if none is defined.
 
-    Every gap that lies between two points stays one.
+    Every gap between two points is kept.
     """
     there = [i for i, value in enumerate(y) if value is not None]
     if not there:
@@ -263,7 +261,7 @@ def _summed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _beside(base: Numbers, source: Source, want: Want, rows: pl.DataFrame) -> pl.DataFrame:
-    """The baseline's rows of a curve, at the IoU threshold of the run's; none where it has none."""
+    """Return the baseline's rows of a curve, at the run's IoU threshold, possibly empty."""
     iou = rows["iou_threshold"][0]
     want = msgspec.structs.replace(want, iou_threshold=None)
     theirs = _curve(base, source, want, 0.5 if iou is None else iou)
@@ -368,18 +366,10 @@ def _values(lines: list[Line]) -> Axis:
 
 
 class Binned(msgspec.Struct, frozen=True):
-    """A chart of means of two numbers in bins, a point a bin.
+    """Chart of the means of two numbers in bins, one point per bin.
 
     Attributes:
-        kind: of the chart.
-        frame: page frame.
-        x, y: statistics of the frame.
-        bins: column that tells the bins apart.
-        line: what a point says.
-        title: of the chart.
-        axes: titles of both axes.
-        note: how to read it.
-        unit: whether both axes go from 0 to 1, whatever lies there.
+        unit: whether both axes always span 0 to 1.
     """
 
     kind: str
@@ -422,7 +412,7 @@ ACTUAL = Binned(
 
 
 def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """Means in bins, a point a bin, the baseline beside."""
+    """Make charts of means in bins, one point per bin, with the baseline."""
     lines = []
     for numbers in (run, base):
         rows = None if numbers is None else numbers.frames.get(shows.frame)
@@ -459,7 +449,7 @@ def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> lis
 
 
 def _reach(lines: list[Line]) -> tuple[float, float]:
-    """The lowest and the highest of both numbers, apart."""
+    """Return the common range of both coordinates, never empty."""
     values = [value for line in lines for value in (*line.x, *line.y) if value is not None]
     low, high = min(values), max(values)
     return (low, high) if low < high else (low - 1, high + 1)

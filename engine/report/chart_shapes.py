@@ -1,4 +1,4 @@
-"""What a chart holds: plain data that ``svg`` and ``plots`` draw. Undefined values are None."""
+"""Content of charts: plain data for ``svg`` and ``plots``. Undefined values are None."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POINTS = 200
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """An axis: its title with the unit, the ends of what it shows, and values that are marked."""
+    """Axis: its title with the unit, range, and ticks."""
 
     title: str
     low: float = 0.0
@@ -25,15 +25,12 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line of at most :data:`POINTS` points.
+    """Line of at most :data:`POINTS` points.
 
     Attributes:
-        name: of the label or metric.
-        x, y: float, one of a point; None in y is a gap.
-        support: what the line rests on; None where that cannot be told.
-        baseline: whether it is of the baseline, and drawn dashed.
-        low, high: ends of each point's interval.
-        counts: what each point rests on; points are then drawn as large.
+        x, y: float, one per point; None in y is a gap.
+        support: of the line; None if unknown.
+        baseline: whether it is of the baseline, shown dashed.
         whole: whether it is of all labels.
     """
 
@@ -52,12 +49,8 @@ class Chart(msgspec.Struct, frozen=True):
     """Lines over two axes.
 
     Attributes:
-        kind: one of :data:`KINDS`.
-        title: what it shows, and at which thresholds.
-        x, y: the axes.
-        lines: the whole first, the baseline's after the run's own.
-        note: what is left out, and how to get it.
-        diagonal: whether x = y is drawn for comparison.
+        note: omitted content, and how to get it.
+        diagonal: whether to show x = y for comparison.
     """
 
     kind: str
@@ -70,9 +63,9 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A bar: its value (None where undefined), interval, support, the baseline's value.
+    """Bar: its value (None if undefined), interval, support, the baseline's value.
 
-    ``says`` is the word for a difference; ``span`` the ends of a histogram's bin.
+    ``says`` is the word for a difference; ``span`` the edges of a histogram's bin.
     """
 
     name: str
@@ -86,18 +79,12 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class Bars(msgspec.Struct, frozen=True):
-    """Bars, one below the other; upright over ``across`` in a histogram.
+    """Bars, one below the other; vertical over ``across`` in a histogram.
 
     Attributes:
         kind: one of :data:`KINDS`, or ``differences``.
-        title: what it shows.
-        axis: of the values.
         bars: in order.
-        note: what is left out, and how to get it.
-        reference: a value to hold them against, and its name.
-        across: the axis of a histogram's bins.
-        dots: values are points that may lie on either side of the reference.
-        counts: values are counts.
+        note: omitted content, and how to get it.
     """
 
     kind: str
@@ -127,12 +114,11 @@ Drawn = Chart | Bars | Matrix
 
 
 class Numbers(NamedTuple):
-    """What charts of a run are made of.
+    """Data for charts of a run.
 
     Attributes:
-        metrics: the metrics frame.
-        frames: page frames: ``curves``, ``thresholds``, ``confusion``, ``reliability``,
-            ``distribution``, as many as there are.
+        frames: page frames, if present: ``curves``, ``thresholds``, ``confusion``, ``reliability``,
+            ``distribution``.
     """
 
     metrics: pl.DataFrame
@@ -140,13 +126,12 @@ class Numbers(NamedTuple):
 
 
 class Want(msgspec.Struct, frozen=True):
-    """What of a run a chart is to show.
+    """Selection for a chart.
 
     Attributes:
         directions: metric -> ``higher``, ``lower`` or ``neither``, whichever is better.
-        names: (label key, label value) -> name, where labels have names.
-        label_key, label_value, iou_threshold, metric: what the user chose; None leaves it open.
-        keys: how many label keys the run has.
+        names: (label key, label value) -> name, if labels have names.
+        label_key, label_value, iou_threshold, metric: the user's choice, or None.
     """
 
     directions: Mapping[str, str]
@@ -158,11 +143,11 @@ class Want(msgspec.Struct, frozen=True):
     keys: int = 1
 
     def called(self, value: Any) -> str:
-        """What a label is called."""
+        """Return the display name of a label."""
         return plain(self.names.get((self.label_key, value), str(value)))
 
     def titled(self, title: str, *more: str) -> str:
-        """A title with what it is taken at, and the label key where there are several."""
+        """Return a title with thresholds, and the label key if there are several."""
         key = self.label_key if self.keys > 1 else None
         return ", ".join(filter(None, (title, *more, key and plain(key))))
 
@@ -179,10 +164,10 @@ def of_label(rows: pl.DataFrame, value: Any) -> pl.DataFrame:
 def nearest(
     rows: pl.DataFrame, column: str, wanted: float | None, usual: float = 0.5
 ) -> pl.DataFrame:
-    """Rows at the threshold that was asked for; at the nearest to the usual one if none was.
+    """Return rows at the requested threshold; by default at the one nearest to the usual.
 
     Raises:
-        ResultError: no row is at the threshold that was asked for.
+        ResultError: no row is at the requested threshold.
     """
     values = rows[column].drop_nulls().unique().sort().to_list() if rows.height else []
     if not values:
@@ -195,7 +180,7 @@ def nearest(
 
 
 def at(rows: pl.DataFrame, column: str) -> str:
-    """The one value of a column, as text; nothing where there is none."""
+    """Return the only value of a column, as text; "" without values."""
     value = rows[column].drop_nulls().head(1).to_list() if column in rows.columns else []
     return f"{value[0]:g}" if value else ""
 
@@ -205,22 +190,22 @@ def joined(*notes: str) -> str:
 
 
 def supported(name: str, support: int | None) -> str:
-    """A name with what it rests on."""
+    """Append the support to a name."""
     return name if support is None else f"{name} (n {support:,})"
 
 
 def more(n: int, what: str) -> str:
-    """How many more there are: ``1 more metric``, ``2 more metrics``; nothing for none."""
+    """Return ``1 more metric``, ``2 more metrics``; "" for 0."""
     return f"{n:,} more {what}{'s' if n > 1 else ''}" if n > 0 else ""
 
 
 def more_metrics(n: int) -> str:
-    """What is said of metrics that are not drawn."""
+    """Return the note on metrics that are not shown."""
     return f"{more(n, 'metric')} not drawn" if n > 0 else ""
 
 
 def described(chart: Drawn) -> str:
-    """What a chart shows in numbers, for those who do not see it."""
+    """Describe a chart in numbers, as alternative text."""
     if isinstance(chart, Matrix):
         return _of_matrix(chart)
     if isinstance(chart, Bars):

@@ -1,6 +1,6 @@
-"""Charts of a run as data, decided once and drawn by ``svg`` and ``plots``.
+"""Charts of a run as data, rendered by ``svg`` and ``plots``.
 
-Which frame and curve each chart is made of is data; none knows a task. Undefined values make gaps.
+The frame and curve of each chart are data, independent of tasks. Undefined values make gaps.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _one_metric(rows: pl.DataFrame, want: Want) -> pl.DataFrame:
 
 
 def _same(rows: pl.DataFrame, row: dict[str, Any], *free: str) -> pl.DataFrame:
-    """The rows of the same number as a row, whatever the columns that are left free hold."""
+    """Return the rows of the same number as a row, ignoring the free columns."""
     fixed = [name for name in ("metric", *KEYS) if name not in _free(free) and name in rows.columns]
     return rows.filter(
         *(pl.col(name).eq_missing(pl.lit(row[name], rows.schema[name])) for name in fixed)
@@ -166,12 +166,12 @@ def _worst_first(
 
 
 def _end(values: Sequence[float]) -> float:
-    """Where an axis of values ends: at 1, or as far as they reach."""
+    """Return the end of an axis of values: 1, or beyond."""
     return max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
 
 
 def costs(metric: str, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """What AP would gain if one kind of error were gone, by kind, at one IoU."""
+    """Make charts of the AP gain if one kind of error were removed, by kind, at one IoU."""
     rows = _costs(metric, run, want)
     if not rows["value"].count():
         return []
@@ -207,7 +207,7 @@ def _costs(metric: str, run: Numbers, want: Want) -> pl.DataFrame:
 
 
 def distribution(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """How often single datums have which value, a chart a metric."""
+    """Make histograms of values per datum, one per metric."""
     rows = run.frames.get("distribution")
     if rows is None:
         return []
@@ -302,7 +302,9 @@ def confusion(run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
 
 
 def _by_pair(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
-    """Counts by actual and predicted label as text: two runs may tell labels in two dtypes."""
+    """Return counts by actual and predicted label as text: two runs may have labels of two
+    dtypes.
+    """
     pairs = rows.select("actual", "predicted", "count").iter_rows()
     return {(str(a), str(p)): n for a, p, n in pairs}
 
@@ -354,14 +356,13 @@ def _confused_pairs(
 
 
 def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn]:
-    """Differences of the second run less the first with intervals, of each pair of runs: of the
-    aggregates, then of slices and labels by evidence, of the first metric that has them.
+    """Make charts of differences with intervals, second run minus first, for each pair of runs.
 
-    On one axis stand the numbers of the size of the first one.
+    The aggregates come first, then slices and labels by evidence, of the first metric that has
+    them. One axis has only numbers of the same magnitude as the first one.
 
     Args:
-        comparison: of the runs.
-        metric: the only metric to draw.
+        metric: restricts the charts to this metric.
     """
     found: list[Drawn] = []
     for a, b in pairs(comparison):
@@ -386,7 +387,7 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn
 
 
 def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -> list[Drawn]:
-    """Differences below each other, each with its interval and what it says."""
+    """Make forest plots: one difference per line, with its interval and verdict."""
     if not lines:
         return []
     small = [max(abs(row["a"]), abs(row["b"])) <= 1 for _, row in lines]
@@ -445,13 +446,11 @@ Maker = Callable[[Numbers, Numbers | None, Want], list[Drawn]]
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of chart.
+    """Kind of chart.
 
     Attributes:
-        make: makes it of a run, and a baseline; no chart where the run has nothing for it.
-        fills: metrics that fill the frames it needs, of whichever task.
-        otherwise: what to do where no metric does.
-        takes: choices it takes.
+        make: makes charts from a run, and a baseline; empty without data.
+        otherwise: advice if no metric does.
     """
 
     make: Maker
@@ -499,15 +498,14 @@ def charts(
     baseline: tuple[pl.DataFrame, Mapping[str, pl.DataFrame]] | None = None,
     names: Mapping[tuple[str | None, Any], str] | None = None,
 ) -> list[Drawn]:
-    """All charts of a run, in the order of :data:`KINDS`, for each label key.
+    """Make all charts of a run, in the order of :data:`KINDS`, for each label key.
 
     Args:
-        metrics: the metrics frame.
-        frames: page frames: ``curves``, ``thresholds``, ``confusion``, ``reliability``,
-            ``distribution``, as many as there are.
+        frames: page frames, if present: ``curves``, ``thresholds``, ``confusion``, ``reliability``,
+            ``distribution``.
         directions: metric -> ``higher``, ``lower`` or ``neither``, whichever is better.
         baseline: metrics and page frames of the run to compare with.
-        names: (label key, label value) -> name, where labels have names.
+        names: (label key, label value) -> name, if labels have names.
     """
     run = Numbers(metrics, frames)
     base = None if baseline is None else Numbers(*baseline)
@@ -517,10 +515,10 @@ def charts(
 
 
 def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Drawn]:
-    """Charts of a kind, those of every label key unless one is wanted; none without numbers.
+    """Make charts of a kind, for every label key unless one is chosen; empty without numbers.
 
     Raises:
-        ResultError: nothing is at the threshold that is wanted.
+        ResultError: no numbers at the chosen threshold.
     """
     keys = _label_keys(run)
     chosen = keys if want.label_key is None else [want.label_key]
@@ -544,7 +542,7 @@ def _label_keys(run: Numbers) -> list[str | None]:
 
 
 _ASKED = {"curves": "curves", "confusion": "confusion"}
-"""Frame of the report -> the frame that a run has of it where its metrics were asked for."""
+"""Frame of the report -> the run's frame of it, present if its metrics were requested."""
 
 
 def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:

@@ -46,19 +46,15 @@ _MOST = 15
 _WIDTH = 100
 _TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
 _LEAST = ("wins-ties-losses", "p")
-"""Columns that give way where a terminal is narrow."""
+"""Columns to hide first on a narrow terminal."""
 _SAYS = {1: "better", -1: "worse", 0: ""}
 
 
 class Table(NamedTuple):
-    """A table of text.
+    """Table of text.
 
     Attributes:
-        title: what it shows.
-        header: names of its columns, the first of names.
-        rows: cells.
-        note: what it leaves out.
-        best: row -> the columns that are best, where that can be told.
+        best: row -> the best columns, if known.
     """
 
     title: str
@@ -69,8 +65,11 @@ class Table(NamedTuple):
 
 
 def tables(comparison: Comparison) -> list[Table]:
-    """What is shown of a comparison: of two runs the aggregates, then labels and slices by
-    evidence; of more every run in a column, then each pair by the number that leads."""
+    """Return the tables of a comparison.
+
+    For two runs the aggregates, then labels and slices by evidence; for more one column per run,
+    then each pair by the leading number.
+    """
     if len(comparison.runs) > 2:
         return [_many(comparison), *_pairs(comparison)]
     (a, b) = pairs(comparison)[0]
@@ -87,15 +86,7 @@ def _differences(
     runs: Sequence[str] = (),
     note: str = "",
 ) -> Table:
-    """Lines of differences.
-
-    Args:
-        comparison: of the runs.
-        name: what the lines are.
-        lines: what each is called, and its row.
-        runs: the two runs, whose numbers then stand before their difference.
-        note: what is left out.
-    """
+    """Make a table of differences."""
     votes = any(row["wins"] is not None for _, row in lines)
     adjusted = comparison.adjust != "none"
     header = [name, *runs, "difference", f"{100 * comparison.level:g} % interval", "p"]
@@ -178,7 +169,9 @@ def _where(row: dict[str, Any], names: Mapping[str, str], *, keyed: bool) -> str
 
 
 def _many(comparison: Comparison) -> Table:
-    """Every run in a column: letters say which others it is surely better than."""
+    """Make a table with one column per run; letters mark the runs it is significantly better
+    than.
+    """
     runs = list(comparison.runs)
     letter = letters(comparison)
     first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
@@ -237,11 +230,10 @@ def heading(comparison: Comparison) -> str:
 
 
 def as_text(comparison: Comparison, width: int | None = None) -> str:
-    """For the prompt and the shell.
+    """Format for the prompt and the shell.
 
     Args:
-        comparison: what to show.
-        width: characters of a line; None for tables as wide as they are.
+        width: characters per line; None for unlimited.
     """
     lines = [*_folded(heading(comparison), width), "", *_folded(comparison.verdict, width)]
     for table in tables(comparison):
@@ -265,7 +257,7 @@ def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") ->
 
 
 def _laid_out(table: Table, width: int | None) -> list[str]:
-    """Lines of a table; in too little room the least of its columns are left out, and named."""
+    """Format a table; if it is too wide, the least important columns are hidden, and named."""
     columns = [
         [
             head,
@@ -420,12 +412,11 @@ def show(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
     """Write a comparison to a text stream.
 
     Args:
-        comparison: what to show.
         form: one of :data:`FORMATS`; ``csv`` and ``parquet`` are the differences.
-        out: standard output unless given.
+        out: by default standard output.
 
     Raises:
-        OptionError: no such format, or bytes for a terminal.
+        OptionError: no such format, or binary output to a terminal.
     """
     out = sys.stdout if out is None else out
     if form == "table" and out.isatty():

@@ -22,9 +22,10 @@ _UNMATCHED = "(no truth)", "(missed)"
 
 
 def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> list[Grid]:
-    """The confusion matrix of the whole set; of many labels its most frequent pairs.
+    """Return the confusion matrix of the whole set; for many labels its most frequent pairs.
 
-    At a few thresholds a grid each, of more the ones nearest 0.5; the last says what is not shown.
+    One grid per threshold if they are few, otherwise those nearest 0.5; the last one states the
+    omissions.
     """
     if "confusion" not in card.frames:
         return []
@@ -58,7 +59,7 @@ def _labels(rows: pl.DataFrame) -> pl.Series:
 
 
 def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
-    """What labels are called: by name, and with their value where two have the same name."""
+    """Return a function for display names of labels, with the value if two have the same name."""
     twice = {name for name, n in Counter(names.values()).items() if n > 1}
 
     def called(value: Any) -> str:

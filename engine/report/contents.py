@@ -34,16 +34,14 @@ _SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS, DATUMS)
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """A datum.
+    """Content of a datum.
 
     Attributes:
-        datum_id: as the worst frame has it.
-        content: one of the structs of :mod:`evalengine.tasks.contents`; None where nothing of it
-            is known.
-        columns: other columns of its first row, of slices among them, name -> value as text.
-        file_name: of its image, where a table of datums says so.
-        width: of its image in pixels, likewise.
-        height: likewise.
+        content: one of the structs of :mod:`evalengine.tasks.contents`; None if unknown.
+        columns: other columns of its first row, including slices, name -> value as text.
+        file_name: of its image, if a table of datums contains it.
+        width: of its image in pixels, if a table of datums contains it.
+        height: of its image in pixels, if a table of datums contains it.
     """
 
     datum_id: Any
@@ -58,8 +56,8 @@ class AllShown(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of datums.
 
     Attributes:
-        datums: in the order asked for.
-        lacking: why the inputs were not read again, and what to do; empty where they were.
+        datums: in the order requested.
+        lacking: reason why the inputs were not read again, and a remedy; otherwise empty.
     """
 
     datums: tuple[Shown, ...]
@@ -67,26 +65,24 @@ class AllShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Gone(Exception):
-    """Inputs that cannot be read again; the message says why."""
+    """Error for inputs that cannot be read again, with the reason."""
 
 
 def contents(
     card: Any, worst: pl.DataFrame, tallied: Tallied | None = None, tables: Any = None
 ) -> AllShown:
-    """What the datums of a frame of the worst hold.
+    """Return the contents of the datums in a frame of the worst.
 
     Args:
-        card: the scorecard of the run, held or loaded.
-        worst: as :func:`evalengine.analysis.worst.worst` gives it.
-        tallied: the run; where it is None, as of a saved run too large for it to be kept, the
-            inputs alone tell.
-        tables: the tables that were scored, where these were no files: a pair of predictions and
-            ground truths, the one table of both, or a mapping with the keys ``predictions`` and
-            ``ground_truths`` or ``table``, and ``datums`` and ``labels`` where they were given.
+        worst: result of :func:`evalengine.analysis.worst.worst`.
+        tallied: the run; None, as for a saved run too large to keep it, uses only the inputs.
+        tables: the scored tables, if not files: a pair of predictions and ground truths, the single
+            table of both, or a mapping with the keys ``predictions`` and ``ground_truths`` or
+            ``table``, and optionally ``datums`` and ``labels``.
 
     Returns:
-        one struct a datum; where the inputs have changed, are gone or cannot be found, ``lacking``
-        says so, and what only they tell is missing.
+        one struct per datum; if the inputs have changed or cannot be found, ``lacking`` gives the
+        reason, and the contents that need them are missing.
     """
     if not worst.height:
         return AllShown(datums=())
@@ -147,10 +143,10 @@ def _codes(every: pl.Series, ids: pl.Series) -> np.ndarray[Any, Any]:
 
 
 def _given(card: Any, tables: Any) -> dict[str, Any]:
-    """The inputs by role: tables that were handed over, or files that are what they were.
+    """Return the inputs by role: given tables, or unchanged files.
 
     Raises:
-        _Gone: they are not.
+        _Gone: there are none.
     """
     if tables is not None:
         if isinstance(tables, dict):
@@ -172,10 +168,10 @@ def _given(card: Any, tables: Any) -> dict[str, Any]:
 
 
 def _unchanged(role: str, facts: dict[str, Any]) -> str:
-    """The path of an input that is what it was.
+    """Return the path of an unchanged input.
 
     Raises:
-        _Gone: it has changed, is gone, or was no single file.
+        _Gone: it has changed, no longer exists, or was not a single file.
     """
     called = role.replace("_", " ")
     if "bytes" not in facts:
@@ -200,10 +196,10 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
 
 
 def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, list[dict[str, str]]]:
-    """Checked rows of some datums alone, and what else their rows hold.
+    """Return checked rows of only some datums, and their other columns.
 
     Raises:
-        EvalengineError: what is wrong with the inputs.
+        EvalengineError: problems of the inputs.
     """
     options = card.options.replace(memory_limit=None, scratch=None, training=None)
     first = given[TABLE] if TABLE in given else given.get(PREDICTIONS)
@@ -245,7 +241,7 @@ def _read(card: Any, ids: pl.Series, given: dict[str, Any]) -> tuple[Frames, lis
 def _others(
     ids: pl.Series, sides: dict[str, Any], extra: dict[str, pl.LazyFrame]
 ) -> list[dict[str, str]]:
-    """Of each datum the columns of its first rows that are none of the contract's."""
+    """Return, per datum, the columns of its first rows that are not in the contract."""
     found: dict[str, dict[str, str]] = {str(one): {} for one in ids}
     for role, lazy in extra.items():
         side = sides[role]

@@ -1,4 +1,4 @@
-"""What a number differs by from that of the baseline, and whether that is more than luck."""
+"""Differences of numbers to the baseline, and their significance."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SURE = {1: BETTER, -1: WORSE}
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A number beside the baseline's.
+    """Number compared with the baseline's.
 
     Attributes:
-        before: the baseline's number; None where undefined.
-        value: what it changed by; None where either is undefined.
-        lower: of the interval of the change; None without one.
-        upper: of the same.
+        before: the baseline's number; None if undefined.
+        value: the change; None if either is undefined.
+        lower: low end of the interval of the change; None without one.
+        upper: high end of the interval of the change; None without one.
         reading: ``better``, ``worse``, ``not significant`` or ``same``; empty if it was not tested
             or no direction is better.
-        unread: why ``reading`` is empty.
+        unread: reason why ``reading`` is empty.
     """
 
     before: float | None
@@ -46,9 +46,8 @@ class Differences:
     """Differences of a run to a baseline, by number.
 
     Args:
-        baseline: the earlier run.
-        comparison: of both, the baseline first; None where they could not be compared.
-        margins: of both, where they are over other datums; None otherwise. Without either
+        comparison: of both, the baseline first; None if they could not be compared.
+        margins: of both, if they are over different datums; otherwise None. Without either,
             differences have no interval.
     """
 
@@ -63,7 +62,7 @@ class Differences:
         self._drawn = {} if known is None else {_key(row): row for row in known.rows(named=True)}
 
     def of(self, row: dict[str, Any]) -> Difference | None:
-        """The difference of the number in a row of the metrics frame; None where it is new."""
+        """Return the difference of the number in a row of the metrics frame; None if it is new."""
         key = _key(row)
         unread = NO_DIRECTION if self._directions.get(row["metric"]) == "neither" else UNTESTED
         drawn = self._drawn.get(key)
@@ -92,7 +91,7 @@ def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
 
 
 def _by_interval(row: dict[str, Any], direction: str) -> str:
-    """The reading of runs over other datums: sure where the interval leaves out 0."""
+    """Return the verdict for runs over different datums: significant if the interval excludes 0."""
     lower, upper = row["lower"], row["upper"]
     if lower is None or upper is None or direction == "neither" or too_few(row.get("coverage")):
         return ""

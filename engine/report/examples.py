@@ -1,4 +1,4 @@
-"""The worst datums on the page: a table of them, and what they hold."""
+"""Worst datums on the page: table and contents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,8 @@ class Datum(msgspec.Struct, frozen=True):
     """One of the worst datums.
 
     Attributes:
-        name: its id.
-        why: what is wrong with it.
-        kind: name of the struct that holds what it holds; empty where that is not known.
-        content: that struct.
-        columns: its other columns.
-        picture: a thumbnail; None without.
+        kind: name of the content's struct; empty if unknown.
+        picture: a thumbnail, or None.
     """
 
     name: str
@@ -37,12 +33,10 @@ class Datum(msgspec.Struct, frozen=True):
 
 
 class Examples(msgspec.Struct, frozen=True):
-    """The worst datums.
+    """Worst datums.
 
     Attributes:
-        table: all of them.
-        shown: those of which there is something to see.
-        notes: what there is to tell.
+        shown: those with content to show.
     """
 
     table: Table
@@ -56,14 +50,13 @@ def examples(
     pictures: Pictures | None,
     slices: pl.DataFrame | None = None,
 ) -> Examples:
-    """The worst datums, or those that got worse, as they are drawn.
+    """Prepare the worst datums, or those that got worse, for display.
 
     Args:
-        worst: one or more rows, as :func:`evalengine.analysis.worst.worst` gives them; with a
-            column ``before`` they are as :func:`evalengine.analysis.worst.worse_since` does.
-        found: what they hold, one a row.
-        pictures: thumbnails, one a row; None without.
-        slices: the slices they lie in, one a row; None without.
+        worst: one or more rows from :func:`evalengine.analysis.worst.worst`; with a column
+            ``before``, from :func:`evalengine.analysis.worst.worse_since`.
+        pictures: thumbnails, one per row, or None.
+        slices: their slices, one row each, or None.
     """
     metric = worst["metric"][0]
     since = "before" in worst.columns

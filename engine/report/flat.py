@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 _REFUSED = re.compile(r"[^\w.-]+")
-"""What MLflow and TensorBoard do not take in a name, but for the slash between its parts."""
+"""Characters that MLflow and TensorBoard do not accept in a name, except for the slash."""
 _PARTS = (
     ("statistic", "{}"),
     ("average", "{}"),
@@ -30,12 +30,12 @@ _PARTS = (
     ("area", "{}"),
     ("max_detections", "max_{}"),
 )
-"""What a name says after the metric, in this order, where the row has it."""
+"""Components of a name after the metric, in this order, if the row has them."""
 _USUAL = {"area": "all"}
 _DIGITS = 6  # of a digest
 
 Spot = tuple[Any, ...]
-"""Values of the columns that tell numbers apart."""
+"""Values of the columns that identify a number."""
 
 
 def as_dict(
@@ -55,7 +55,7 @@ def as_dict(
     if not slices:
         rows = rows.filter(pl.col("slice").is_null())
     if not labels:
-        # A metric of one label alone, as that of the positive class, has no number but this one.
+        # A metric of a single label, such as the positive class, has only this number.
         label = pl.col("label_value")
         none = label.is_null().any().not_()
         single = (none & (label.n_unique() == 1)).over("metric", "slice", "slice_value")
@@ -82,7 +82,7 @@ def _spot(row: Mapping[str, Any]) -> Spot:
 
 
 def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
-    """Titles of the numbers that a dialect's users know by names of its own, such as AP50."""
+    """Return titles of numbers that the dialect names differently, such as AP50."""
     layout = own_layout(card.task, card.dialect)
     if layout is None:
         return {}
@@ -102,13 +102,7 @@ def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
 def _names(
     rows: list[dict[str, Any]], named: Mapping[Spot, str], spelt: Collection[str]
 ) -> list[str]:
-    """A name for each row; those that would be one say what else their numbers were taken at.
-
-    Args:
-        rows: of the metrics frame.
-        named: titles of a dialect.
-        spelt: metrics whose names end in the label.
-    """
+    """Return a unique name per row; ambiguous ones include more of their thresholds."""
     told = [_told(row, named.get(_spot(row)), labels=row["metric"] in spelt) for row in rows]
     often = Counter(map(_joined, told))
     for one, row in zip(told, rows, strict=True):
@@ -129,7 +123,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _told(row: Mapping[str, Any], title: str | None, *, labels: bool) -> list[str]:
-    """What a name is made of: the metric and its spot, the slice, the label."""
+    """Return the components of a name: the metric and its thresholds, the slice, the label."""
     if title is None:
         parts = [
             form.format(row[column])

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def heading(found: FoundCalibration) -> str:
-    """What was looked at, in a sentence."""
     at = hit_at(found.iou_threshold, by_distance=found.by_distance)
     return f"calibration of {count_of(found.n, 'datum')}{at}, in {count_of(found.n_bins, 'bin')}"
 

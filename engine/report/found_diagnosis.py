@@ -1,4 +1,4 @@
-"""What is likely wrong, as text, Markdown, HTML, or rows for programs."""
+"""Display of ``diagnose``: text, Markdown, HTML, or rows for programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def heading(found: Diagnosis) -> str:
-    """What was found, in a sentence."""
+    """Return a one-sentence summary."""
     if not len(found):
         return "nothing stands out"
     left = len(found) - found.shown.height

@@ -1,4 +1,4 @@
-"""What is wrong in a run, as text, Markdown, HTML, or rows for programs."""
+"""Display of ``find_errors``: text, Markdown, HTML, or rows for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def heading(found: FoundErrors) -> str:
-    """What was looked at, in a sentence."""
     if not len(found):
         return f"nothing is wrong in {count_of(found.n, 'datum')}"
     first = found.datums.row(0, named=True)
@@ -34,7 +33,9 @@ def heading(found: FoundErrors) -> str:
 
 
 def listed(found: FoundErrors, *, rows: bool) -> pl.DataFrame:
-    """What people look at: rows with their boxes in one column, or datums with their number."""
+    """Return the display frame: rows with their boxes in one column, or datums with their
+    number.
+    """
     if rows and found.rows is not None:
         boxed = found.rows.with_columns(box_column("")).drop(CORNER_NAMES)
         theirs = [_THEIRS + name for name in CORNER_NAMES]
@@ -52,7 +53,7 @@ _LABELS = ("label_value", f"{_THEIRS}label")
 
 
 def named(frame: pl.DataFrame, columns: Sequence[str], names: Mapping[str, str]) -> pl.DataFrame:
-    """Labels with the names of their classes behind them, where they have others."""
+    """Append class names to labels, if they have others."""
     shown = {value: f"{value} {name}" for value, name in names.items()}
     return frame.with_columns(
         pl.col(name).cast(pl.String).replace(shown)
@@ -62,7 +63,7 @@ def named(frame: pl.DataFrame, columns: Sequence[str], names: Mapping[str, str])
 
 
 def box_column(before: str) -> pl.Expr:
-    """The corners of a box as one word; null where there is none."""
+    """Return the corners of a box as one string; null if there is none."""
     corners = [pl.col(before + name).round(1) for name in CORNER_NAMES]
     return pl.format("{} {} {} {}", *corners).alias(f"{before}box")
 

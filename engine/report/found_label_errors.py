@@ -18,7 +18,7 @@ _QUIET = ("normalized_margin", "confidence_weighted_entropy", "found_by")
 
 
 def heading(found: FoundLabelErrors) -> str:
-    """What was found, in a sentence."""
+    """Return a one-sentence summary."""
     if not found.n:
         return "no label is suspicious"
     shown = f", the {len(found):,} most suspicious" if len(found) < found.n else ""
@@ -26,7 +26,7 @@ def heading(found: FoundLabelErrors) -> str:
 
 
 def listed(found: FoundLabelErrors) -> pl.DataFrame:
-    """What people look at: boxes in one column, and what programs alone need left out."""
+    """Return the display frame: boxes in one column, without columns for programs."""
     theirs = [f"annotation_{name}" for name in CORNER_NAMES]
     boxed = found.rows.with_columns(box_column(""), box_column("annotation_"))
     boxed = boxed.drop(*CORNER_NAMES, *theirs, *_QUIET)

@@ -1,4 +1,4 @@
-"""How far numbers could move, as text, Markdown, HTML, or rows for programs."""
+"""Display of ``find_limits``: text, Markdown, HTML, or rows for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def heading(found: FoundLimits) -> str:
-    """What was found, in a sentence."""
+    """Return a one-sentence summary."""
     moved, others = found.moved, found.unmoved
     said = f"{count_of(moved, 'number')} could move, the widest first"
     if not moved:
@@ -25,7 +25,7 @@ def heading(found: FoundLimits) -> str:
 
 
 def as_columns(found: FoundLimits) -> pl.DataFrame:
-    """Rows as they are printed: ``parameters`` only where they tell rows apart."""
+    """Return rows for display: ``parameters`` only if they distinguish rows."""
     rows = found.shown
     others = [name for name in rows.columns if name not in ("parameters", "lowest", "highest")]
     return rows if rows.select(others).is_duplicated().any() else rows.drop("parameters")

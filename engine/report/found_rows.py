@@ -1,4 +1,4 @@
-"""What was found in a run, rows under a heading: as text, Markdown, HTML, or for programs."""
+"""Display of analyses, rows under a heading: text, Markdown, HTML, or for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def hit_at(threshold: float | None, *, by_distance: bool) -> str:
-    """At what boxes hit, as a part of a sentence; nothing where there are none."""
+    """Return a phrase for the threshold at which boxes hit; "" without boxes."""
     if threshold is None:
         return ""
     return f" at {threshold:g} metres" if by_distance else f" at IoU {threshold:g}"
@@ -36,13 +36,7 @@ def label_of(row: dict[str, Any]) -> str:
 
 
 class Body(msgspec.Struct, frozen=True):
-    """Rows in each form for people; nothing where there are none.
-
-    Attributes:
-        text: for the prompt and the shell.
-        markdown: for pull requests and pages.
-        html: for notebooks.
-    """
+    """Rows in each display format; "" without rows."""
 
     text: Callable[[Any], str]
     markdown: Callable[[Any], str]
@@ -50,7 +44,6 @@ class Body(msgspec.Struct, frozen=True):
 
 
 def _aligned_cells(header: Sequence[str], rows: Rows) -> str:
-    """The first column stands left, the others right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -62,11 +55,7 @@ def _aligned_cells(header: Sequence[str], rows: Rows) -> str:
 
 
 def of_cells(made: Callable[[Any], tuple[list[str], list[list[str]]]]) -> Body:
-    """Rows whose cells are words already.
-
-    Args:
-        made: makes the header and the rows of what was found.
-    """
+    """Make a body whose cells are text."""
 
     def markdown(header: list[str], rows: list[list[str]]) -> str:
         return markdown_table(header, rows, right=[i > 0 for i in range(len(header))])
@@ -82,11 +71,7 @@ def of_cells(made: Callable[[Any], tuple[list[str], list[list[str]]]]) -> Body:
 
 
 def of_frame(made: Callable[[Any], pl.DataFrame]) -> Body:
-    """Rows of a frame.
-
-    Args:
-        made: makes the frame of what was found.
-    """
+    """Make a body from a frame."""
 
     def each(form: Callable[[pl.DataFrame], str]) -> Callable[[Any], str]:
         return lambda found: form(made(found)).rstrip("\n") if len(found) else ""
@@ -95,14 +80,7 @@ def of_frame(made: Callable[[Any], pl.DataFrame]) -> Body:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How something that was found is shown.
-
-    Attributes:
-        name: of the frame that programs get.
-        heading: what was looked at, in a sentence.
-        body: the rows, for people.
-        frame: the rows, for programs.
-    """
+    """Display of the result of an analysis."""
 
     name: str
     heading: Callable[[Any], str]
@@ -110,11 +88,10 @@ class Layout(msgspec.Struct, frozen=True):
     frame: Callable[[Any], pl.DataFrame]
 
     def text(self, found: Any, notes: Sequence[str] | None = None) -> str:
-        """For the prompt and the shell.
+        """Format for the prompt and the shell.
 
         Args:
-            found: what to show.
-            notes: as the reader's surface writes them; as Python does unless given.
+            notes: as worded for the surface; by default as in Python.
         """
         lines = [self.heading(found)]
         if body := self.body.text(found):
@@ -128,13 +105,10 @@ class Layout(msgspec.Struct, frozen=True):
         return f"<div><p>{html.escape(self.heading(found))}</p>{self.body.html(found)}{notes}</div>"
 
     def show(self, found: Any, form: str, out: IO[str], notes: Sequence[str]) -> None:
-        """Write what was found to a text stream.
+        """Write a finding to a text stream.
 
         Args:
-            found: what to show.
-            form: one of :data:`.show.FORMATS`; those for people show the notes.
-            out: the stream.
-            notes: as the shell writes them.
+            form: one of :data:`.show.FORMATS`; display formats include the notes.
         """
         if form == "table":
             write_text(self.text(found, notes) + "\n", out)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def heading(found: FoundSlices) -> str:
-    """What was looked at, in a sentence."""
     if not len(found):
         return (
             f"no slice of {count_of(found.n, 'datum')} is worse than the rest by each of its"

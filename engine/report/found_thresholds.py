@@ -17,7 +17,6 @@ _KEPT = {True: "yes", False: "no", None: UNDEFINED}
 
 
 def heading(found: FoundThresholds) -> str:
-    """What was looked at, in a sentence."""
     at = hit_at(found.iou_threshold, by_distance=found.by_distance)
     by = f" by {found.metrics[0]}" if len(found.metrics) == 1 else ""
     return f"{count_of(len(found), 'threshold')}{by} of {count_of(found.n, 'datum')}{at}"

@@ -1,4 +1,4 @@
-"""A whole frame for people: aligned text or Markdown, without columns that hold nothing."""
+"""Complete frames as aligned text or Markdown, without empty columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _GAP = "  "
 
 
 def aligned(frame: pl.DataFrame) -> str:
-    """All rows of a frame as text in columns, numbers to the right, nulls as a dash.
+    """Format all rows of a frame as aligned text, numbers to the right, nulls as a dash.
 
-    Lines are as wide as the values are; columns without a value in any row are left out.
+    Lines are not wrapped; columns without any value are omitted.
     """
     frame = _filled(frame)
     right = [dtype.is_numeric() for dtype in frame.dtypes]
@@ -33,7 +33,7 @@ def aligned(frame: pl.DataFrame) -> str:
 
 
 def markdown_frame(frame: pl.DataFrame) -> str:
-    """All rows of a frame as a Markdown table; columns without a value in any row are left out."""
+    """Format all rows of a frame as a Markdown table; columns without any value are omitted."""
     frame = _filled(frame)
     right = [dtype.is_numeric() for dtype in frame.dtypes]
     rows = list(zip(*_cells(frame), strict=True))
@@ -41,7 +41,7 @@ def markdown_frame(frame: pl.DataFrame) -> str:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells as an HTML table, nothing where there are no rows."""
+    """Format cells as an HTML table; "" without rows."""
     if not rows:
         return ""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
@@ -52,13 +52,13 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_frame(frame: pl.DataFrame) -> str:
-    """All rows of a frame as an HTML table; columns without a value in any row are left out."""
+    """Format all rows of a frame as an HTML table; columns without any value are omitted."""
     frame = _filled(frame)
     return html_table(frame.columns, list(zip(*_cells(frame), strict=True)))
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns that hold something; all of a frame without rows."""
+    """Drop columns without any value; keep all of a frame without rows."""
     return frame.select(s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s))
 
 

@@ -22,22 +22,20 @@ if TYPE_CHECKING:
 
 Number = float | None
 Support = float | str | None
-"""How many rows a number rests on; ``5 of 60`` where not all of them could be scored."""
+"""Number of rows behind a number; ``5 of 60`` if not all of them could be scored."""
 
 _COLUMNS_PER_ENTRY = 3
 
 
 class Row(NamedTuple):
-    """A line of a table.
+    """Line of a table.
 
     Attributes:
-        names: on the left.
-        numbers: one a column; None where undefined.
-        support: how many rows the numbers rest on.
-        parts: one a column where the numbers do not all rest on the same rows: ``5 of 60`` beside
-            a number that does not rest on ``support``, else empty.
-        reaches: one a column where intervals were asked for: how far each number may be off.
-        rows: one a column: its row of the metrics frame, None where it has none.
+        numbers: one per column; None if undefined.
+        parts: one per column if the supports differ: ``5 of 60`` for a number with another support,
+            otherwise empty.
+        reaches: one per column if intervals were requested: the interval.
+        rows: one per column: its row of the metrics frame, or None.
     """
 
     names: tuple[str, ...]
@@ -49,19 +47,12 @@ class Row(NamedTuple):
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """A table: names on the left, one number per column, how many rows each rests on.
+    """Table: row names, one number per column, support.
 
     Attributes:
-        title: what the rows are.
-        names: headers of the name columns.
-        columns: headers of the numbers.
-        rows: in the order they are shown.
-        undefined: row names whose first number is undefined, by reason.
-        note: what the columns were taken at, if it is not in their titles.
-        hidden: how many columns more the metrics frame holds.
-        counts: one a column, whether its numbers are counts; none where no column's are.
-        first: metric of the first column.
-        frame: the frame that holds all rows.
+        rows: in display order.
+        note: thresholds of the columns, if not in their titles.
+        counts: one per column, whether its numbers are counts; empty if no column's are.
     """
 
     title: str
@@ -83,14 +74,10 @@ class Grid(msgspec.Struct, frozen=True):
 def label_grid(
     card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
 ) -> Grid | None:
-    """The table of labels, the worst last.
+    """Return the table of labels, the worst last.
 
     Args:
-        card: of the run.
-        rows: of single labels of the whole set.
-        key: their label key.
-        shown: where the rows are noted that the table tells of.
-        wide: whether every column and threshold there is has its place.
+        wide: whether to show every column and threshold.
     """
     entries = layout_of(card.task, card.dialect).label_columns
     grid = _grid(card, rows, entries, "label_value", shown, wide=wide)
@@ -124,10 +111,9 @@ def label_grid(
 
 
 def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
-    """The names of labels of one key, by value, where they have others than their values.
+    """Return the names of labels of one key, by value, if different from their values.
 
     Args:
-        labels: label_key, label_value, label_name.
         key: of the labels; None for those without one.
     """
     known = labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
@@ -151,15 +137,11 @@ def slice_grid(
     by_label: bool = False,
     wide: bool = False,
 ) -> Grid | None:
-    """A table of slices, the worst first.
+    """Return a table of slices, the worst first.
 
     Args:
-        card: of the run.
-        rows: of one slice column.
-        name: that column.
-        shown: where the rows are noted that the table tells of.
         by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
-        wide: whether every column and threshold there is has its place.
+        wide: whether to show every column and threshold.
     """
     entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
     names = (name, "label") if by_label else (name,)
@@ -218,11 +200,11 @@ def _grid(
     *,
     wide: bool,
 ) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
-    """Numbers by the values of a column: what the layout places, then all other metrics.
+    """Arrange numbers by the values of a column: those of the layout, then all other metrics.
 
     Returns:
-        (title, metric) of each column; the cells; what the columns were taken at; how many columns
-        are left out. None where there is nothing to show.
+        (title, metric) of each column; the cells; thresholds of the columns; number of omitted
+        columns. None if there are no numbers.
     """
     taken: list[tuple[str, str, pl.DataFrame]] = []
     hidden = 0
@@ -269,7 +251,7 @@ def _grid(
 
 
 def _row(line: list[dict[str, Any] | None]) -> Row:
-    """The rows of one line as numbers, what they all rest on, and what single ones rest on."""
+    """Convert the rows of one line to numbers, common support, and differing supports."""
     rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
     first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
     parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
@@ -280,7 +262,7 @@ def _row(line: list[dict[str, Any] | None]) -> Row:
 
 
 def reach(row: dict[str, Any]) -> str:
-    """The interval of a number: ``± 0.0120``, or both ends where it does not lie in the middle."""
+    """Format the interval of a number: ``± 0.0120``, or both bounds if it is asymmetric."""
     value, lower, upper = row["value"], row["lower"], row["upper"]
     if lower is None or upper is None:
         return ""
@@ -292,7 +274,7 @@ def reach(row: dict[str, Any]) -> str:
 
 
 def fixed(value: float, digits: int, sign: str = "") -> str:
-    """A number with so many decimals, or with an exponent where it has more than 15 before them."""
+    """Format with fixed decimals, or with an exponent for more than 15 integer digits."""
     return f"{value:{sign}.{digits}f}" if abs(value) < _LONG else f"{value:{sign}.6g}"
 
 
@@ -301,7 +283,7 @@ _MIDDLE = 0.1  # of half its length, how far the number may be off an interval's
 
 
 def amount(rows: float) -> str:
-    """How many rows, or what they weigh together."""
+    """Format a number of rows, or their total weight."""
     return fixed(rows, 0 if float(rows).is_integer() else 2)
 
 
@@ -312,7 +294,7 @@ def _rest(rest: Support) -> str:
 
 
 def coverage(row: dict[str, Any]) -> str:
-    """``5 of 60`` of a number whose rows could not all be scored; empty where they were."""
+    """Return ``5 of 60`` for a number whose rows could not all be scored; otherwise ""."""
     scored, support = row["scored"], row["support"]
     if scored is None or scored >= (support or 0):
         return ""
@@ -320,14 +302,14 @@ def coverage(row: dict[str, Any]) -> str:
 
 
 def _told(spots: dict[str, list[str]]) -> str:
-    """Where columns were taken, with the metrics' names where they were not taken alike."""
+    """Return the thresholds of columns, with the metrics' names if they differ."""
     if len(spots) == 1:
         return next(iter(spots))
     return "; ".join(f"{', '.join(names)} {at}" for at, names in spots.items() if at)
 
 
 def spread_metrics(card: Scorecard) -> set[str]:
-    """Metrics that have a table of their own."""
+    """Return the metrics that have a separate table."""
     return {spread.metric for spread in layout_of(card.task, card.dialect).tables}
 
 
@@ -366,9 +348,9 @@ _SETTLED = ("area", "max_detections", "parameters")
 def _entry_columns(
     rows: pl.DataFrame, entry: Entry, by: str
 ) -> list[tuple[str, str, pl.DataFrame]]:
-    """The columns that one entry makes, one per part and IoU threshold.
+    """Return the columns of one entry, one per part and IoU threshold.
 
-    Where each row has a threshold of its own, all of them stand in one column.
+    If each row has a different threshold, all are in one column.
     """
     found = chosen(rows, entry)
     split = ["area"] if entry.area == PARTS else []
@@ -413,12 +395,12 @@ def titled(entry: Entry, row: dict[str, Any]) -> str:
 
 
 def with_more(title: str, more: list[str]) -> str:
-    """A title with what tells it from its like."""
+    """Append distinguishing words to a title."""
     return f"{title} ({', '.join(more)})" if more else title
 
 
 def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
-    """What tells variants of a metric apart: its ``parameters`` -> words for those that differ."""
+    """Return distinguishing words for variants of a metric, by their ``parameters``."""
     every = rows["parameters"].unique(maintain_order=True).to_list()
     told = {text: json.loads(text) if text else {} for text in every}
     names = dict.fromkeys(name for values in told.values() for name in values)

@@ -1,6 +1,6 @@
-"""Layouts of results by task and dialect: each task has its own, where users know numbers by names.
+"""Display layouts by task and dialect, if users know numbers by names.
 
-A task without one is laid out from the scorecard's own ``primary`` metrics.
+A task without one uses the scorecard's ``primary`` metrics.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from ..schemas.layouts import Entry, Layout
 from ..schemas.task_names import NAMES
 
 USUAL_K = 10
-"""The cut-off that leads where there are several."""
+"""Preferred cut-off if there are several."""
 
 _NONE = Layout((), (), ())
 
 
 def layout_of(task: str, dialect: str) -> Layout:
-    """The layout of a task in a dialect; an empty one where nothing is known of it."""
+    """Return the layout of a task in a dialect; an empty one if there is none."""
     layouts = _of(task)
     return layouts.get(dialect) or layouts.get(None) or _NONE
 
 
 def own_layout(task: str, dialect: str) -> Layout | None:
-    """The layout that a dialect has of its own."""
+    """Return the layout of a dialect, or None if it uses the task's."""
     return _of(task).get(dialect)
 
 
 def exact_layout(task: str, dialect: str) -> Layout:
-    """The layout of a dialect where it shows every digit; else the task's first one that does."""
+    """Return the layout of a dialect if it shows every digit; otherwise the task's first one that
+    does.
+    """
     own = layout_of(task, dialect)
     return next((one for one in (own, *_of(task).values()) if one.exact), own)
 
@@ -53,20 +55,16 @@ _PLACES = {
 def by_title(
     task: str, dialect: str, title: str, settled: Collection[str], there: Collection[str]
 ) -> tuple[str, dict[str, Any]] | None:
-    """The rows that a title of the tables stands for, so that gates and look-ups mean the same.
+    """Return the rows for a title of the tables, so that gates and look-ups have the same meaning.
 
-    COCO's ``AP`` is the mean over thresholds and labels there, of one label the mean over
-    thresholds, and at a threshold the metric of that name.
+    COCO's ``AP`` is the mean over thresholds and labels; for one label the mean over thresholds,
+    and at a threshold the metric of that name.
 
     Args:
-        task: of the run.
-        dialect: of the run.
-        title: as written, in any capitals.
-        settled: columns of the metrics frame that rows are chosen by already.
-        there: metrics that the run has; a column of another one stands in no table.
+        there: metrics of the run; columns of other metrics are in no table.
 
     Returns:
-        metric and values of further columns; None where no table has such a title.
+        metric and values of further columns; None if no table has such a title.
     """
     if "iou_threshold" in settled:
         return None
@@ -81,7 +79,7 @@ def by_title(
 
 
 def any_title(title: str) -> bool:
-    """Whether the tables of some task and dialect have a title, but for those with spaces."""
+    """Return whether the tables of some task and dialect have a title, except those with spaces."""
     return any(
         _matching(entry, title) is not None
         for task in NAMES

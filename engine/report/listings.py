@@ -1,4 +1,4 @@
-"""What ``metrics``, ``schemas`` and ``check`` print."""
+"""Output of the commands ``metrics``, ``schemas`` and ``check``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _WIDTH = 80
 
 
 def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: str) -> str:
-    """The registry, or some of it.
+    """List the metrics of the registry.
 
     Args:
-        table: what ``metrics_table()`` returns.
+        table: result of ``metrics_table()``.
         names: metrics to list; all if empty.
-        task: a task to keep to.
+        task: only metrics of this task.
         form: ``text``, ``json``, ``csv`` or ``markdown``.
 
     Raises:
@@ -55,7 +55,7 @@ def metrics(table: pl.DataFrame, names: Sequence[str], task: str | None, form: s
 
 
 def _spelled(name: str, known: set[str]) -> list[str]:
-    """The metrics that a name stands for, by any name that options take; itself without any."""
+    """Resolve a metric name or alias to names in ``known``; OptionError if there is no match."""
     found = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
     if not found:
         near = did_you_mean(name, known)
@@ -68,7 +68,7 @@ def _direction(better: str) -> str:
 
 
 def schemas(names: Sequence[str], form: str) -> str:
-    """Columns of input tables and output frames.
+    """List the columns of input tables and output frames.
 
     Args:
         names: tables and frames to list; all if empty.
@@ -130,10 +130,10 @@ def _all_columns() -> pl.DataFrame:
 
 
 def refused(said: str) -> str:
-    """What ``check`` prints as JSON of tables that cannot be used.
+    """Return the JSON that ``check`` prints for unusable tables.
 
     Args:
-        said: the message; its lines that begin with a dash are one problem each.
+        said: the error message; each line that begins with a dash is one problem.
     """
     head, *problems = said.split("\n- ")
     found = {"ok": False, "problems": problems or [head], "error": said}
@@ -141,7 +141,7 @@ def refused(said: str) -> str:
 
 
 def checked(report: CheckReport, form: str) -> str:
-    """What ``check`` found, as text or JSON."""
+    """Return the result of ``check`` as text or JSON."""
     if form == "json":
         found = {
             "ok": not report.warnings,

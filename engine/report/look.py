@@ -1,4 +1,4 @@
-"""How tables are looked at: in which order, how many rows, how many columns."""
+"""Display settings of tables: order, number of rows, number of columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VALUE, LABEL, SUPPORT = "value", "label", "support"
 
 
 class Look(msgspec.Struct, frozen=True):
-    """How tables of labels and slices are looked at.
+    """Display settings for tables of labels and slices.
 
     Attributes:
-        sort: ``value`` (the first number, the worst first), ``label`` (or slice, by name),
-            ``support`` (the largest first), or the title of a column (its worst first); None for
-            the usual order: labels with the worst last, slices with the worst first.
-        top: rows of each table, at most; 0 for all; None for the usual number.
-        wide: every column and threshold there is, whatever the terminal's width.
+        sort: ``value`` (by the first number, worst first), ``label`` (by label or slice name),
+            ``support`` (largest first), or a column title (worst first). None is the default order:
+            labels with the worst last, slices with the worst first.
+        top: maximum number of rows per table; 0 for all; None for the default.
+        wide: show all columns and thresholds, whatever the terminal's width.
     """
 
     sort: str | None = None
@@ -42,10 +42,10 @@ USUAL = Look()
 
 
 def look(sort: str | None = None, top: int | str | None = None, *, wide: bool = False) -> Look:
-    """A look, checked.
+    """Validate display settings.
 
     Raises:
-        OptionError: ``top`` is neither a number from 0 nor ``all``.
+        OptionError: ``top`` is neither an integer >= 0 nor ``all``.
     """
     if isinstance(top, str):
         if top.lower() != ALL and not top.isdigit():
@@ -57,10 +57,10 @@ def look(sort: str | None = None, top: int | str | None = None, *, wide: bool = 
 
 
 def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]:
-    """Tables of labels or slices in the order asked for.
+    """Sort tables of labels or slices.
 
     Raises:
-        OptionError: none of them has such a column; says which there are.
+        OptionError: no table has such a column; the message lists the columns.
     """
     if sort is None:
         return grids

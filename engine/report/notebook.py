@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _NOTEBOOK = (10, 10)
 _CURVES = ("precision_recall", "ks", "distribution", "calibration")
-"""Which chart is shown, the first of these that there is; and the confusion matrix."""
+"""Charts in order of preference; the first available one is shown, plus the confusion matrix."""
 _CONFUSION = "confusion"
 
 
 def as_html(card: Scorecard) -> str:
-    """What a notebook shows: headline numbers, then the per-label table and the slices."""
+    """Return the notebook view as HTML: headline numbers, per-label table, slices."""
     parts = [f"<p><b>Scorecard</b> {html.escape(heading(card))}</p>"]
     found = sections(card)
     for section in found:

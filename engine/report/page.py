@@ -1,7 +1,7 @@
-"""What the report shows, as plain data: the template draws it and decides nothing.
+"""Content of the report page as plain data; the template only renders it.
 
-Sections are those of the tables in a terminal (:mod:`evalengine.report.sections`); beside each
-number stand its interval, the baseline's number and whether the difference is more than luck.
+Sections match the terminal tables (:mod:`evalengine.report.sections`). Next to each number are its
+interval, the baseline's number and whether the difference is significant.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
 ARROWS = {BETTER: "▲", WORSE: "▼", UNSURE: "≈", SAME: "="}
-"""What stands before each reading, so that colour is not all there is."""
+"""Symbol before each reading, so that colour is not the only cue."""
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """A gate: passed, failed or skipped, as written, and what the verdict rests on."""
+    """A gate: its text, its result (passed, failed or skipped) and the numbers behind it."""
 
     status: str
     gate: str
@@ -34,14 +34,13 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A cell of a table.
+    """A table cell.
 
     Attributes:
-        text: what it says.
-        sort: the number it is sorted by; None where it is sorted by its text.
+        sort: number to sort by; None to sort by ``text``.
         kind: ``name``, ``number``, ``reading`` or ``note``.
-        bar: length of a bar behind it, 0 to 100; None without.
-        state: the reading, for its look; empty without.
+        bar: length of the background bar, 0 to 100; None for no bar.
+        state: the reading, for styling; may be empty.
     """
 
     text: str
@@ -52,16 +51,15 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table.
+    """A table of the page.
 
     Attributes:
-        id: of its element.
-        caption: what its rows are and how they are ordered.
-        header: names of its columns.
-        rows: its cells.
-        notes: what it leaves out, and why numbers are undefined.
-        names: how many columns at its left are names.
-        searched: whether a field to search it stands above.
+        id: id of the HTML element.
+        caption: meaning and order of the rows.
+        header: column names.
+        notes: omitted rows or columns, and reasons for undefined numbers.
+        names: number of leading columns that are names.
+        searched: show a search field above the table.
     """
 
     id: str
@@ -74,20 +72,20 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def right(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """Flags of the columns that contain numbers."""
         first = self.rows[0] if self.rows else []
         return [cell.kind == "number" for cell in first]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What is shown of one label key.
+    """Report section for one label key.
 
     Attributes:
-        title: that key; empty where it is the only one.
+        title: the label key; empty if it is the only one.
         numbers: the headline.
-        tables: metrics with tables of their own.
-        labels: the table of labels, the worst first; None without labels.
-        slices: tables of slices, the worst first.
+        tables: metrics that have a separate table.
+        labels: table of labels, worst first; None without labels.
+        slices: tables of slices, worst first.
     """
 
     title: str
@@ -100,13 +98,12 @@ class Part(msgspec.Struct, frozen=True):
 def parts(
     card: Scorecard, found: list[Section], differences: Differences | None, most: int
 ) -> list[Part]:
-    """The tables of a run.
+    """Build the tables of a run.
 
     Args:
-        card: of the run.
-        found: its sections.
-        differences: to the baseline; None without one.
-        most: rows of a table, at most.
+        found: sections of the run.
+        differences: differences to the baseline, if there is one.
+        most: maximum number of rows per table.
     """
     return [
         Part(
@@ -222,8 +219,7 @@ def _of_grid(
     *,
     searched: bool = False,
 ) -> Table:
-    """A table of labels or slices: names, numbers, what they rest on, and the baseline beside the
-    first of them."""
+    """Build a table of labels or slices, with support, and the baseline of the first number."""
     shown = grid.rows[:most]
     support = [supported(row) for row in shown]
     rests = [row.support if isinstance(row.support, (int, float)) else None for row in shown]
@@ -275,9 +271,9 @@ _NAMED = 5
 
 
 def lead(found: list[Section]) -> str:
-    """The headline in a sentence, where there is neither gate nor baseline.
+    """Return a one-sentence headline for a page without gates and baseline.
 
-    Of several label keys the numbers over all of them, else those of the first, which is named.
+    With several label keys, it uses the numbers over all keys, otherwise the first key, by name.
     """
     for section in sorted(found, key=lambda one: one.label_key is not None):
         by_metric: dict[str, list[Line]] = {}

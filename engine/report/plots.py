@@ -1,6 +1,6 @@
-"""Charts of a run as matplotlib's figures, for people who want to change them.
+"""Charts of a run as matplotlib figures.
 
-What they show is decided in :mod:`evalengine.report.charts`, as it is for the page.
+Content is decided in :mod:`evalengine.report.charts`, as for the page.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _TICKS = 8  # up to so many places, each has its own
 
 
 class Plots:
-    """Figures of a run: ``card.plot``.
+    """Matplotlib figures of a run, available as ``card.plot``.
 
-    Each call returns a ``matplotlib.figure.Figure`` with its title, units and support; notebooks
-    show it, ``savefig`` writes it.
+    Each method returns a ``matplotlib.figure.Figure`` with title, units and support. Notebooks show
+    it; ``savefig`` writes it to a file.
 
     Args:
-        card: of the run.
+        card: the run.
 
     Raises:
-        ResultError: of each call: the run has nothing to draw it from; says which metric to score
-            with. Or matplotlib is not installed.
+        ResultError: raised by each method if matplotlib is not installed, or if the run has no data
+            for the figure; the message names the metric to score with.
     """
 
     def __init__(self, card: Scorecard) -> None:
@@ -64,39 +64,39 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Precision by recall: a line a label, and of all labels together.
+        """Plot precision by recall: one line per label, and one for all labels together.
 
         Args:
-            label_value: the only label to draw.
-            iou_threshold: of detection; 0.5 unless given.
-            baseline: another run, drawn dashed.
+            label_value: plot this label only.
+            iou_threshold: IoU threshold of detection; default 0.5.
+            baseline: another run, plotted dashed.
         """
         return self.figure(
             "precision_recall", baseline, label_value=label_value, iou_threshold=iou_threshold
         )
 
     def roc(self, *, label_value: Any = None, baseline: Scorecard | None = None) -> Figure:
-        """True by false positive rate: a line a label.
+        """Plot true positive rate by false positive rate, one line per label.
 
         Args:
-            label_value: the only label to draw.
-            baseline: another run, drawn dashed.
+            label_value: plot this label only.
+            baseline: another run, plotted dashed.
         """
         return self.figure("roc", baseline, label_value=label_value)
 
     def calibration(self, *, baseline: Scorecard | None = None) -> Figure:
-        """How often predictions of a confidence are right.
+        """Plot accuracy by predicted confidence.
 
         Args:
-            baseline: another run, drawn dashed.
+            baseline: another run, plotted dashed.
         """
         return self.figure("calibration", baseline)
 
     def actual(self, *, baseline: Scorecard | None = None) -> Figure:
-        """What is true by what is predicted: means of both in bins of predictions.
+        """Plot actual by predicted values: means of both per bin of predictions.
 
         Args:
-            baseline: another run, drawn dashed.
+            baseline: another run, plotted dashed.
         """
         return self.figure("actual", baseline)
 
@@ -107,43 +107,43 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """Precision, recall and F1 by score threshold, of all labels together or of one.
+        """Plot precision, recall and F1 by score threshold, for all labels together or for one.
 
         Args:
-            label_value: the label to draw.
-            iou_threshold: of detection.
-            baseline: another run, drawn dashed.
+            label_value: plot this label.
+            iou_threshold: IoU threshold of detection.
+            baseline: another run, plotted dashed.
         """
         return self.figure(
             "thresholds", baseline, label_value=label_value, iou_threshold=iou_threshold
         )
 
     def ks(self, *, metric: str | None = None, baseline: Scorecard | None = None) -> Figure:
-        """Metrics by cut-off.
+        """Plot metrics by cut-off k.
 
         Args:
-            metric: the only one to draw.
-            baseline: another run, drawn dashed.
+            metric: plot this metric only.
+            baseline: another run, plotted dashed.
         """
         return self.figure("ks", baseline, metric=metric)
 
     def distribution(
         self, *, metric: str | None = None, baseline: Scorecard | None = None
     ) -> Figure:
-        """How the values of single datums lie.
+        """Plot the distribution of per-datum values.
 
         Args:
-            metric: which; the one that leads unless given.
-            baseline: another run, drawn dashed.
+            metric: metric to plot; default the primary one.
+            baseline: another run, plotted dashed.
         """
         return self.figure("distribution", baseline, metric=metric)
 
     def confusion(self, *, label_value: Any = None, iou_threshold: float | None = None) -> Figure:
-        """Which labels are taken for which; the most frequent pairs of more than twenty labels.
+        """Plot the confusion matrix. With more than 20 labels, only the most frequent pairs.
 
         Args:
-            label_value: the only label whose pairs are drawn.
-            iou_threshold: of detection.
+            label_value: plot pairs of this label only.
+            iou_threshold: IoU threshold of detection.
         """
         return self.figure("confusion", None, label_value=label_value, iou_threshold=iou_threshold)
 
@@ -154,12 +154,12 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """What AP would gain if one kind of error were gone; needs the metric ``TIDE``.
+        """Plot the AP gained if one kind of error were removed. Needs the metric ``TIDE``.
 
         Args:
-            label_value: the label to draw; all together unless given.
-            iou_threshold: of detection; 0.5 unless given.
-            baseline: another run, drawn as hollow marks.
+            label_value: plot this label; default all labels together.
+            iou_threshold: IoU threshold of detection; default 0.5.
+            baseline: another run, plotted as hollow marks.
         """
         return self.figure("costs", baseline, label_value=label_value, iou_threshold=iou_threshold)
 
@@ -170,12 +170,12 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """A metric by label, the worst first, with intervals where there are any.
+        """Plot a metric by label, worst first, with intervals if available.
 
         Args:
-            metric: which; the first of the table of labels unless given.
-            iou_threshold: of detection.
-            baseline: another run, drawn as hollow marks.
+            metric: metric to plot; default the first one of the table of labels.
+            iou_threshold: IoU threshold of detection.
+            baseline: another run, plotted as hollow marks.
         """
         if metric is None:
             tables = (section.labels for section in sections(self._card))
@@ -189,23 +189,22 @@ class Plots:
         iou_threshold: float | None = None,
         baseline: Scorecard | None = None,
     ) -> Figure:
-        """A metric by slice, the worst first, with intervals where there are any.
+        """Plot a metric by slice, worst first, with intervals if available.
 
         Args:
-            metric: which; the first of the tables of slices unless given.
-            iou_threshold: of detection.
-            baseline: another run, drawn as hollow marks.
+            metric: metric to plot; default the first one of the tables of slices.
+            iou_threshold: IoU threshold of detection.
+            baseline: another run, plotted as hollow marks.
         """
         return self.figure("slices", baseline, metric=metric, iou_threshold=iou_threshold)
 
     def compare(self, other: Any, *, metric: str | None = None, draws: int | None = None) -> Figure:
-        """Differences of this run to another with their intervals.
+        """Plot the differences from another run, with their intervals.
 
         Args:
-            other: an earlier run, which this one's numbers are held against; a scorecard or the
-                folder of a saved one.
-            metric: the only one to draw.
-            draws: of the comparison; 1,000 unless given.
+            other: an earlier run, which is subtracted: a scorecard or the folder of a saved one.
+            metric: plot this metric only.
+            draws: number of resamples; default 1,000.
         """
         import evalengine
 
@@ -216,7 +215,7 @@ class Plots:
         return figure_of(charts)
 
     def figure(self, kind: str, baseline: Scorecard | None = None, **chosen: Any) -> Figure:
-        """A figure by the name of its kind.
+        """Return a figure by the name of its kind.
 
         Args:
             kind: one of :attr:`kinds`.
@@ -266,7 +265,7 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
 
 
 def figure_of(charts: list[Drawn]) -> Figure:
-    """One figure of charts, one below the other.
+    """Stack charts vertically in one figure.
 
     Raises:
         ResultError: matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""Where the numbers of a run come from, and the command that makes them again."""
+"""Origin of a run's numbers, and the command that reproduces them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 
 _BESIDE = ("datums", "labels")
 _HERE = ("threads", "scratch")
-"""Options that say how this machine worked, not what was computed."""
+"""Options that describe the machine's work and do not affect results."""
 
 
 def command(task: str, options: Options, inputs: Mapping[str, Mapping[str, Any]]) -> str:
-    """What makes a run's numbers again: a command where its tables are files, else a call.
+    """Return the command that reproduces a run; a Python call if the tables are not files.
 
     Args:
-        task: the run's.
-        options: as they were given.
-        inputs: of ``run.json``.
+        inputs: the ``inputs`` of ``run.json``.
     """
     given = [
         option(name, _written(name, getattr(options, name)))
@@ -64,14 +62,14 @@ def _given(options: Options) -> list[str]:
     names = []
     for name in FIELDS:
         value, usual = getattr(options, name), getattr(plain, name)
-        # A label map may be a table, which is compared with nothing.
+        # A label map may be a table, which does not support ==.
         alike = value is usual if usual is None else type(value) is type(usual) and value == usual
         names += [] if alike else [name]
     return names
 
 
 def _written(name: str, value: Any) -> Any:
-    """A value as an option has it; what cannot be written is called by the option's name."""
+    """Return an option value as JSON-like data, or ``<name>`` if it cannot be written."""
     if isinstance(value, Mapping):
         return {str(key): one for key, one in value.items()}
     simple = value is None or isinstance(value, (str, bool, int, float, list, tuple))
@@ -79,12 +77,11 @@ def _written(name: str, value: Any) -> Any:
 
 
 def _is_file(facts: Mapping[str, Any]) -> bool:
-    """Whether a table was given as a path, a glob or an address."""
     return "path" in facts
 
 
 def facts(card: Scorecard) -> list[tuple[str, str]]:
-    """What the report says of a run: name and value."""
+    """Return the run's facts for the report as (name, value) pairs."""
     run = card.run
     dialect = get(card.task, card.dialect)
     rows = [

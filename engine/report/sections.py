@@ -1,7 +1,7 @@
-"""From the metrics frame to what is shown: plain rows that every rendering shares.
+"""Rows to show, selected from the metrics frame and shared by all renderings.
 
-Nothing here knows a metric by name: the layout says which lead, and whatever else the run computed
-follows by a rule of thumb (the threshold nearest 0.5, the macro average first).
+No metric is hard-coded: the layout lists those that come first; others follow general rules (the
+threshold nearest 0.5, the macro average first).
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ __all__ = ["Grid", "Line", "Number", "Row", "Section", "coco_numbers", "exact_he
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One headline number: its title, value, what it was taken at, its interval, its row of the
-    metrics frame, and whether it is a count."""
+    """One headline number."""
 
     title: str
     value: Number
@@ -57,16 +56,14 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """What is shown of one label key.
+    """Report content for one label key.
 
     Attributes:
-        label_key: that key.
         headline: aggregates of the whole set.
-        tables: metrics with tables of their own, and confusion matrices.
-        labels: the table of labels.
+        tables: metrics that have a separate table, and confusion matrices.
         slices: tables of slices, and of slices by label for metrics without an aggregate.
-        undefined: titles of the headline whose number is undefined, by reason.
-        unshown: what the metrics frame has beside all that, and how to get it.
+        undefined: reason -> titles of undefined headline numbers.
+        unshown: the remaining rows of the metrics frame, and how to get them.
     """
 
     label_key: str | None
@@ -79,14 +76,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
-    """What to show of a scorecard, one section per label key.
-
-    Args:
-        card: of the run.
-        look: order of rows, and whether every column is there.
+    """Return the sections of a scorecard, one per label key.
 
     Raises:
-        OptionError: no table has the column that rows are to be sorted by.
+        OptionError: no table has the column to sort by.
     """
     metrics = numbered(card.metrics)
     keys = metrics["label_key"].unique(maintain_order=True).to_list()
@@ -110,10 +103,10 @@ def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
 
 
 def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
-    """COCO's numbers by COCO's names, from the metrics frame.
+    """Return COCO's numbers under COCO's names.
 
     Raises:
-        ResultError: several label keys, which COCO does not have.
+        ResultError: there are several label keys, which COCO does not support.
     """
     whole_set = pl.col("slice").is_null() & pl.col("label_value").is_null()
     rows = numbered(card.metrics.filter(whole_set))
@@ -129,7 +122,7 @@ def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
 
 
 def exact_headline(card: Scorecard) -> bool:
-    """Whether the headline shows every digit."""
+    """Return True if the headline shows every digit."""
     return layout_of(card.task, card.dialect).exact
 
 
@@ -147,7 +140,7 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     labels = label_grid(card, per_label, key, shown, wide=wide)
     sliced = rows.filter(pl.col("slice").is_not_null())
     of_all = sliced.filter(pl.col("label_value").is_null())
-    # By label stands what has no aggregate: of its own name, or by the layout of another one.
+    # The label table has the metrics without an aggregate of this name or by another's layout.
     aggregated = set(of_all["metric"].unique())
     if aggregated.intersection(entry.metric for entry in layout.slice_columns):
         aggregated.update(entry.metric for entry in layout.label_columns)

@@ -1,7 +1,7 @@
-"""Showing a scorecard: a table for people, or its metrics frame for programs.
+"""Printing of scorecards: tables for people, frames for programs.
 
-On a terminal the table has emphasis; piped it is the same text without colour, ruled lines or
-characters that the receiving end could not read.
+Terminals get styled tables; pipes get the same text without colour, rules or characters that the
+encoding does not support.
 """
 
 from __future__ import annotations
@@ -75,12 +75,11 @@ def show(
     """Write a scorecard to a text stream.
 
     Args:
-        card: what to show.
         form: one of :data:`FORMATS`; ``parquet`` writes bytes to the stream's buffer.
-        out: standard output unless given.
-        beside: whether to name the frames beside the metrics.
-        written: whether all frames stand in a folder already.
-        look: order and number of rows, and whether every column is shown, of tables and Markdown.
+        out: default standard output.
+        beside: name the frames other than metrics.
+        written: all frames are already saved in a folder.
+        look: order, rows and columns of tables and Markdown.
 
     Raises:
         OptionError: no such format, no such column to sort by, or bytes for a terminal.
@@ -95,9 +94,10 @@ def show(
 
 
 def show_anyhow(card: Scorecard, form: str, look: Look, *, written: bool) -> OptionError | None:
-    """Write a scorecard to standard output, in the usual order where no table has the column that
-    rows were to be sorted by: an error, which is given back, but no reason to have scored for
-    nothing."""
+    """Write a scorecard to standard output; return the error if the sort column does not exist.
+
+    The default order is used in that case, so that the scoring was not wasted.
+    """
     try:
         show(card, form, written=written, look=look)
     except OptionError as error:
@@ -118,16 +118,14 @@ def show_frame(
 ) -> None:
     """Write a frame as JSON, CSV, Parquet, Markdown or an aligned table.
 
-    JSON is an object with the rows under the frame's name, with notes and warnings, and beside the
-    metrics with the rows of every other frame that was asked for. Markdown and tables are for
-    people: every row, but without columns that hold nothing.
+    JSON is an object with the rows under the frame's name, plus notes and warnings; for the metrics
+    frame also the rows of all other requested frames. Markdown and tables omit empty columns.
 
     Args:
-        frame: what to write.
         form: one of :data:`FORMATS`.
-        out: standard output unless given.
-        name: of the frame.
-        card: whose notes JSON holds; none without.
+        out: default standard output.
+        name: name of the frame.
+        card: source of the notes in JSON.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
@@ -164,7 +162,7 @@ def show_frame(
 
 
 def write_text(text: str, out: IO[str]) -> None:
-    """Write text, in ASCII stand-ins where the stream's encoding lacks a character."""
+    """Write text, with ASCII substitutes for characters that the encoding does not support."""
     encoding = getattr(out, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -174,8 +172,10 @@ def write_text(text: str, out: IO[str]) -> None:
 
 
 def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) -> None:
-    """Write a rich renderable: styled on a terminal, plain and 80 columns wide elsewhere; as wide
-    as it gets where that is asked for."""
+    """Write a rich renderable: styled on a terminal, otherwise plain and 80 columns wide.
+
+    ``wide`` removes the width limit.
+    """
     if out.isatty():
         console = Console(file=out, highlight=False, width=WIDE if wide else None)
         if not wide or console.legacy_windows:
@@ -242,7 +242,7 @@ def _section(section: Section, exact: bool, look: Look, *, named: bool) -> list[
 
 
 class _Headline:
-    """Headline numbers in the room there is: every digit of a number stands, or none of it."""
+    """Headline numbers fitted to the width; a number is shown in full or omitted."""
 
     def __init__(self, lines: Sequence[Line], exact: bool) -> None:
         self._lines, self._exact = lines, exact
@@ -281,7 +281,7 @@ _WHOLE = re.compile(r"\s+|@?[\d.,]*\d|\D")
 
 
 def folded(title: str, width: int) -> str:
-    """A title in lines of a width, broken between words where it can be, and never in a number."""
+    """Wrap a title to a width, between words if possible and never inside a number."""
     lines = [""]
     for word in title.split():
         if not lines[-1] or len(lines[-1]) + 1 + len(word) <= width:
@@ -308,20 +308,19 @@ def _broken(title: str) -> str:
 
 
 def _left_out(columns: Sequence[str], n: int) -> str:
-    """How many columns there is no room for, and the first of them."""
+    """Return a line that counts the omitted columns and names the first of them."""
     named = columns[:_NAMED]
     some = [*named, "..."] if n > len(named) else named
     return f"and {n} more column{'s' if n > 1 else ''}" + (f": {', '.join(some)}" if named else "")
 
 
 class _Fitted:
-    """A grid that takes the room there is: names give way first, then whole columns, never digits.
+    """A table fitted to the width: names are shortened first, then columns dropped, never digits.
 
     Args:
-        grid: what is shown.
-        best: rows at the top of a long one.
-        worst: rows at its end.
-        look: which may ask for other rows.
+        best: rows shown from the top of a long table.
+        worst: rows shown from its end.
+        look: may override both.
     """
 
     def __init__(self, grid: Grid, best: int, worst: int, look: Look) -> None:
@@ -334,7 +333,7 @@ class _Fitted:
         support = [supported(row) for row in rows]
         columns = list(zip(*(cells(grid, row) for row in rows), strict=True))
         named = [
-            # A label's value beside its name is a number, or a code as short as one.
+            # Inner name columns are label values: numbers or codes of similar length.
             min(_CODE_WIDTH if i < len(grid.names) - 1 else _LABEL_WIDTH, max(map(len, column)))
             for i, column in enumerate(zip(map(plain, grid.names), *names, strict=True))
         ]
@@ -348,7 +347,7 @@ class _Fitted:
             for width, title in zip(digits, titles, strict=True)
         ]
         beside = max(len("support"), *map(len, support)) + 2 if any(support) else 0
-        # Names keep some letters while numbers are chosen, and get what is left afterwards.
+        # Reserve a minimum width for names while columns are chosen; names get the rest afterwards.
         least = sum(min(_LEAST_NAME, width) for width in named) + 2 * (len(named) - 1)
         fitting = 1
         if least + widths[0] + 2 + beside > options.max_width:

@@ -1,14 +1,11 @@
-"""Which rows of a frame the tables show, and what is said of the others.
-
-The rule: what was asked for and is not shown is named, with how to get it.
-"""
+"""Tracking of the metrics rows that tables show; the rest is listed, with how to get it."""
 
 from __future__ import annotations
 
 import polars as pl
 
 ROW = "row of the frame"
-"""Column by which rows are told while sections are made."""
+"""Column with the row index, used while sections are built."""
 _APART = {
     "score_threshold": "score threshold",
     "iou_threshold": "IoU threshold",
@@ -19,7 +16,7 @@ _APART = {
     "statistic": "statistic",
     "parameters": "variant",
 }
-"""Columns that tell rows of one metric apart, beside labels and slices."""
+"""Columns that distinguish the rows of one metric, other than label and slice columns."""
 _BY_NAME = ("area", "average", "statistic")
 _NAMED = 3
 
@@ -30,17 +27,17 @@ def numbered(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 class Shown:
-    """Rows that some table or line tells of."""
+    """Collector of the rows that some table or line shows."""
 
     def __init__(self) -> None:
         self._places: list[pl.Series] = []
 
     def take(self, rows: pl.DataFrame) -> None:
-        """Note rows as shown, or as counted among what is not."""
+        """Record rows as shown, or as included in a count of hidden rows."""
         self._places.append(rows[ROW])
 
     def unshown(self, rows: pl.DataFrame) -> str:
-        """What is said of the rows that nothing tells of; empty where there are none."""
+        """Describe the rows that are not shown; empty if there are none."""
         places = pl.concat(self._places) if self._places else pl.Series(dtype=pl.UInt32)
         known = rows[ROW].is_in(places.unique().implode())
         left, there = rows.filter(~known), rows.filter(known)
@@ -58,12 +55,12 @@ class Shown:
 
 
 def getting(frame: str) -> str:
-    """How to get all rows of a frame."""
+    """Return the two ways to get all rows of a frame."""
     return f"card.{frame}, --frame {frame}"
 
 
 def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
-    """What tells the rows of a metric that are left out from its like that are shown."""
+    """Describe how the hidden rows of a metric differ from its shown rows."""
     sliced, labelled = pl.col("slice").is_not_null(), pl.col("label_value").is_not_null()
     said = []
     for kind, word in (

@@ -17,11 +17,14 @@ _WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
 
 
 def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
-    """Of a metric over thresholds: each of a few, the ones nearest 0.5 of many; where each is.
+    """Split a metric's rows by threshold, or keep only the one nearest 0.5 if there are many.
 
     Args:
-        rows: with the columns ``iou_threshold`` and ``score_threshold``.
-        most: how many a few are.
+        rows: frame with the columns ``iou_threshold`` and ``score_threshold``.
+        most: maximum number of threshold combinations to keep.
+
+    Returns:
+        (rows, description of the thresholds) pairs.
     """
     found = every_spot(rows)
     if not 1 < found.height <= most:
@@ -38,7 +41,7 @@ def spots(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
 
 
 def every_spot(rows: pl.DataFrame) -> pl.DataFrame:
-    """The thresholds that rows were taken at, in order; none of rows without thresholds."""
+    """Return the distinct threshold combinations, sorted; empty if rows have no thresholds."""
     columns = [column for column in _COLUMNS if rows[column].null_count() < rows.height]
     if not columns:
         return rows.select(columns)
@@ -51,7 +54,7 @@ def _where(row: dict[str, float]) -> str:
 
 
 def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Of a metric over a grid of thresholds, those nearest 0.5; and words for where that is."""
+    """Return the rows at the thresholds nearest 0.5, and a description of those thresholds."""
     chosen: dict[str, float] = {}
     for column in _COLUMNS:
         values = rows[column].drop_nulls().unique().sort()

@@ -1,7 +1,4 @@
-"""A scorecard in a few lines: for the prompt, as Markdown.
-
-Everything is built from :mod:`evalengine.report.sections`; nothing here needs rich.
-"""
+"""Short forms of a scorecard: prompt text and Markdown, built from sections without rich."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _NAMED = 3
 
 
 def number(value: Number, *, counted: bool = False) -> str:
-    """Four decimals, or as many digits as a count needs; a dash where undefined."""
+    """Format a number: 4 decimals, integers for counts, a dash if undefined."""
     if value is None:
         return UNDEFINED
     if value.is_integer() and (counted or abs(value) >= 2):
@@ -36,7 +33,7 @@ def number(value: Number, *, counted: bool = False) -> str:
 
 
 def cells(grid: Grid, row: Row) -> list[str]:
-    """The numbers of a line, with what each rests on where that is not what stands at its end."""
+    """Return the numbers of a row, with their support if it differs from the row's support."""
     said = [
         number(value, counted=counted)
         for value, counted in zip(
@@ -52,12 +49,12 @@ def cells(grid: Grid, row: Row) -> list[str]:
 
 
 def figure(line: Line) -> str:
-    """A headline number, with its interval where there is one."""
+    """Format a headline number, with its interval if there is one."""
     return f"{number(line.value, counted=line.counted)} {line.reach}".rstrip()
 
 
 def supported(row: Row) -> str:
-    """What the numbers of a line rest on."""
+    """Format the support of a row."""
     if row.support is None or isinstance(row.support, str):
         return row.support or ""
     return amount(row.support)
@@ -75,16 +72,15 @@ def shortened(text: str, width: int = 26) -> str:
 
 
 def limited(grid: Grid, best: int, worst: int, look: Look = USUAL) -> tuple[list[Row], int, int]:
-    """The first and last rows of a long table; undefined ones give way first.
+    """Return the first and last rows of a long table; undefined rows are dropped first.
 
     Args:
-        grid: the table.
-        best: rows at its top.
-        worst: rows at its end.
-        look: which may ask for other rows: those at the top alone, or all.
+        best: rows kept at the top.
+        worst: rows kept at the end.
+        look: may override both.
 
     Returns:
-        rows; after how many of them rows were left out; how many were left out.
+        rows; index of the gap; number of omitted rows.
     """
     if look.top is not None:
         best, worst = look.top or len(grid.rows), 0
@@ -113,7 +109,7 @@ def reasons(undefined: dict[str, list[str]], kind: str = "") -> list[str]:
 
 
 def heading(card: Scorecard) -> str:
-    """Task, dialect, and what was read."""
+    """Return a line with task, dialect and the tables that were read."""
     said = f"{card.task}, dialect {card.dialect}"
     read = [
         f"{n:,} {name.replace('_', ' ').removesuffix('s' * (n == 1))}"
@@ -128,9 +124,9 @@ def _in_files(n: int) -> str:
 
 
 def made(card: Scorecard) -> list[tuple[str, int]]:
-    """Frames beside the metrics that were asked for, with their rows: nothing is made and not told.
+    """Return the requested frames other than metrics, with their heights.
 
-    Curves count where a metric that fills them was asked for by name.
+    Curves are included only if a metric that fills them was requested by name.
     """
     asked = [name for name in card.frames if name not in ("metrics", "curves")]
     if card.options.metrics is not None and "curves" in card.frames and card.height("curves"):
@@ -139,11 +135,10 @@ def made(card: Scorecard) -> list[tuple[str, int]]:
 
 
 def also_made(card: Scorecard, *, written: bool = False) -> str:
-    """A line that names the frames beside the metrics, and how to get them; empty without any.
+    """Return a line that names the frames other than metrics and how to get them; may be empty.
 
     Args:
-        card: of the run.
-        written: whether all of them stand in a folder already.
+        written: all of them are already saved in a folder.
     """
     rows = dict(made(card))
     frames = ", ".join(f"{name}{rows_said(rows, name)}" for name in rows)
@@ -152,11 +147,10 @@ def also_made(card: Scorecard, *, written: bool = False) -> str:
 
 
 def unnumbered(card: Scorecard, shown: bool) -> str:
-    """What is said where no number is to be shown; empty where there is one.
+    """Return the text shown if there are no numbers; otherwise empty.
 
     Args:
-        card: of the run.
-        shown: whether there are numbers or tables.
+        shown: there are numbers or tables.
     """
     if shown:
         return ""
@@ -164,7 +158,7 @@ def unnumbered(card: Scorecard, shown: bool) -> str:
 
 
 def told(card: Scorecard) -> list[tuple[str, str]]:
-    """Notes with what they are called, warnings first."""
+    """Return (kind, note) pairs, warnings first."""
     rest = [note for note in card.notes if note not in card.warnings]
     return [*(("warning", one) for one in card.warnings), *(("note", one) for one in rest)]
 
@@ -184,7 +178,7 @@ def footnotes(section: Section) -> list[str]:
 
 
 def as_text(card: Scorecard) -> str:
-    """What the prompt shows: the headline, the worst labels, what else there is."""
+    """Return the text for the prompt: the headline, the worst labels, other frames."""
     lines = [f"Scorecard: {heading(card)}"]
     found = sections(card)
     for section in found:
@@ -227,19 +221,18 @@ def rows_said(rows: dict[str, int], name: str) -> str:
 
 
 def headed(section: Section, found: Sequence[Section]) -> bool:
-    """Whether a section says its label key: where there are several, or it is not the default."""
+    """Return True if a section needs its label key as title: one of several, or not the default."""
     return section.label_key is not None and (
         len(found) > 1 or section.label_key != DEFAULT_LABEL_KEY
     )
 
 
 def _worst(card: Scorecard, grid: Grid, *, last: bool) -> str:
-    """The worst rows of a table by its first column, if that has a better and a worse.
+    """Describe the worst rows of a table by its first column; empty if it has no direction.
 
     Args:
-        card: of the run.
-        grid: labels or slices, in order; undefined ones stand at the other end.
-        last: whether the worst are the last rows.
+        grid: labels or slices, sorted; undefined rows are at the opposite end.
+        last: the worst rows are the last ones.
     """
     if card.directions.get(grid.first) not in ("higher", "lower"):
         return ""
@@ -278,13 +271,12 @@ _SIGNS = {"higher": 1.0, "lower": -1.0}
 def markdown(
     card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
 ) -> str:
-    """Headline, per-label table and slices as Markdown.
+    """Return headline, per-label table and slices as Markdown.
 
     Args:
-        card: what to show.
-        beside: whether to name the frames beside the metrics.
-        written: whether its frames stand in a folder already.
-        look: order and number of rows; every row unless it says how many.
+        beside: name the frames other than metrics.
+        written: all frames are already saved in a folder.
+        look: order and number of rows; all rows unless it sets a number.
     """
     parts = [f"**{_escaped(heading(card))}**"]
     exact = exact_headline(card)
@@ -323,7 +315,7 @@ def _markdown_grid(grid: Grid, look: Look) -> str:
 
 
 def beside(grid: Grid) -> list[str]:
-    """What a table does not show itself: where its columns were taken, and what it leaves out."""
+    """Return remarks on a table: thresholds of its columns, and hidden columns."""
     said = [grid.note] if grid.note else []
     if grid.hidden:
         said.append(
@@ -340,13 +332,11 @@ def markdown_table(
     right: Sequence[bool],
     escape: bool = True,
 ) -> str:
-    """A Markdown table.
+    """Return a Markdown table.
 
     Args:
-        header: names of the columns.
-        rows: cells by row.
-        right: which columns stand to the right.
-        escape: whether cells are text; else they are Markdown already.
+        right: flags of the right-aligned columns.
+        escape: cells are plain text; otherwise they are Markdown.
     """
     said = _escaped if escape else str
     lines = [
@@ -358,7 +348,7 @@ def markdown_table(
 
 
 def _numbers_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
-    """A Markdown table without its empty columns, the first few of which hold names."""
+    """Return a Markdown table without empty columns; the first ``names`` columns are names."""
     kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
     return markdown_table(
         [header[i] for i in kept],

@@ -1,8 +1,8 @@
-"""Charts as inline SVG: no script, no fixed colour, text for those who do not see the picture.
+"""Charts as inline SVG, without scripts or fixed colours, with text for screen readers.
 
-Colours are CSS custom properties with fallbacks that can be read on light and on dark ground:
-``--c1`` to ``--c8``, ``--grid``, ``--ground``; text is ``--text`` or the page's own colour. Dashes
-and marks tell lines apart without colour. A page lets a figure scroll that is wider than itself.
+Colours are CSS custom properties with fallbacks readable on light and dark backgrounds: ``--c1`` to
+``--c8``, ``--grid``, ``--ground``, ``--text``. Dashes and marks distinguish lines without colour.
+Wide figures scroll within the page.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def figure(chart: Drawn) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text for XML, without the characters that it cannot hold."""
+    """Escape text for XML and replace unprintable characters."""
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
@@ -97,8 +97,7 @@ def _wide(text: str, size: float = _SIZE) -> float:
 
 
 def _cut(text: str, room: float, size: float = _SIZE) -> str:
-    """A text in so much room, its middle left out, as names often differ in their ends; of a pair
-    each side's."""
+    """Shorten a text in the middle, since names often differ at the end; in a pair, each side."""
     if _wide(text, size) <= room:
         return text
     if _ARROW in text:
@@ -123,7 +122,7 @@ def _text(
     size: float = _SIZE,
     more: str = "",
 ) -> str:
-    """A text; one that is cut short says the whole as a title."""
+    """Return a text element; a shortened text gets its full form as title."""
     shown = text if room is None else _cut(text, room, size)
     whole = f"<title>{_safe(text)}</title>" if shown != text else ""
     more += f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -273,7 +272,7 @@ def _drawn(
 
 
 def _legend(entries: Sequence[tuple[str, str]], y: float) -> tuple[list[str], float]:
-    """Swatches and names in rows; where the last row ends."""
+    """Return rows of swatches and names, and the y position below them."""
     parts, x = [], 6.0
     for swatch, name in entries:
         room = min(_wide(name), _WIDTH - 44) + 32

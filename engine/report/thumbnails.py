@@ -1,8 +1,7 @@
-"""Small pictures of datums with what was found in them, from a folder of images.
+"""Thumbnails of datums with their objects, from a folder of images.
 
-They are read and written by rasterio, which masks and label maps need anyway: its GDAL reads a
-large JPEG at a fraction of its size, and through the same list of plain formats as every other
-raster.
+Images are read and written by rasterio, already required for masks: GDAL decodes large JPEGs at
+reduced size and accepts the same formats as other rasters.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ EACH = 60_000
 TOGETHER = 1_200_000
 """Bytes of all data URIs of a page at most."""
 DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 2"}
-"""``stroke-dasharray`` of each outcome, so that colour is not all that tells them apart."""
+"""``stroke-dasharray`` per outcome, so that colour is not the only cue."""
 
 _WAYS = ((WIDTH, 80), (WIDTH, 60), (WIDTH, 40), (240, 50), (160, 50), (96, 40))
 """Widths and JPEG qualities, the best first."""
@@ -46,18 +45,19 @@ _PREFIX = "data:image/jpeg;base64,"
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """An object over a thumbnail.
+    """An object on a thumbnail.
 
     Attributes:
         x: left edge in pixels of the thumbnail.
-        y: upper edge.
-        width: in pixels, as it is within the thumbnail.
-        height: likewise.
+        y: upper edge in pixels of the thumbnail.
+        width: visible width in pixels.
+        height: visible height in pixels.
         label: name or value.
         outcome: a key of ``DASHES``.
-        score: of a prediction; None of an object that was missed.
-        rings: the outline of a polygon or mask in pixels of the thumbnail, to be filled by the
-            even-odd rule; nothing of a box.
+        score: score of a prediction; None for a missed object.
+        rings: outline of a polygon or mask in pixels of the thumbnail, even-odd fill rule; empty
+            for
+            boxes.
     """
 
     x: float
@@ -71,14 +71,14 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A thumbnail, to be drawn as ``<svg viewBox="0 0 width height">`` over an image of that size.
+    """A thumbnail, rendered as ``<svg viewBox="0 0 width height">`` over an image of that size.
 
     Attributes:
         uri: ``data:image/jpeg;base64,...``.
         width: in pixels.
         height: in pixels.
         file: path within the folder.
-        marks: what is drawn over it; nothing for tasks without boxes.
+        marks: objects on the image; empty for tasks without boxes.
     """
 
     uri: str
@@ -92,9 +92,8 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
     """Thumbnails of datums.
 
     Attributes:
-        pictures: one for each datum, None where there is none.
-        notes: what there is to tell, one sentence each: files that are missing, cannot be read or
-            have no room.
+        pictures: one per datum; None if there is no image.
+        notes: one sentence each, about files that are missing, unreadable or too large.
     """
 
     pictures: tuple[Picture | None, ...]
@@ -102,15 +101,16 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
-    """Thumbnails of datums whose images lie in a folder.
+    """Return thumbnails of datums from a folder of images.
 
-    A file is found by the datum's ``file_name``, else by its id, with or without an ending, in the
-    folder or below it; ``7`` finds ``000000000007.jpg`` too. Of paths and addresses that lead
-    elsewhere the last part is looked for; nothing outside the folder is opened.
+    A file is found by the datum's ``file_name``, otherwise by its id, with or without extension, in
+    the
+    folder or below it; ``7`` also finds ``000000000007.jpg``. Only the last part of foreign paths
+    and
+    URLs is used; files outside the folder are never opened.
 
     Args:
-        datums: as :func:`.contents.contents` gives them.
-        folder: of the images.
+        datums: result of :func:`.contents.contents`.
 
     Raises:
         InputError: there is no such folder.
@@ -196,7 +196,7 @@ class _Folder:
         return None
 
     def _inside(self, path: str | None) -> str | None:
-        """The path of a file that lies in the folder, links followed."""
+        """Return the real path of a file inside the folder; otherwise None. Follows links."""
         if path is None:
             return None
         real = os.path.realpath(path)
@@ -233,7 +233,7 @@ class _Folder:
 
     @cached_property
     def _by_number(self) -> dict[str, str]:
-        """Files whose name is a number, by it, whatever zeros stand before it."""
+        """Files with numeric names, by number without leading zeros."""
         table: dict[str, str] = {}
         for stem, path in self._by_stem.items():
             if stem.isascii() and stem.isdigit():
@@ -247,11 +247,11 @@ is."""
 
 
 def _thumbnail(path: str, most: int) -> _Found | None:
-    """A picture of at most some bytes; None where even the smallest has more.
+    """Return a thumbnail of at most ``most`` bytes; None if even the smallest is larger.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: its pixels are no picture.
+        ValueError: its pixels are not an image.
     """
     with opened(path) as image:
         whole = (int(image.height), int(image.width))
@@ -296,7 +296,7 @@ def _read(image: Any, shape: tuple[int, int]) -> Array:
     pixels = image.read(bands, out_shape=(len(bands), *shape), resampling=Resampling.average)
     if pixels.dtype == np.uint8:
         return np.asarray(pixels)
-    # Of more bits: from the darkest to the brightest of what is there.
+    # More than 8 bits: stretch from the darkest to the brightest value.
     values = np.nan_to_num(pixels.astype(np.float64), posinf=0.0, neginf=0.0)
     low, high = float(values.min()), float(values.max())
     return np.asarray((values - low) * (255 / ((high - low) or 1)), np.uint8)
@@ -315,9 +315,9 @@ def _as_jpeg(pixels: Array, quality: int) -> bytes:
 
 
 def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
-    """Boxes in a thumbnail's pixels, what lies beyond its edges cut off.
+    """Return the boxes in thumbnail pixels, clipped to its edges.
 
-    Boxes are in pixels of the image as its table of datums says how large it is, else of the file.
+    Boxes are scaled by the image size in the table of datums, otherwise by the file's size.
     """
     if isinstance(one.content, PixelsWrong) and one.content.size is not None:
         return _wrong(one.content.rings, one.content.size, shape)

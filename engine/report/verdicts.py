@@ -1,4 +1,4 @@
-"""What came out of a comparison, in sentences; and what its numbers are called."""
+"""Sentences about the result of a comparison, and titles of its numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE = 1e-12
 _NAMED = 4
 """Numbers in a sentence, at most."""
 Titled = tuple[str, dict[str, Any]]
-"""What a number is called, and its row of the differences."""
+"""Title of a number, and its row of the differences."""
 
 
 def pairs(comparison: Comparison) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
 
 
 def title(row: dict[str, Any]) -> str:
-    """What tells a number apart, in few words."""
+    """Return a short title that identifies a number."""
     parts = [at_k(row["metric"], row["k"]), row["statistic"], row["average"]]
     if row["iou_threshold"] is not None:
         parts.append(f"IoU {row['iou_threshold']:g}")
@@ -65,7 +65,7 @@ def title(row: dict[str, Any]) -> str:
 
 
 def better(comparison: Comparison, row: dict[str, Any]) -> int:
-    """1 where run b is surely better, -1 where it is surely worse, else 0."""
+    """Return 1 if run b is significantly better, -1 if significantly worse, else 0."""
     p, difference = row["p_adjusted"], row["difference"]
     if p is None or difference is None or p > 1 - comparison.level:
         return 0
@@ -76,14 +76,14 @@ def better(comparison: Comparison, row: dict[str, Any]) -> int:
 
 
 def differs(comparison: Comparison, row: dict[str, Any]) -> bool:
-    """Tell if runs surely differ in a number of which neither direction is better."""
+    """Return True for a significant difference in a metric without a better direction."""
     p, neither = row["p_adjusted"], comparison.directions.get(row["metric"]) == "neither"
     known = neither and p is not None and not too_few(row.get("coverage"))
     return known and p <= 1 - comparison.level
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, four decimals; what would seem to be none, in two digits."""
+    """Format a difference with sign: 4 decimals, or 2 digits if it would round to zero."""
     if abs(value) <= NONE:
         return "0.0000"
     if value.is_integer() and abs(value) >= 2:
@@ -97,9 +97,9 @@ def probability(p: float | None) -> str:
 
 
 def lead(comparison: Comparison) -> Titled | None:
-    """The number that leads the tables, of the first pair of runs; None without any defined.
+    """Return the leading number of the first pair of runs; None if no number is defined.
 
-    Of several label keys the one over all of them, else the first that is not the same in both.
+    With several label keys, it is the number over all keys, otherwise the first that differs.
     """
     there = _there(comparison, *pairs(comparison)[0])
     if not there:
@@ -116,12 +116,12 @@ def lead(comparison: Comparison) -> Titled | None:
 
 
 def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
-    """The headline of two runs, but what is undefined."""
+    """Return the defined headline numbers of two runs."""
     rows = of_pair(comparison, a, b).filter(pl.col("difference").is_not_null())
     found = headline(comparison, rows)
     if found:
         return found
-    # A table of one class has no aggregate: its only label is what it is about.
+    # Without an aggregate, as with a single class, use the rows of labels.
     whole = rows.filter(pl.col("slice").is_null())
     if whole.select("label_key", "label_value").n_unique() != 1:
         return []
@@ -131,7 +131,7 @@ def _there(comparison: Comparison, a: str, b: str) -> list[Titled]:
 
 
 def _equal(row: dict[str, Any]) -> bool:
-    """Tell if a number is the same in both runs, in every draw."""
+    """Return True if both runs have the same number in every resample."""
     return abs(row["difference"]) <= NONE and (row["se"] or 0.0) <= NONE
 
 
@@ -144,7 +144,7 @@ def same_number(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
 
 
 def verdict(comparison: Comparison) -> str:
-    """What came out, in a sentence on the number that leads the tables."""
+    """Return a sentence about the leading number."""
     found = lead(comparison)
     if found is None:
         return f"{' and '.join(comparison.runs)} have no aggregate in common that is defined."
@@ -171,7 +171,7 @@ def _of_pair(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
 
 
 def gaps_of(row: dict[str, Any]) -> str:
-    """Say how many datums either run has no value of, though the other has; empty without any."""
+    """Describe how many datums have a value in only one of the runs; may be empty."""
     many = {row[f"run_{side}"]: row.get(f"missing_{side}") or 0 for side in ("a", "b")}
     some = [f"{run} has no value for {count_of(n, 'datum')}" for run, n in many.items() if n]
     return " and ".join(some)
@@ -219,7 +219,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any], told: st
 
 
 def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
-    """Those of some numbers by which run b surely differs; empty where there are none."""
+    """Describe the numbers in which run b is significantly better or worse; may be empty."""
     found: dict[str, list[str]] = {"better": [], "worse": []}
     for name, row in lines:
         if sure := better(comparison, row):
@@ -237,14 +237,14 @@ def _few(names: list[str]) -> list[str]:
 
 
 def tests_beside(comparison: Comparison, row: dict[str, Any]) -> int:
-    """How many p-values are adjusted together with that of a row of the whole set."""
+    """Count the p-values that are adjusted together with a row of the whole set."""
     of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
     whole = comparison.differences.filter(pl.col("slice").is_null(), of_label)
     return whole["p"].count()
 
 
 def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
-    """Which of three runs or more is best, and whether it surely is."""
+    """Describe the best of three or more runs, and which runs it significantly beats."""
     values = values_of(comparison, row)
     known = {run: value for run, value in values.items() if value is not None}
     pick = max if comparison.directions.get(row["metric"], "higher") == "higher" else min
@@ -273,7 +273,7 @@ def _listed(words: list[str]) -> str:
 
 
 def values_of(comparison: Comparison, row: dict[str, Any]) -> dict[str, float | None]:
-    """Of every run the number that a row of the differences is of."""
+    """Return each run's value for a row of the differences."""
     values: dict[str, float | None] = {}
     for one in same_number(comparison.differences, row).iter_rows(named=True):
         values[one["run_a"]], values[one["run_b"]] = one["a"], one["b"]
@@ -286,7 +286,7 @@ def letters(comparison: Comparison) -> dict[str, str]:
 
 
 def beaten(comparison: Comparison, row: dict[str, Any]) -> dict[str, list[str]]:
-    """Of the number that a row of the differences is of, what each run is surely better than."""
+    """Return, for a row of the differences, the runs that each run is significantly better than."""
     found: dict[str, list[str]] = {name: [] for name in comparison.runs}
     for one in same_number(comparison.differences, row).iter_rows(named=True):
         sure = better(comparison, one)
@@ -298,5 +298,5 @@ def beaten(comparison: Comparison, row: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def ranks(beats: dict[str, list[str]]) -> dict[str, int]:
-    """Ranks from what beats what: one more than the runs that are surely better than a run."""
+    """Return ranks: 1 plus the number of significantly better runs."""
     return {name: 1 + sum(name in worse for worse in beats.values()) for name in beats}

@@ -1,8 +1,7 @@
-"""The report of a run: one HTML file that needs no network, no script and no server.
+"""Report of a run: one self-contained HTML file, without network or server.
 
-The template and its style and script stand in ``templates/``; what is drawn is decided by
-:mod:`evalengine.report.page`. Everything is escaped by Jinja2; what is markup already (charts) is
-escaped where it is made.
+Template, style and script are in ``templates/``; :mod:`evalengine.report.page` decides the content.
+Jinja2 escapes everything, except charts, which are escaped when they are built.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _LABELS = 20
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Counts of all labels together and of some, at many thresholds.
+    """Counts by threshold, for all labels together and for some labels.
 
     Attributes:
-        thresholds: as they are shown, ascending.
-        at: the place of the one that is shown first, the nearest to 0.5.
-        table: the counts there.
-        data: ``thresholds``, and ``rows``: of each row of the table tp, fp and fn by threshold.
+        thresholds: ascending, formatted.
+        at: index of the initial threshold, nearest to 0.5.
+        table: counts at ``at``.
+        data: ``thresholds`` and ``rows``: tp, fp and fn by threshold, per row of the table.
     """
 
     thresholds: list[str]
@@ -67,11 +66,11 @@ class Counts(msgspec.Struct, frozen=True):
 def counts(
     frame: pl.DataFrame | None, names: Mapping[tuple[str | None, Any], str]
 ) -> Counts | None:
-    """Counts of a run at a hundred thresholds; None without any.
+    """Return the counts of a run at 100 thresholds; None without data.
 
     Args:
-        frame: ``thresholds`` of the report, the ``curves`` frame at many thresholds.
-        names: (label key, label value) -> name, where labels have names.
+        frame: report frame ``thresholds``: the ``curves`` frame at many thresholds.
+        names: (label key, label value) -> name.
     """
     if frame is None or not frame.height:
         return None
@@ -120,7 +119,7 @@ def counts(
 
 
 def _plain(value: float) -> float:
-    """A count as JSON holds it in fewest characters."""
+    """Shorten a count for JSON: an int if whole, otherwise 3 decimals."""
     return int(value) if float(value).is_integer() else round(float(value), 3)
 
 
@@ -135,9 +134,9 @@ def _cells(counted: list[float]) -> list[Cell]:
 
 
 MOST_BYTES = 2_000_000
-"""Of a page."""
+"""Maximum size of a page."""
 _MOST_ROWS = (2000, 1000, 500, 200, 50)
-"""Rows of a table, at most; fewer where the page would be larger than it may be."""
+"""Maximum rows per table, tried in order until the page is small enough."""
 FAILED = "failed"
 
 
@@ -164,20 +163,19 @@ def as_page(
     examples: Sequence[Examples] = (),
     again: str = "",
 ) -> str:
-    """The report as HTML of at most two megabytes.
+    """Return the report as HTML of at most 2 MB.
 
     Args:
-        card: of the run.
-        title: what it is called; its task unless given.
+        title: page title; default the task.
         baseline: an earlier run.
-        baseline_name: what that is called.
-        comparison: of both, the baseline first.
-        margins: of both, where they are over other datums; differences have no interval without
-            either.
-        gates: verdicts, in the order they are shown.
-        notes: what else there is to tell.
-        examples: lists of datums to look at, the first of which is unfolded.
-        again: the command that writes this page, where there is one.
+        baseline_name: name of the baseline.
+        comparison: comparison of both, baseline first.
+        margins: intervals of differences if the runs cover different datums. Without ``comparison``
+            and ``margins``, differences have no interval.
+        gates: shown in this order.
+        notes: further remarks.
+        examples: lists of datums to inspect; the first is unfolded.
+        again: command that writes this page.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
     page, found, drawn = "", sections(card), _drawn(card, baseline, examples)
@@ -265,7 +263,7 @@ def _said(
 
 
 def _reading(comparison: Comparison | None, margins: Margins | None) -> str:
-    """How differences are to be read."""
+    """Return a sentence on how to read the differences."""
     if comparison is None and margins is None:
         return "Differences are this run minus the baseline. They were not tested: see the notes."
     level = comparison.level if comparison is not None else margins.level  # type: ignore[union-attr]
@@ -294,7 +292,7 @@ def _leading(shown: list[Part]) -> list[Part]:
 
 
 def _against(shown: list[Part]) -> str:
-    """The number that leads beside the baseline's; empty without a baseline."""
+    """Return the leading number next to the baseline's; empty without a baseline."""
     for part in _leading(shown):
         for row in part.numbers.rows if part.numbers else []:
             cells = dict(zip(part.numbers.header, row, strict=True)) if part.numbers else {}
@@ -310,8 +308,7 @@ def _gates(n: int) -> str:
 
 
 def _state(shown: list[Part]) -> str:
-    """How the number that leads the page is read, of several label keys the worst reading; empty
-    where it cannot be told."""
+    """Return the reading of the leading number, the worst over label keys; empty if unknown."""
     states = []
     for part in _leading(shown):
         rows = part.numbers.rows if part.numbers else []
@@ -379,16 +376,16 @@ _CALLED = {
     "actual_by_prediction": "curve of what is true by what is predicted",
     "worst": "examples",
 }
-"""What frames of the report are called, where they are missing."""
+"""Names of report frames, for messages about missing ones."""
 _TABLES = ("labels", "slices")
-"""Charts of what the page has tables of."""
+"""Charts whose data the page also shows as tables."""
 _ERRORS = ("confusion", "costs")
 _UNFOLDED = 12
 """Datums whose contents are seen without unfolding the rest."""
 
 
 def observed(card: Scorecard) -> list[Table]:
-    """What the detailed curve saw, at the score threshold nearest to 0.5; nothing without it."""
+    """Return the tables of the detailed curve at the score threshold nearest 0.5; may be empty."""
     if "examples" not in card.frames:
         return []
     rows = card.frame("examples").filter(
@@ -418,7 +415,7 @@ def observed(card: Scorecard) -> list[Table]:
 
 
 def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[tuple[str, str]]:
-    """The sections that there are: anchor and name; the first has a title of its own."""
+    """Return the existing sections as (anchor, name); the first has a special title."""
     curves = drawn["charts"] or drawn["counts"] or drawn["missing_charts"]
     errors = drawn["errors"] or drawn["error_charts"]
     there = {"verdict": True, **has, "curves": curves, "errors": errors,
@@ -430,10 +427,10 @@ def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[t
 
 
 def write_page(page: str, path: str | Path) -> Path:
-    """Write a report, all or nothing.
+    """Write a report atomically.
 
     Raises:
-        WriteError: the disk refused.
+        WriteError: the file cannot be written.
     """
     target = Path(path)
     try:

@@ -1,1 +1,1 @@
-"""What ``score`` returns: frames, on disk and looked up."""
+"""Scorecards: result frames in memory and on disk, and look-up of numbers."""

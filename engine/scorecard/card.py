@@ -1,4 +1,4 @@
-"""Scorecard: what ``score`` returns and ``load`` reads back."""
+"""Scorecard, the result of ``score`` and ``load``."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ if TYPE_CHECKING:
 
 
 class Scorecard:
-    """The numbers of one run, as frames made when they are first asked for.
+    """Numbers of one run, as frames computed on first access.
 
     Attributes:
-        task: the task that was scored.
-        dialect: the rule set it was scored by.
-        options: what the run was told, defaults filled in.
-        labels: label_key, label_value, label_name (null where there is none).
-        notes: what the reader of the numbers should know about the inputs.
-        warnings: those of the notes that make the numbers meaningless.
-        findings: the notes as data: code, severity, count and facts of each.
-        primary: metric names to show first.
+        task: the scored task.
+        dialect: the rule set.
+        options: options of the run, with defaults filled in.
+        labels: frame with label_key, label_value, label_name (null if unnamed).
+        notes: information on the inputs, one sentence each; includes the warnings.
+        warnings: notes that may make the numbers meaningless.
+        findings: the notes as data: code, severity, count and facts.
+        primary: names of the metrics to show first.
         directions: metric name -> ``higher`` or ``lower``, whichever is better.
-        read: table -> rows that were read of it, and ``datums``.
-        files: table -> files it was read from, where a glob, folder or list was given.
-        tallied: what the numbers were made of, which comparing needs; None where a
-            run in bounded memory is too large for it, in a copy, and in a loaded result, whose
-            folder has it.
-        folder: where a loaded result stands.
-        lacking: frame of the report -> why this run has none, and how to get it.
+        read: table -> number of rows read, and ``datums``.
+        files: table -> number of files, for a glob, folder or list.
+        tallied: the tally, required for comparisons. None if a run in bounded memory is too large
+            for it, in a copy, and in a loaded result, whose folder contains it.
+        folder: folder of a loaded result.
+        lacking: report frame -> why this run does not have it, and how to get it.
     """
 
     def __init__(
@@ -63,26 +62,25 @@ class Scorecard:
         page: Paged | None = None,
         findings: tuple[Finding, ...] = (),
     ) -> None:
-        """Keep providers, not frames.
+        """Store providers of frames instead of frames.
 
         Args:
-            task: the task that was scored.
+            task: the scored task.
             dialect: the rule set.
-            options: what the run was told.
-            frames: frame name -> what makes it; called once, when the frame is first asked for.
-            labels: label_key, label_value, label_name.
-            run: what goes into ``run.json``, plain values that JSON can hold; or what makes it,
-                called once, when it is first asked for.
+            options: options of the run.
+            frames: frame name -> provider, called once, on first access.
+            labels: frame with label_key, label_value, label_name.
+            run: content of ``run.json``, JSON-compatible, or its provider, called once.
             notes: one sentence each.
-            warnings: those of the notes that make the numbers meaningless.
-            exports: shape name -> what makes it of this scorecard.
-            primary: metric names to show first.
+            warnings: notes that may make the numbers meaningless.
+            exports: format name -> exporter of this scorecard.
+            primary: names of the metrics to show first.
             directions: metric name -> ``higher`` or ``lower``.
-            read: table -> rows that were read of it.
-            files: table -> files, where there was more to read than one named file.
-            tallied: what the numbers were made of.
-            folder: where a loaded result stands.
-            page: what makes the frames that the report draws from.
+            read: table -> number of rows read.
+            files: table -> number of files, unless it was one named file.
+            tallied: the tally.
+            folder: folder of a loaded result.
+            page: provider of the report's frames.
             findings: the notes as data.
         """
         strange = [name for name in frames if name not in FRAMES]
@@ -109,10 +107,11 @@ class Scorecard:
         self._run = run
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything made, for ``pickle`` and ``copy``: frames, run, and names of the exports.
+        """Return everything computed, for ``pickle`` and ``copy``: frames, run, export names.
 
-        What makes them holds the run's arrays and threads, which stay behind; a copy exports from
-        its frames, as a loaded result does.
+        Providers are dropped, since they refer to the run's arrays and threads. A copy exports from
+        its
+        frames, like a loaded result.
         """
         refuse_cut_off()
         made = {name: self.frame(name) for name in self.frames}
@@ -143,7 +142,7 @@ class Scorecard:
         return tuple(name for name in FRAMES if name in self._providers)
 
     def frame(self, name: str) -> pl.DataFrame:
-        """One output frame; without rows where the run did not ask for it.
+        """Return an output frame; empty if the run did not request it.
 
         Raises:
             ResultError: no frame has that name.
@@ -158,18 +157,18 @@ class Scorecard:
         return self._made[name]
 
     def asked_frame(self, name: str) -> pl.DataFrame:
-        """One output frame that the run was to make.
+        """Return an output frame that the run requested.
 
         Raises:
-            ResultError: no frame has that name, or no metric that was asked for fills it; says
-                which does.
+            ResultError: no frame has that name, or no requested metric fills it; the message names
+                one.
         """
         if name in FRAMES and name not in self._providers:
             raise ResultError(self._not_asked(name), code="not_kept", frame=name)
         return self.frame(name)
 
     def _not_asked(self, name: str) -> str:
-        """What to say of a frame that this run did not make."""
+        """Return the message for a frame that this run did not request."""
         from ..metrics import all_metrics
 
         filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
@@ -184,22 +183,22 @@ class Scorecard:
         )
 
     def in_file(self, name: str) -> FrameFile | None:
-        """The file of a frame that is too large to be held; None where it is held, or made."""
+        """Return the file of a frame too large for memory; None if the frame is in memory."""
         provider = self._providers.get(name)
         return provider if isinstance(provider, FrameFile) and name not in self._made else None
 
     def height(self, name: str) -> int:
-        """Rows of a frame; one that stands in a file is not read."""
+        """Return the number of rows of a frame, without reading frames on disk."""
         file = self.in_file(name)
         return self.frame(name).height if file is None else file.height
 
     @property
     def paged(self) -> tuple[str, ...]:
-        """Names of the frames that the report draws from."""
+        """Names of the frames used by the report."""
         return tuple(self._page)
 
     def page_frame(self, name: str) -> pl.DataFrame | None:
-        """A frame that the report draws from; None where this run has none: see ``lacking``."""
+        """Return a frame used by the report; None if this run does not have it: see ``lacking``."""
         make = self._page.get(name)
         if make is None:
             return None
@@ -213,7 +212,7 @@ class Scorecard:
         return frame
 
     def make(self) -> None:
-        """Make all frames that do not stand in files."""
+        """Compute all frames that are not on disk."""
         for name in self.frames:
             if self.in_file(name) is None:
                 self.frame(name)
@@ -227,7 +226,7 @@ class Scorecard:
 
     @property
     def curves(self) -> pl.DataFrame:
-        """One row per point of a curve; refused where no metric that was asked for makes one."""
+        """Curves, one row per point; ResultError if no requested metric produces them."""
         return self.asked_frame("curves")
 
     @property
@@ -247,12 +246,12 @@ class Scorecard:
 
     @property
     def errors(self) -> pl.DataFrame:
-        """What is wrong with single predictions, and what was missed."""
+        """Wrong predictions and missed objects."""
         return self.asked_frame("errors")
 
     @property
     def label_errors(self) -> pl.DataFrame:
-        """Ground truths that are likely wrong, and objects that they likely lack."""
+        """Ground truths that are likely wrong, and objects that are likely missing from them."""
         return self.asked_frame("label_errors")
 
     @property
@@ -262,23 +261,23 @@ class Scorecard:
 
     @property
     def limits(self) -> pl.DataFrame:
-        """How far each number could move by what the tables leave open."""
+        """Bounds: how far each number could move under choices that the tables do not specify."""
         return self.asked_frame("limits")
 
     def value(self, metric: str, **filters: Any) -> float | None:
-        """One number of the metrics frame; None where it is undefined.
+        """Return one number of the metrics frame; None if it is undefined.
 
-        Columns that are not named prefer the whole: the aggregate over labels, the whole set
-        instead of a slice, all areas, the largest cap on detections, the macro average, the
-        whole list instead of a cut-off.
+        Columns that are not named default to the whole: the aggregate over labels, no slice, all
+        areas,
+        the largest cap on detections, the macro average, no cut-off.
 
         Args:
-            metric: metric name, or the title that the tables have for it, such as COCO's AP50.
-            **filters: value of any column of the metrics frame, or ``label_name``; None means
-                null. Floats are compared within 1e-9.
+            metric: metric name, or its title in tables, such as COCO's AP50.
+            **filters: value of any column of the metrics frame, or ``label_name``; None means null.
+                Floats are compared within 1e-9.
 
         Raises:
-            ResultError: no such row, or more than one; says which column decides.
+            ResultError: no such row, or more than one; the message names the column to set.
 
         Example:
             >>> card.value("mAP", iou_threshold=0.5)
@@ -305,24 +304,28 @@ class Scorecard:
         intervals: bool = True,
         undefined: float | None = None,
     ) -> dict[str, float]:
-        """The numbers as a flat dict of plain floats, as MLflow, W&B and TensorBoard take it.
+        """Return the numbers as a flat dict of floats, as used by MLflow, W&B and TensorBoard.
 
-        A name is the metric with what it was taken at, then, behind a slash each, slice and label:
-        ``mAP_iou_0.5``, ``F1_macro``, ``nDCG_10``, ``AP_iou_0.5/weather_rain``, ``F1/cat``;
-        in a dialect with names of its own those, such as ``AP50``. All but letters, digits,
-        ``_``, ``.``, ``-`` and ``/`` becomes ``_``. Names that would be one say ``parameters`` as
-        well, or end in a dot and six digits of a hash of what they stand for.
+        A name is the metric with its thresholds, averages or cut-off, then slice and label, each
+        after a
+        slash: ``mAP_iou_0.5``, ``F1_macro``, ``nDCG_10``, ``AP_iou_0.5/weather_rain``, ``F1/cat``.
+        Dialects with special names use them, such as ``AP50``. Characters other than letters,
+        digits,
+        ``_``, ``.``, ``-`` and ``/`` become ``_``. Names that would be equal also contain
+        ``parameters``,
+        or end in a dot and six hash digits.
 
         Args:
-            prefix: before every name, such as ``val/``.
-            step: kept under ``step``, with the prefix; not there unless given.
-            labels: whether numbers of single labels are there; those of a metric that has no other
-                numbers always are if it is of one label, or was named in ``metrics`` and its
-                mean over labels (``mAP`` of ``AP``) is missing.
-            slices: whether numbers of slices are there.
-            intervals: whether ``_lower`` and ``_upper`` are, of numbers that have an interval.
-            undefined: what stands for a number that is undefined, such as NaN; left out unless
-                given.
+            prefix: prepended to every name, such as ``val/``.
+            step: stored as ``step``, with the prefix; omitted by default.
+            labels: include numbers per label. A metric without other numbers is always included if
+                it
+                has one label, or if it was named in ``metrics`` and its mean over labels (``mAP``
+                for
+                ``AP``) is missing.
+            slices: include numbers of slices.
+            intervals: include ``_lower`` and ``_upper`` of numbers with an interval.
+            undefined: value for undefined numbers, such as NaN; omitted by default.
 
         Example:
             >>> card.to_dict("val/")
@@ -337,7 +340,7 @@ class Scorecard:
         )  # fmt: skip
 
     def to_valor(self) -> list[dict[str, Any]]:
-        """Valor's list of ``{"type", "value", "parameters"}``, with ``"label"`` where it has it."""
+        """Return Valor's list of ``{"type", "value", "parameters"}``, some with ``"label"``."""
         exported: list[dict[str, Any]] = self._export("valor")
         return exported
 
@@ -380,7 +383,7 @@ class Scorecard:
         return exported
 
     def to_trec(self) -> str:
-        """What ``trec_eval -q`` prints: lines of measure, query or ``all``, and value."""
+        """Return the output of ``trec_eval -q``: lines of measure, query or ``all``, and value."""
         exported: str = self._export("trec")
         return exported
 
@@ -394,14 +397,14 @@ class Scorecard:
         return self._exports[name](self)
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the frames as Parquet and ``run.json`` into a folder, all or nothing.
+        """Write the frames as Parquet and ``run.json`` into a folder, atomically.
 
         Args:
-            directory: the folder to make.
-            overwrite: replace an earlier result that stands there.
+            directory: the folder to create.
+            overwrite: replace an earlier result there.
 
         Returns:
-            the folder.
+            path of the folder.
         """
         from .storage import save
 
@@ -426,10 +429,10 @@ class Scorecard:
 
         Args:
             format: ``table``, ``markdown``, ``json`` or ``csv``.
-            sort: order of labels and slices: ``value`` (the worst first), ``label``, ``support``,
-                or a column's title.
-            top: rows of each table; 0 or ``all`` for every row.
-            wide: every column, whatever the terminal's width.
+            sort: order of labels and slices: ``value`` (worst first), ``label``, ``support``, or a
+                column title.
+            top: rows per table; 0 or ``all`` for every row.
+            wide: show every column, whatever the terminal's width.
 
         Raises:
             OptionError: no such format or column.
@@ -442,15 +445,15 @@ class Scorecard:
     def to_html(
         self, path: str | Path, *, baseline: Any = None, images: str | Path | None = None
     ) -> Path:
-        """Write one HTML file about the run; see :func:`evalengine.report`.
+        """Write an HTML report of the run; see :func:`evalengine.report`.
 
         Args:
             path: the file, ending in .html.
             baseline: an earlier run, or the folder of a saved one.
-            images: folder of pictures by datum id, shown small for the worst datums.
+            images: folder of images named by datum id, shown as thumbnails for the worst datums.
 
         Returns:
-            the file.
+            path of the file.
         """
         import evalengine
 
@@ -471,12 +474,12 @@ class Scorecard:
 
 
 def load(directory: str | Path) -> Any:
-    """The scorecard or comparison that was saved in a folder.
+    """Load a saved scorecard or comparison from a folder.
 
-    Frames of a scorecard are read when they are asked for.
+    Frames of a scorecard are read on first access.
 
     Raises:
-        ResultError: no result stands there, or parts of it are missing or cut short.
+        ResultError: the folder has no result, or parts of it are missing or truncated.
 
     Example:
         >>> import evalengine as ee

@@ -1,4 +1,4 @@
-"""Comparisons on disk: a folder of two frames and ``comparison.json``, written all or nothing."""
+"""Comparisons on disk: a folder of two frames and ``comparison.json``, written atomically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes"
 
 
 def is_comparison(directory: str | Path) -> bool:
-    """Whether a folder holds a comparison."""
+    """Return True if a folder contains a comparison."""
     return (Path(directory) / COMPARISON_FILE).is_file()
 
 
@@ -71,10 +71,10 @@ def save(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> 
 
 
 def read_comparison(directory: str | Path) -> dict[str, Any]:
-    """Arguments of the comparison that :func:`save` wrote.
+    """Return the constructor arguments of a saved comparison.
 
     Raises:
-        ResultError: the folder holds something else, or a comparison that is damaged.
+        ResultError: the folder contains something else, or the comparison is damaged.
     """
     folder = Path(directory)
     path = folder / COMPARISON_FILE

@@ -1,4 +1,4 @@
-"""Frames that stand in files of their own until they are asked for."""
+"""Frames stored in files until they are requested."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..schemas.errors import ScratchError
 
 
 class Paged(msgspec.Struct, frozen=True):
-    """What the report draws from.
+    """Frames for the report.
 
     Attributes:
-        makers: frame -> what makes it.
-        lacking: frame -> why there is none, and how to get it.
+        makers: frame -> provider.
+        lacking: frame -> why it is missing, and how to get it.
     """
 
     makers: Mapping[str, Callable[[], pl.DataFrame]] = {}
@@ -26,30 +26,24 @@ class Paged(msgspec.Struct, frozen=True):
 
 
 class FrameFile:
-    """A frame in a Parquet file, which is there as long as this object is.
-
-    Attributes:
-        path: the file.
-        height: rows of the frame.
-    """
+    """A frame in a Parquet file that is deleted with this object."""
 
     def __init__(self, path: Path, height: int, let_go: Callable[[], object]) -> None:
-        """Keep the file.
+        """Take ownership of the file.
 
         Args:
-            path: the file.
-            height: rows of the frame.
-            let_go: deletes the file; called once, at the end of the process at the latest.
+            height: number of rows.
+            let_go: deletes the file; called once, at the latest when the process ends.
         """
         self.path = path
         self.height = height
         weakref.finalize(self, let_go)
 
     def __call__(self) -> pl.DataFrame:
-        """The frame, in memory.
+        """Read the frame.
 
         Raises:
-            ScratchError: the file was deleted by somebody else.
+            ScratchError: the file was deleted from outside.
         """
         try:
             return pl.read_parquet(self.path, glob=False)
@@ -60,13 +54,14 @@ class FrameFile:
             ) from error
 
     def copy_to(self, target: Path) -> None:
-        """Make another file of the same content.
+        """Copy the file.
 
-        It is not a second name of this file: what somebody writes into saved results would show in
-        this frame, and in all other results that were saved of it.
+        A hard link would not do: a change to the saved result would also change this frame and
+        every other
+        result saved from it.
 
         Args:
-            target: its path, where nothing stands.
+            target: path that does not exist yet.
 
         Raises:
             OSError: it cannot be written.

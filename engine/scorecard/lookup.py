@@ -14,11 +14,11 @@ from ..schemas.results import METRICS
 
 _TOLERANCE = 1e-9
 SHORT = {"label": "label_value", "iou": "iou_threshold", "score": "score_threshold"}
-"""What columns are called for short, in gates and here alike."""
+"""Short names of columns, also used by gates."""
 _SHOWN = 12
 _NUMBERS = ("value", "lower", "upper", "support", "scored", "reason")
 KEYS = tuple(name for name in METRICS if name not in ("metric", *_NUMBERS))
-"""Columns that tell the rows of one metric apart."""
+"""Columns that distinguish the rows of one metric."""
 
 Preference = Callable[[pl.DataFrame], pl.Expr]
 
@@ -53,13 +53,13 @@ _PREFERENCES: dict[str, Preference] = {
     "parameters": _null("parameters"),
     "k": _null("k"),
 }
-"""What a column that the question leaves open prefers, in the order they are settled."""
+"""Preferred rows for each column that the query does not name, in order of application."""
 
 
 def whole(rows: pl.DataFrame, columns: tuple[str, ...] = tuple(_PREFERENCES)) -> pl.DataFrame:
-    """The rows that speak for the whole, settling the given columns one after the other.
+    """Select the rows that represent the whole, one column after another.
 
-    A preference that no row meets is skipped; so is a column without a choice.
+    Columns with a single value, and preferences without a matching row, are skipped.
     """
     for column in _PREFERENCES:
         if column in columns and rows[column].n_unique() > 1:
@@ -71,17 +71,17 @@ def whole(rows: pl.DataFrame, columns: tuple[str, ...] = tuple(_PREFERENCES)) ->
 def one_value(
     metrics: pl.DataFrame, labels: pl.DataFrame, metric: str, filters: Mapping[str, Any]
 ) -> float | None:
-    """The value of the one row that metric and filters choose.
+    """Return the value of the single row that metric and filters select.
 
     Args:
         metrics: the metrics frame.
-        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        labels: label_key, label_value, label_name; allows the filter ``label_name``.
         metric: metric name; ``nDCG@10`` is nDCG with k 10.
         filters: column -> value; None means null.
 
     Raises:
-        ResultError: no row, or several, or two cut-offs.
-        OptionError: what stands behind an ``@`` is not a cut-off.
+        ResultError: no row, several rows, or two cut-offs.
+        OptionError: the text after ``@`` is not a cut-off.
     """
     rows = chosen_rows(metrics, labels, metric, filters)
     if rows.height > 1:
@@ -97,21 +97,21 @@ def chosen_rows(
     filters: Mapping[str, Any],
     each: tuple[str, ...] = (),
 ) -> pl.DataFrame:
-    """The rows that metric and filters choose; columns left open prefer the whole.
+    """Return the rows that metric and filters select; other columns prefer the whole.
 
     Args:
         metrics: the metrics frame.
-        labels: label_key, label_value, label_name; lets ``label_name`` be a filter.
+        labels: label_key, label_value, label_name; allows the filter ``label_name``.
         metric: metric name; ``nDCG@10`` is nDCG with k 10.
         filters: column -> value; None means null.
-        each: columns of which every value is wanted.
+        each: columns of which all values are kept.
 
     Returns:
-        at least one row; several where columns that prefer nothing, or those of ``each``, differ.
+        one row or more; several if columns without a preference, or those in ``each``, differ.
 
     Raises:
         ResultError: no row, or two cut-offs.
-        OptionError: what stands behind an ``@`` is not a cut-off.
+        OptionError: the text after ``@`` is not a cut-off.
     """
     known = metrics["metric"].unique(maintain_order=True).to_list()
     if not known:
@@ -158,10 +158,10 @@ def chosen_rows(
 
 
 def _spelled(metric: str, known: Sequence[str]) -> Asked:
-    """What a name stands for among the metrics of a scorecard: by any name that options take.
+    """Resolve a metric name or alias among the metrics of a scorecard.
 
     Raises:
-        OptionError: what stands behind an ``@`` is not a cut-off.
+        OptionError: the text after ``@`` is not a cut-off.
     """
     asked = parse_metric(metric)
     if asked.metric in known:
@@ -196,7 +196,7 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
 
 
 def no_such_column(name: str) -> str:
-    """What to say of a column that rows cannot be chosen by."""
+    """Return the message for an unknown filter column, with suggestions."""
     columns = (*KEYS, "label_name")
     said = unknown("column to choose a number by", name, columns).said
     parts = [column for column in columns if name.casefold() in column.split("_")]

@@ -1,8 +1,7 @@
-"""Scorecards on disk: a folder of Parquet files and ``run.json``, written all or nothing.
+"""Scorecards on disk: a folder of Parquet files and ``run.json``, written atomically.
 
-The folder is made beside its target under another name and takes its place once every byte is on
-disk, so a reader sees the old result or the new one, never a half. ``run.json`` lists every file
-with its size, so that a folder that was copied in part is refused by name.
+The folder is written under a temporary name and renamed once all bytes are on disk. ``run.json``
+lists every file with its size, so that an incomplete copy is detected.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
 
 RUN_FILE = "run.json"
 TALLY_FILE = "tally.zip"
-"""What comparing and finding need of a run, where it is not larger than ``Tuning.kept_bytes``."""
+"""Tally of a run, for comparisons and searches; omitted if larger than ``Tuning.kept_bytes``."""
 LABELS_FILE = "labels.parquet"
 PAGE = "page_"
-"""How the files of frames begin that the report draws from."""
+"""Prefix of the files with the report's frames."""
 _PARQUET = ".parquet"
 KIND = "evalengine result"
 FORMAT = 1
@@ -51,7 +50,7 @@ FORMAT = 1
 
 
 class _Run(msgspec.Struct):
-    """What ``run.json`` says of the result itself; the rest is the run's own account."""
+    """Fields of ``run.json`` that describe the result; the rest describes the run."""
 
     kind: str
     format: int
@@ -91,16 +90,16 @@ _NEVER_NULL = ("metric", "curve")
 
 
 def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
-    """Where a result would be written, once it is known that it may be.
+    """Return the path of a result to write, after checking that it may be written.
 
-    Called before the work too, so that a long run does not end on this.
+    Also called before scoring, so that a long run does not fail at the end.
 
     Args:
-        directory: the folder to make; an empty one may exist already.
-        overwrite: whether an earlier result there may be replaced.
+        directory: the folder to create; may exist if empty.
+        overwrite: an earlier result there may be replaced.
 
     Raises:
-        ResultError: something else stands there, or an earlier result that is to be kept.
+        ResultError: the path is occupied, or has an earlier result and ``overwrite`` is False.
     """
     target = real_folder(directory)
     sweep(target.parent, [target.name])
@@ -135,10 +134,10 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def real_folder(directory: str | Path) -> Path:
-    """The absolute path of a folder to write, without links; it need not exist.
+    """Return the absolute path of a folder without links; it need not exist.
 
     Raises:
-        ResultError: links that lead back to themselves.
+        ResultError: the links form a cycle.
     """
     why: object = "its links lead back to themselves"
     try:
@@ -153,19 +152,19 @@ def real_folder(directory: str | Path) -> Path:
 
 
 def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> Path:
-    """Write a scorecard's frames as Parquet and its ``run.json`` into a folder, all or nothing.
+    """Write a scorecard's frames as Parquet and its ``run.json`` into a folder, atomically.
 
     Args:
-        card: what to write; frames not yet made are made now.
-        directory: the folder to make.
-        overwrite: replace an earlier result that stands there.
+        card: frames not computed yet are computed now.
+        directory: the folder to create.
+        overwrite: replace an earlier result there.
 
     Returns:
-        the folder's absolute path.
+        absolute path of the folder.
 
     Raises:
         ResultError: see :func:`check_target`.
-        WriteError: the disk refused.
+        WriteError: the folder cannot be written.
     """
     refuse_cut_off()
     target = check_target(directory, overwrite=overwrite)
@@ -183,10 +182,10 @@ def save(card: Scorecard, directory: str | Path, *, overwrite: bool = False) -> 
 
 
 def write_into(card: Scorecard, folder: Path) -> None:
-    """Make a folder and write a scorecard into it; every file is on disk on return.
+    """Create a folder and write a scorecard into it; all files are synced on return.
 
     Raises:
-        OSError: the folder exists, or the disk refuses.
+        OSError: the folder exists, or cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir()
@@ -194,10 +193,10 @@ def write_into(card: Scorecard, folder: Path) -> None:
 
 
 def read(directory: str | Path) -> dict[str, Any]:
-    """Arguments of the scorecard that :func:`save` wrote; its frames are read when asked for.
+    """Return the constructor arguments of a saved scorecard; frames are read on first access.
 
     Raises:
-        ResultError: no result stands there, or parts of it are missing or cut short.
+        ResultError: the folder has no result, or parts of it are missing or truncated.
     """
     folder = Path(directory)
     run, account = _read_run(folder)
@@ -254,7 +253,7 @@ REPORT_FILE = "report.html"
 BESIDE = (
     "_SUCCESS", "_SUCCESS.new", "job.json", "baseline.parquet", "baseline", REPORT_FILE,
 )  # fmt: skip
-"""What a job writes into a result's folder beside the result."""
+"""Additional files that a job writes into a result's folder."""
 
 
 def _strangers(folder: Path) -> list[str]:
@@ -275,7 +274,7 @@ def _is_result(folder: Path) -> bool:
 
 
 def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
-    """What ``run.json`` says of the result, and the rest of it."""
+    """Split ``run.json`` into the description of the result and the rest."""
     if not folder.is_dir():
         raise ResultError(
             f"{folder} is {'a file, not' if folder.exists() else 'not there, so no'} folder of"
@@ -313,9 +312,9 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
 
 
 def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
-    """A frame of a result, once it is known to be the one that was written with it.
+    """Read a frame of a result and check that it belongs to this result.
 
-    The file is opened once: a result that takes this one's place meanwhile is not read half.
+    The file is opened once, so that a concurrent replacement of the result cannot mix two versions.
     """
     digest = run.digests.get(path.name)
     try:
@@ -345,7 +344,7 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
 
 
 def _fits(found: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
-    """Whether a column can be what the contract says; ids and labels keep the input's dtype."""
+    """Return True if a column's dtype fits the contract; ids and labels keep the input's dtype."""
     if wanted is None:
         return not found.is_nested() and found != pl.Null
     return found.is_numeric() if wanted in (pl.Int64, pl.Float64) else found == wanted
@@ -407,7 +406,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
 
 
 def plain_options(options: Options) -> dict[str, Any]:
-    """Options as JSON can hold them."""
+    """Return options as JSON-compatible values."""
     plain = {field: getattr(options, field) for field in FIELDS}
     given = plain["label_map"]
     if isinstance(given, Mapping):

@@ -1,1 +1,1 @@
-"""How sure numbers are: draws of datums, intervals, comparisons."""
+"""Uncertainty of numbers: resamples of datums, intervals, comparisons."""

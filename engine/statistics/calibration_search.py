@@ -1,7 +1,7 @@
-"""Calibration of a run, and what a temperature or an isotonic fit would make of it.
+"""Calibration of a run, before and after temperature scaling or isotonic regression.
 
-A fit that is judged on the rows it was made of flatters itself. So each is also made on one half of
-the datums, told apart by a hash of their ids, and its scores looked at on the other, both ways.
+Fits are optimistic on the rows they were fitted to. Each is therefore also fitted on one half of
+the datums (split by a hash of ids) and tested on the other, then the reverse.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ FITS = ("temperature", "isotonic")
 
 
 class Calibrated(msgspec.Struct, frozen=True):
-    """What was found at one level; arrays [s].
+    """Calibration at one level; arrays [s].
 
     Attributes:
-        shown: bool, what makes rows.
+        shown: bool, segments that become rows.
         cut: see :class:`..metrics.thresholds.Curve`.
-        bins: of the scores as they are.
-        ends: low and high ends of the interval of ECE, [2, s]; NaN without draws.
+        bins: bins of the raw scores.
+        ends: lower and upper bound of ECE, [2, s]; NaN without resamples.
         temperature: fitted to all datums.
-        isotonic: of every segment, fitted to all datums; None where there is no row.
-        fitted: ECE of each of :data:`FITS` on the datums it was fitted to.
-        held_out: ECE of each, made on either half and looked at on the other.
+        isotonic: per segment, fitted to all datums; None without rows.
+        fitted: ECE per fit of :data:`FITS`, on the datums of the fit.
+        held_out: ECE per fit, fitted on one half and tested on the other.
     """
 
     shown: Array
@@ -63,14 +63,14 @@ class Calibrated(msgspec.Struct, frozen=True):
 def calibrate(
     plan: Plan, tallies: Any, threads: Threads, n_bins: int, asked: Wanted
 ) -> tuple[Calibrated, Calibrated]:
-    """Calibration of every label, and of all labels of a key as one.
+    """Compute the calibration of every label, and of all labels of a key together.
 
     Args:
-        plan: what was tallied; its settings say at which IoU.
+        plan: its settings contain the IoU threshold.
         tallies: the task's, datums with keys.
-        threads: draws are computed side by side.
-        n_bins: equal bins of scores from 0 to 1.
-        asked: level, draws and seed.
+        threads: used for resamples.
+        n_bins: equal-width bins of scores in [0, 1].
+        asked: interval options.
     """
     does, settings = plan.does, plan.settings
     whole = does.view(tallies, settings, threads=threads)
@@ -141,8 +141,7 @@ def _fit(
 def _drawn(
     plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
 ) -> list[Array] | None:
-    """ECE in every draw, float64 [draws, s] of each level, which has ``n`` segments; None where
-    there are no draws."""
+    """Return ECE per resample, float64 [draws, s] for each level of ``n`` segments, or None."""
     out = [np.full((asked.draws, one), np.nan) for one in n]
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:

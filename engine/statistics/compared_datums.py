@@ -19,10 +19,10 @@ _SHOWN = 3
 
 
 def same_kind(runs: Mapping[str, Tallied]) -> None:
-    """Refuse runs whose datum ids cannot be held against each other.
+    """Check that the datum ids of runs are comparable.
 
     Raises:
-        InputError: one has none, or they are of other types; rows without ids are not as many.
+        InputError: a run has no ids, ids have different types, or runs without ids differ in rows.
     """
     datums = {name: run.tallies.datums for name, run in runs.items()}
     unnamed = [name for name, one in datums.items() if one.ids is None]
@@ -42,14 +42,15 @@ def same_kind(runs: Mapping[str, Tallied]) -> None:
 
 
 class ComparedDatums(msgspec.Struct, frozen=True):
-    """The datums that are compared.
+    """Datums that are compared.
 
     Attributes:
-        ids: of all of them, or numbers of rows.
-        codes: of each run int32 [n_datums], place of every datum among them, -1 for others.
-        left_out: datums that some run has, and that are not compared.
-        unanswered: of each run the datums without a prediction that are not compared, since means
-            of its task leave them out and another run answers them; empty where there are none.
+        ids: ids of all compared datums, or row numbers.
+        codes: per run int32 [n_datums], index of every datum in ``ids``, -1 for others.
+        left_out: number of datums that are in some run but not compared.
+        unanswered: per run, the datums without a prediction that are not compared, since means of
+            the
+            task skip them and another run answers them; may be empty.
     """
 
     ids: pl.Series
@@ -58,7 +59,7 @@ class ComparedDatums(msgspec.Struct, frozen=True):
     unanswered: dict[str, int] = {}
 
     def within(self, name: str) -> Array | None:
-        """bool [n_datums] of a run; None where all are compared."""
+        """Return the compared datums of a run, bool [n_datums]; None if all are."""
         inside: Array = self.codes[name] >= 0
         return None if inside.all() else inside
 
@@ -66,23 +67,23 @@ class ComparedDatums(msgspec.Struct, frozen=True):
 def datums_of(
     runs: Mapping[str, Tallied], common: bool, *, answered: bool = True
 ) -> ComparedDatums:
-    """Choose the datums that are compared: those of all runs, and where means leave out datums
-    without a prediction, those that all runs answer.
+    """Select the datums to compare: those of all runs.
+
+    If means skip datums without a prediction, only those that all runs answer.
 
     Args:
-        runs: name to run.
-        common: whether datums that one run lacks are left out of all.
-        answered: whether datums that one run does not answer are left out of all.
+        common: drop datums that are missing from any run.
+        answered: drop datums that any run does not answer.
 
     Raises:
-        InputError: runs over other datums, or that answer none in common.
+        InputError: the runs have other datums, or no answered datum in common.
     """
     whole = _of_all(runs, common)
     return _answered(whole, runs) if answered else whole
 
 
 def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDatums:
-    """Without the datums that enter the means of some runs alone: a run would win by silence."""
+    """Drop datums that enter the means of only some runs, which would favour not answering."""
     rule = next(iter(runs.values())).plan.does.unanswered
     if rule is None:
         return datums
@@ -129,9 +130,10 @@ def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
 
 
 def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
-    """Datums of both runs that enter the means of one alone, bool [n_datums] of each run.
+    """Return the datums of both runs that enter the means of only one, bool [n_datums] per run.
 
-    Unlike :func:`datums_of`, datums that one run lacks altogether are of no account: nights are of
+    Unlike :func:`datums_of`, datums that are missing from a run are ignored, since partitions
+    contain
     different data.
     """
     runs = first, second
@@ -152,10 +154,10 @@ def answered_by_one(first: Tallied, second: Tallied) -> tuple[Array, Array]:
 
 
 def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
-    """Choose the datums that are compared.
+    """Select the datums to compare.
 
-    A datum that a run lacks and that has no ground truth in the others is one of which that run
-    predicts nothing: it is compared.
+    A datum that is missing from a run and has no ground truth in the others is compared: the run
+    predicts no object in it.
     """
     datums = [run.tallies.datums for run in runs.values()]
     every = [one.id for one in datums]
@@ -199,7 +201,7 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
 
 
 def _without_truth(run: Tallied) -> Array:
-    """Datums without a ground truth, bool [n_datums]; none where the task does not tell."""
+    """Return the datums without a ground truth, bool [n_datums]; False if unknown."""
     truth = run.plan.does.truth
     if truth is None:
         return np.zeros(len(run.tallies.datums), bool)
@@ -207,14 +209,13 @@ def _without_truth(run: Tallied) -> Array:
 
 
 def identical(first: Any, second: Any, codes: tuple[Array, Array] | None = None) -> bool:
-    """Tell if two tallies, or parts of them, are the same, whatever the order of their rows: what
-    only one of them keeps, and how long they took, is of no account.
+    """Return True if two tallies, or parts of them, are equal up to row order.
+
+    Fields that only one tally has, and timings, are ignored.
 
     Args:
-        first: a tally or a part of one.
-        second: another.
-        codes: int32 [n_datums] each, place of each datum among those compared, -1 for others, which
-            are of no account if the tallies can be put in order.
+        codes: int32 [n_datums] each, index of each datum among those compared; -1 for others, which
+            are ignored if the tallies can be sorted.
     """
     if first is None or second is None:
         return True

@@ -28,7 +28,7 @@ from .significance import TESTS, shared_trials
 Array = np.ndarray[Any, Any]
 
 IDENTITY = ("metric", *KEYS)
-"""Columns that tell the rows of a metrics frame apart."""
+"""Columns that identify the rows of a metrics frame."""
 POWER = 0.8
 
 
@@ -36,20 +36,20 @@ class Compared(msgspec.Struct, frozen=True):
     """Result of a comparison.
 
     Attributes:
-        differences: a row for every pair of runs and number of the metrics frame.
+        differences: one row per pair of runs and number of the metrics frame.
         flips: datums whose numbers differ.
-        n: datums that were compared.
-        left_out: datums that one run alone has.
-        unanswered: of each run the datums without a prediction that leave the means of all runs,
-            since not all runs lack one there; empty where there are none.
-        lone: numbers that one run of a pair alone has, by metric and label.
-        failed: why some numbers have no test, with how many.
-        uncounted: numbers whose values of single datums are too many to hold.
+        n: number of compared datums.
+        left_out: number of datums that only one run has.
+        unanswered: per run, the datums without a prediction that are dropped from the means of all
+            runs, since some run answers them; may be empty.
+        lone: numbers that only one run of a pair has, by metric and label.
+        failed: reasons for missing tests, with counts.
+        uncounted: numbers with too many per-datum values for memory.
         single: numbers without an interval, since they rest on one datum or cluster.
-        unmoved: numbers without an interval, since no draw moves their difference, though the runs
-            are not identical.
-        clusters: how many datums, or clusters of them, are drawn from.
-        most: how many p-values are adjusted together at most.
+        unmoved: numbers without an interval, since every resample has the same difference although
+            the runs are not identical.
+        clusters: number of datums, or clusters of them, that are resampled.
+        most: largest number of p-values adjusted together.
     """
 
     differences: pl.DataFrame
@@ -76,20 +76,20 @@ def compare_runs(
     test: str,
     missing: str = SKIP,
 ) -> Compared:
-    """Compare runs, each pair of them.
+    """Compare each pair of runs.
 
     Args:
-        runs: name to run, two or more, of one task and one set of options.
+        runs: name -> run; two or more, of one task and one set of options.
         asked: level, draws, seed.
-        directions: metric to ``higher`` or ``lower``, whichever is better.
-        common: whether datums that one run lacks are left out of all.
-        adjust: how p-values of many rows are adjusted.
-        test: where p-values come from, one of :data:`~evalengine.statistics.significance.TESTS`.
-        missing: what counts in place of values that one run lacks.
+        directions: metric -> ``higher`` or ``lower``, whichever is better.
+        common: drop datums that are missing from any run.
+        adjust: adjustment of p-values for many rows.
+        test: source of p-values, one of :data:`~evalengine.statistics.significance.TESTS`.
+        missing: replacement for values that a run does not have.
 
     Raises:
-        InputError: runs over other datums, or other ground truths.
-        OptionError: values that cannot be filled so.
+        InputError: the runs have other datums, or other ground truths.
+        OptionError: the values cannot be filled in this way.
     """
     names, given = list(runs), runs
     fill = fill_of(missing, next(iter(runs.values())))
@@ -215,19 +215,21 @@ def pair(
     *,
     recentred: bool = False,
 ) -> tuple[pl.DataFrame, list[str], list[str], int]:
-    """Differences of two runs, a row for every number that both have; numbers that one alone has;
-    why some have no test; how many have no interval, since they rest on one datum or cluster.
-
-    A column ``size`` is what rounding is a share of; :func:`with_unmoved` takes it away.
+    """Return the differences of two runs, one row per number that both have.
 
     Args:
-        first: the one that is taken away.
-        second: the other.
+        first: the run that is subtracted.
+        second: the other run.
         mixed: rows and differences under randomisation; None without that test.
         asked: level of intervals.
-        recentred: whether the draws are moved so that their mean lies on the difference: draws of
-            interpolated precision lie to one side, which cancels between runs over the same
-            datums, and not between others.
+        recentred: shift the resamples so that their mean is the difference. Resamples of
+            interpolated
+            precision are biased; the bias cancels only between runs over the same datums.
+
+    Returns:
+        differences, in which column ``size`` is the scale of rounding errors (dropped by
+        :func:`with_unmoved`); numbers that only one run has; reasons for missing tests; count of
+        numbers without an interval, since they rest on one datum or cluster.
     """
     a = first.rows.with_row_index("at_a").select(
         *IDENTITY, "at_a", pl.col("value").alias("a"), "support"
@@ -289,7 +291,7 @@ def _coverage(
     *,
     gapped: bool,
 ) -> list[pl.Series]:
-    """Count datums that either of two runs lacks, and take the share of those that are compared."""
+    """Count the datums missing from either run, and compute the share that is compared."""
     own = whole = [datums.codes[name] for name in names]
     if datums.unanswered:  # those included that one of the two does not answer
         pair = datums_of(dict(zip(names, runs, strict=True)), common=True)
@@ -306,15 +308,14 @@ def coverage_of(
     *,
     gapped: bool,
 ) -> list[pl.Series]:
-    """The columns :data:`.COLUMNS` of the differences of two runs.
+    """Return the columns :data:`.COLUMNS` of the differences of two runs.
 
     Args:
-        rows: of differences.
-        runs: both as they were tallied.
-        whole: int32 [n_datums] each, place of each datum among those of both runs, -1 for others.
-        compared: the same, -1 for datums that are not compared, too.
-        fill: what counts as a missing value.
-        gapped: whether any value is missing.
+        rows: the differences.
+        whole: int32 [n_datums] each, index among the datums of both runs, -1 for others.
+        compared: same, but -1 also for datums that are not compared.
+        fill: replacement for missing values.
+        gapped: some value is missing.
     """
     n = 1 + max(int(code.max(initial=-1)) for code in whole)
     slices = Slices(runs[0], whole[0], n, IDENTITY)
@@ -337,22 +338,22 @@ def with_unmoved(
     slices: Slices | None,
     singles: Callable[[], tuple[Single, Single]],
 ) -> tuple[pl.DataFrame, int]:
-    """Differences that no draw moves: without an interval, unless the runs are identical.
+    """Remove intervals of differences equal in all resamples, unless runs are identical.
 
     Shares of the same independent datums have Tango's interval, z^2 / (n + z^2) on either side if
     the runs agree on every datum. Source: T. Tango, "Equivalence test and confidence interval for
     the difference in proportions for the paired-sample design" (1998).
 
     Args:
-        rows: as :func:`pair` makes them.
+        rows: result of :func:`pair`.
         asked: level, cluster.
-        runs: the run that is taken away, and the other.
-        codes: int32 [n_datums] each, place of each datum among those compared, -1 for others.
-        slices: the datums of slices; None if the runs are not over the same datums.
-        singles: numbers of single datums of both.
+        runs: the run that is subtracted, and the other.
+        codes: int32 [n_datums] each, index of each datum among those compared, -1 for others.
+        slices: datums of slices; None if the runs have different datums.
+        singles: provider of the per-datum numbers of both.
 
     Returns:
-        the rows; how many have no interval for this reason.
+        the rows; count of numbers without an interval for this reason.
     """
     tie, rows = WIDTHLESS * _floats(rows["size"]), rows.drop("size")
     flat = _floats(rows["se"]) <= tie
@@ -400,7 +401,7 @@ def _named(metric: str, average: str | None, label_key: str | None, label_value:
 def _by_test(
     rows: pl.DataFrame, first: Single, second: Single, test: str, slices: Slices
 ) -> tuple[Array, list[str]]:
-    """p-values of a test in closed form, NaN where it does not fit, and why it does not."""
+    """Return p-values of a closed-form test, NaN if not applicable, and the reasons."""
     function = TESTS[test]
     assert function is not None
     p = np.full(rows.height, np.nan)
@@ -431,7 +432,7 @@ Single = dict[tuple[Any, ...], Array]
 def singles_of(
     run: Tallied, codes: Array, n: int, of: Callable[[Cells], Array] = number_of
 ) -> tuple[Single, int]:
-    """Every number of the whole set, for single datums; of how many these are too many to hold."""
+    """Return per-datum values of every whole-set number; count of those too large."""
     left_out = 0
     found: Single = {}
     labels = run.tallies.labels
@@ -472,8 +473,11 @@ def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any,
 def _votes(
     rows: pl.DataFrame, first: Single, second: Single, directions: Mapping[str, str]
 ) -> list[pl.Series]:
-    """Count datums that the second run does better, alike, and worse, of every number; of those
-    that have it in both runs, and null where none has or neither direction is better."""
+    """Count, per number, the datums that are better, equal and worse in the second run.
+
+    Only datums with a value in both runs count; null if there are none or the metric has no
+    direction.
+    """
     wins: list[int | None] = []
     ties: list[int | None] = []
     losses: list[int | None] = []

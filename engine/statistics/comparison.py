@@ -1,4 +1,4 @@
-"""Comparison: what ``compare`` returns."""
+"""Comparison, the result of ``compare``."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from ..schemas.options import Options
 
 
 class Comparison:
-    """Differences between runs over the same datums, with what luck could have done.
+    """Differences between runs over the same datums, with their statistical uncertainty.
 
     Attributes:
         task: the task of all runs.
         dialect: their rule set.
         options: their options, with level, draws and seed of the comparison.
-        runs: name -> where each run came from.
-        adjust: how p-values of many rows are adjusted.
-        test: where they come from.
-        n: datums that were compared.
-        differences: a row for every pair of runs and number of the metrics frame: ``run_a, run_b``,
-            the columns that tell numbers apart, ``a, b, difference`` (b less a), ``lower, upper``
-            (of the difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties,
-            losses`` (datums that run b does better, alike, worse), ``detectable`` (the smallest
-            difference that these datums show in four of five cases), ``support``, ``missing_a,
-            missing_b`` (datums that only the other run has a value for), ``coverage`` (the share of
-            datums with a value in either run that are compared).
-        flips: a row for every datum and aggregate that differs: ``run_a, run_b, datum_id``, the
-            columns that tell numbers apart, ``a, b, change`` (better or worse in run b).
+        runs: name -> source of each run.
+        adjust: adjustment of p-values for many rows.
+        test: source of the p-values.
+        n: number of compared datums.
+        differences: one row per pair of runs and number of the metrics frame: ``run_a, run_b``, the
+            columns that identify a number, ``a, b, difference`` (b minus a), ``lower, upper`` (of
+            the
+            difference), ``se``, ``p`` (randomisation), ``p_adjusted``, ``wins, ties, losses``
+            (datums
+            that run b does better, equally, worse), ``detectable`` (the smallest difference
+            detected
+            with 80% power), ``support``, ``missing_a, missing_b`` (datums for which only the other
+            run has a value), ``coverage`` (compared share of the datums with a value in either
+            run).
+        flips: one row per datum and aggregate that differs: ``run_a, run_b, datum_id``, the columns
+            that identify a number, ``a, b, change`` (better or worse in run b).
         directions: metric -> ``higher`` or ``lower``, whichever is better.
-        notes: what the reader should know.
-        warnings: those of the notes that make the comparison doubtful.
-        names: label value, as text -> name of the class, where it has another.
+        notes: information for the reader; includes the warnings.
+        warnings: notes that make the comparison doubtful.
+        names: label value, as text -> class name, if it differs.
     """
 
     def __init__(
@@ -84,15 +87,15 @@ class Comparison:
         return verdict(self)
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the frames as Parquet and ``comparison.json`` into a folder, all or nothing.
+        """Write the frames as Parquet and ``comparison.json`` into a folder, atomically.
 
         Args:
-            directory: the folder to make.
-            overwrite: replace an earlier comparison that stands there.
+            directory: the folder to create.
+            overwrite: replace an earlier comparison there.
 
         Raises:
-            ResultError: something else stands there.
-            WriteError: the disk refused.
+            ResultError: the path is occupied.
+            WriteError: the folder cannot be written.
         """
         from ..scorecard.comparisons import save
 

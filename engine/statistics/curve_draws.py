@@ -1,4 +1,4 @@
-"""The curves of a run in every draw of its datums, and intervals of what is read off them."""
+"""Curves of a run in every resample, and intervals of numbers read from them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Array = np.ndarray[Any, Any]
 
 
 def notes_on(tallies: Any, *, cut: bool) -> list[str]:
-    """List what to note of all that is read off curves.
+    """Return the notes on all numbers read from curves.
 
     Args:
-        tallies: the task's.
         cut: see :class:`..metrics.thresholds.Curve`.
     """
     said = []
@@ -61,15 +60,14 @@ def in_every_draw(
     asked: Wanted,
     see: Callable[[int, tuple[Curve, Curve]], None],
 ) -> bool:
-    """Show the curves of every draw; whether there are any.
+    """Call ``see`` with the curves of every resample; return False if there are no resamples.
 
     Args:
-        plan: what was tallied.
         tallies: the task's, datums with keys.
         whole: the view of all datums.
-        threads: draws are seen side by side.
-        asked: how many draws, and their seed.
-        see: takes the number of a draw, and its curves.
+        threads: ``see`` is called concurrently.
+        asked: draws and seed.
+        see: receives the index of a resample, and its curves.
     """
     one_draw, of_files = plan.does.one_draw, plan.does.drawn_curves
     assert one_draw is not None
@@ -100,9 +98,9 @@ def interval(
     method: str = "percentile",
     range: tuple[float, float] = (-np.inf, np.inf),
 ) -> Array:
-    """Ends of the interval, float64 [2, s].
+    """Return the bounds of the interval, float64 [2, s].
 
-    NaN where there is no number, or where too few draws have one, as of every other number.
+    NaN if the number is undefined or too few resamples define it, as for every other number.
     """
     many = (~np.isnan(drawn)).sum(axis=0)
     none = np.full(point.size, np.nan)

@@ -1,4 +1,4 @@
-"""Every number of a view in every draw of its datums."""
+"""Numbers of a view in every resample."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _LEFT_OUT = 200  # clusters up to which each is left out alone; of more, as many
 
 
 class Drawing:
-    """Computes the numbers of a run in draws of its datums.
-
-    Args:
-        plan: what was tallied.
-        tallies: the task's.
-        threads: blocks of draws are computed side by side.
-    """
+    """Computes the numbers of a run in resamples of its datums, in blocks, with threads."""
 
     def __init__(self, plan: Plan, tallies: Any, threads: Threads) -> None:
         self.plan = plan
@@ -42,13 +36,13 @@ class Drawing:
 
     @property
     def keys(self) -> Array | None:
-        """Key of every datum, uint64 [n]; None where they are in files."""
+        """Key of every datum, uint64 [n]; None if they are on disk."""
         found: Array | None = self.tallies.datums.keys
         return found
 
     @cached_property
     def clusters(self) -> Array | None:
-        """Keys of the clusters (or datums) there are to draw from, ascending; None of very many."""
+        """Keys of the clusters (or datums) to resample, ascending; None if more than 200."""
         found = np.zeros(0, np.uint64)
         for keys in self.tallies.datums.key_blocks():
             found = np.union1d(found, keys[: _LEFT_OUT + 1])
@@ -71,7 +65,7 @@ class Drawing:
         return np.asarray(low == high)
 
     def _at_once(self, computed: Sequence[Computed]) -> int:
-        """Choose how many draws are computed together: fewer where datums or numbers are many."""
+        """Return the number of resamples per block: fewer if datums or numbers are many."""
         sizes = tuning()
         n = len(self.keys) if self.keys is not None else 1
         cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
@@ -79,14 +73,14 @@ class Drawing:
         return min(sizes.draws_at_once, max(4, room // 4 * 4))
 
     def by_chance(self, computed: Sequence[Computed], draws: int, seed: int) -> Iterator[Draws]:
-        """Blocks of bootstrap draws, for the numbers of a view."""
+        """Yield blocks of bootstrap resamples for the numbers of a view."""
         each = self._at_once(computed)
         for first in range(0, draws, each):
             last = min(first + each, draws)
             yield Draws(seed, first, last, self.keys)
 
     def leaving_out(self, computed: Sequence[Computed]) -> Iterator[Draws]:
-        """Each cluster left out once, or parts of them where they are many."""
+        """Yield jackknife resamples in blocks: each cluster (or group of many) omitted once."""
         n = _LEFT_OUT if self.clusters is None else self.clusters.size
         parts, each = LeavingOut(n, self.clusters), self._at_once(computed)
         for first in range(0, n, each):
@@ -99,17 +93,17 @@ class Drawing:
         blocks: Iterable[Draws],
         due: Sequence[bool] | None = None,
     ) -> list[Array | str]:
-        """Numbers of every metric in every draw.
+        """Compute the values of every metric in every resample.
 
         Args:
-            view: what the numbers were computed from.
             computed: metrics, their settings and cells.
-            blocks: of draws.
-            due: of which metrics; all of them where None.
+            blocks: blocks of resamples.
+            due: flags of the metrics to compute; default all.
 
         Returns:
-            of each metric float64 [draws, numbers], the cells that make rows; [0, numbers] where it
-            is not due; or why there are none.
+            per metric float64 [draws, numbers], the cells that become rows; [0, numbers] if not
+            due; or
+            the reason why there are no values.
         """
         due = [True] * len(computed) if due is None else due
         sizes = [sum(places(one).size for one in cells) for _, _, cells in computed]
@@ -153,7 +147,7 @@ class Drawing:
     def _compute(
         self, metric: Metric, settings: Any, view: Any, block: Any, draws: Draws
     ) -> list[list[Cells]]:
-        """Cells of a block of draws: of all at once, or else of one draw after the other."""
+        """Compute the cells of a block, vectorised if possible, otherwise per resample."""
         assert metric.compute is not None
         try:
             return [metric.compute(block, settings)]
@@ -176,7 +170,7 @@ class Drawing:
 
 
 class _Unlike(Exception):
-    """Draws cannot be held against the numbers; the message says why."""
+    """Resamples are not comparable with the numbers; the message gives the reason."""
 
 
 def does_not_vary(cluster: str | None) -> str:
@@ -201,12 +195,12 @@ def column_of(cells: Cells, name: str) -> Array:
 
 
 def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
-    """Values of draws at the places of the numbers, float64 [draws, numbers].
+    """Return resampled values at the cells of the numbers, float64 [draws, numbers].
 
     Args:
-        found: cells of all draws at once, or of one after the other.
-        cells: of the numbers.
-        n: how many draws.
+        found: cells of all resamples at once, or one list per resample.
+        cells: cells of the numbers.
+        n: number of resamples.
     """
     if any(len(some) != len(cells) for some in found):
         raise _Unlike("draws make other rows")
@@ -223,8 +217,7 @@ def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
 
 
 def _room(draws: int, numbers: int, scratch: str | None) -> Array:
-    """Room for the numbers of all draws: in memory, or beyond some size in a file without a name,
-    which is gone when the process is.
+    """Allocate values of all resamples in memory, or beyond some size in an unnamed temporary file.
 
     Raises:
         OSError: the disk is full.
@@ -240,7 +233,7 @@ def _room(draws: int, numbers: int, scratch: str | None) -> Array:
 
 
 def of_rows(groups: Array, cells: Cells) -> Array:
-    """Spread what is known of groups over their numbers, [rows]."""
+    """Repeat per-group values for each of their numbers, [rows]."""
     each = math.prod(cells.shape) // max(groups.size, 1)
     of: Array = groups[places(cells) // max(each, 1)]
     return of

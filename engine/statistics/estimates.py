@@ -1,4 +1,4 @@
-"""Intervals beside the numbers of a run: every number computed again in each draw of its datums."""
+"""Bootstrap intervals of a run: every number recomputed in each resample."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ NOT_MOVED = "no draw moves the number"
 
 
 class Estimates:
-    """Adds intervals to cells, and remembers what there is to tell of them.
+    """Adds intervals to cells and collects notes on them.
 
     Args:
-        plan: what was tallied.
-        tallies: the task's.
-        asked: what intervals.
-        threads: blocks of draws are computed side by side.
+        asked: interval options.
+        threads: blocks of resamples run in parallel.
     """
 
     def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
@@ -76,10 +74,9 @@ class Estimates:
         return notes
 
     def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
-        """The cells of every metric with columns ``lower``, ``upper``, ``se``, ``bias``, ``draws``.
+        """Return cells with columns ``lower``, ``upper``, ``se``, ``bias``, ``draws``.
 
         Args:
-            view: what the cells were computed from.
             computed: metrics, their settings and cells.
         """
         methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
@@ -138,7 +135,7 @@ class Estimates:
     def _filled(
         self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, single: Array
     ) -> Cells:
-        """The cells with their intervals, and with a reason where there is none.
+        """Add the interval columns, and a reason for each missing interval.
 
         ``single`` is bool [rows]: numbers of one cluster, or of one datum.
         """
@@ -193,7 +190,7 @@ class Estimates:
 
 
 def _reasons(cells: Cells, where: Array, reasons: Array) -> dict[str, Any]:
-    """The reasons of undefined values, and beside defined ones why there is no interval."""
+    """Return reasons: of undefined values, and of missing intervals for defined ones."""
     if not (reasons != "").any():
         return {}
     own = cells.reason

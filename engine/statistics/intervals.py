@@ -1,4 +1,4 @@
-"""Intervals around numbers, from the values that these have in draws."""
+"""Intervals of numbers, computed from their resampled values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ WIDTHLESS = 1e-12
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """Numbers that intervals are made of.
+    """Numbers for which intervals are computed.
 
     Attributes:
         point: float64 [m], the numbers.
         level: confidence, in (0, 1).
-        range: smallest and largest value the metric can have.
-        drawn: float64 [draws, m], the numbers in each draw, NaN where undefined; [0, m] where the
+        range: smallest and largest possible value of the metric.
+        drawn: float64 [draws, m], values per resample, NaN if undefined; [0, m] if the method needs
+            none.
+        left_out: float64 [j, m], values without one cluster (or group of clusters); [0, m] if the
             method needs none.
-        left_out: float64 [j, m], the numbers with one cluster (or group of them) left out; [0, m]
-            where the method needs none.
-        trials: float64 [m], how many independent trials a proportion rests on, NaN where the number
-            is none.
-        variance: float64 [m], of the number, by theory; NaN where there is none.
+        trials: float64 [m], number of independent trials of a proportion, NaN for other numbers.
+        variance: float64 [m], theoretical variance; NaN if unavailable.
     """
 
     point: Array
@@ -42,13 +41,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Interval(NamedTuple):
-    """Intervals, float64 [m] each, NaN where there is none.
-
-    Attributes:
-        lower: the low end.
-        upper: the high end.
-        se: standard error.
-    """
+    """Interval bounds and standard errors, float64 [m] each, NaN if unavailable."""
 
     lower: Array
     upper: Array
@@ -56,16 +49,16 @@ class Interval(NamedTuple):
 
 
 def floor_of(limits: tuple[float, float]) -> float:
-    """Least size that rounding is a share of: 1 in a finite range, 0 of numbers that have a unit.
+    """Return the minimum scale of rounding errors: 1 for a finite range, 0 for numbers with a unit.
 
     Args:
-        limits: smallest and largest value of a metric.
+        limits: smallest and largest possible value of the metric.
     """
     return float(np.isfinite(limits).all())
 
 
 def standard_errors(drawn: Array) -> Array:
-    """Standard deviations over the draws that have a value, float64 [m]; NaN of fewer than 2."""
+    """Return standard deviations over the defined resamples, float64 [m]; NaN for fewer than 2."""
     known = ~np.isnan(drawn)
     n = known.sum(axis=0)
     mean = means(drawn)
@@ -78,7 +71,7 @@ def standard_errors(drawn: Array) -> Array:
 
 
 def means(drawn: Array) -> Array:
-    """Means over the draws that have a value, float64 [m]; NaN of none."""
+    """Return means over the defined resamples, float64 [m]; NaN without any."""
     known = ~np.isnan(drawn)
     n = known.sum(axis=0)
     out: Array = np.full(drawn.shape[1], np.nan)
@@ -87,14 +80,14 @@ def means(drawn: Array) -> Array:
 
 
 def quantiles(drawn: Array, p: Array) -> Array:
-    """Quantiles over the draws that have a value, linear between them.
+    """Return quantiles over the defined resamples, linearly interpolated.
 
     Args:
         drawn: float64 [draws, m].
-        p: float64 [q] or, its own for every number, [q, m].
+        p: float64 [q], or per number [q, m].
 
     Returns:
-        float64 [q, m], NaN of none.
+        float64 [q, m], NaN without defined resamples.
     """
     ordered = np.sort(drawn, axis=0)  # NaN last
     n = (~np.isnan(drawn)).sum(axis=0)
@@ -114,15 +107,17 @@ def _tails(level: float) -> Array:
 
 
 def percentile(sample: Sample) -> Interval:
-    """Quantiles of the draws."""
+    """Compute percentile intervals."""
     low, high = quantiles(sample.drawn, _tails(sample.level))
     return Interval(low, high, standard_errors(sample.drawn))
 
 
 def recentred(sample: Sample) -> Interval:
-    """Quantiles of the draws, moved so that the draws' mean lies on the number, inside its range.
+    """Compute percentile intervals, shifted so that the mean of the resamples is the number.
 
-    Repeated datums lift interpolated precision, so that draws of AP lie above the number.
+    Bounds are clipped to the range. Repeated datums raise interpolated precision, so that resampled
+    AP
+    is biased upwards.
     """
     low, high = quantiles(sample.drawn, _tails(sample.level)) - means(sample.drawn) + sample.point
     return Interval(
@@ -131,7 +126,7 @@ def recentred(sample: Sample) -> Interval:
 
 
 def normal(sample: Sample) -> Interval:
-    """The number and so many standard errors of the draws on either side, inside its range."""
+    """Compute normal intervals: number plus or minus z standard errors, clipped to its range."""
     se = standard_errors(sample.drawn)
     reach = normal_quantile((1 + sample.level) / 2) * se
     return Interval(
@@ -142,11 +137,12 @@ def normal(sample: Sample) -> Interval:
 
 
 def bca(sample: Sample) -> Interval:
-    """Quantiles of the draws, corrected for bias and acceleration.
+    """Compute bias-corrected and accelerated percentile intervals.
 
-    Source: B. Efron, "Better bootstrap confidence intervals" (1987), as scipy.stats.bootstrap has
-    it: the share of draws below the number counts those equal to it half. There is none of a
-    number that all draws lie on one side of.
+    Source: B. Efron, "Better bootstrap confidence intervals" (1987), as in scipy.stats.bootstrap:
+    resamples equal to the number count half as below it. Undefined if all resamples are on one side
+    of
+    the number.
     """
     drawn, point = sample.drawn, sample.point
     known = ~np.isnan(drawn)
@@ -173,10 +169,11 @@ def bca(sample: Sample) -> Interval:
 
 
 def jackknife(sample: Sample) -> Interval:
-    """The number and so many jackknife standard errors on either side, by Student's t.
+    """Compute jackknife intervals with Student's t.
 
-    Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 11.5; groups of
-    clusters are left out where they are many.
+    Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), 11.5. With many
+    clusters,
+    groups of them are omitted in turn.
     """
     known = ~np.isnan(sample.left_out)
     n = known.sum(axis=0)
@@ -197,7 +194,7 @@ def jackknife(sample: Sample) -> Interval:
 
 
 def wilson(sample: Sample) -> Interval:
-    """Wilson's score interval of a proportion of independent trials.
+    """Compute Wilson's score interval of a proportion of independent trials.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference"
     (1927).
@@ -214,11 +211,11 @@ def wilson(sample: Sample) -> Interval:
 
 
 EXACT = "exact interval, of Clopper and Pearson; tables show Wilson's"
-"""Reason beside gates with ``surely`` on a proportion."""
+"""Reason shown with gates that use ``surely`` on a proportion."""
 
 
 def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, float]:
-    """Exact interval of a proportion of independent trials, which gates with ``surely`` use.
+    """Compute the exact interval of a proportion of independent trials, for gates with ``surely``.
 
     Source: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in
     the case of the binomial" (1934).
@@ -230,7 +227,7 @@ def clopper_pearson(share: float, trials: int, level: float) -> tuple[float, flo
 
 
 def delong(sample: Sample) -> Interval:
-    """An area under a ROC curve and so many of DeLong's standard errors on either side.
+    """Compute DeLong's normal interval of an area under a ROC curve.
 
     Source: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, "Comparing the areas under two or more
     correlated receiver operating characteristic curves" (1988).
@@ -245,13 +242,13 @@ def delong(sample: Sample) -> Interval:
 
 
 class Method(msgspec.Struct, frozen=True):
-    """A kind of interval.
+    """An interval method.
 
     Attributes:
-        make: the intervals of a sample.
-        draws: whether it looks at draws.
-        leaves_out: whether it looks at the numbers without some datums.
-        lacking: why some numbers have none of its kind; empty where all may.
+        make: computes the intervals of a sample.
+        draws: needs resamples.
+        leaves_out: needs jackknife values.
+        lacking: why some numbers have no such interval; empty if all can have one.
     """
 
     make: Callable[[Sample], Interval]

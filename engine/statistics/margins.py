@@ -22,14 +22,15 @@ Array = np.ndarray[Any, Any]
 
 
 class Margins(msgspec.Struct, frozen=True):
-    """Differences between a run and an earlier one, the run less the earlier.
+    """Differences between a run and an earlier one: the run minus the earlier one.
 
     Attributes:
-        rows: a row for every number that both have, with the columns that tell numbers apart and
-            ``a`` (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``,
-            ``missing_a``, ``missing_b`` and ``coverage``.
+        rows: one row per number that both have, with the columns that identify it and ``a``
+            (earlier), ``b``, ``difference``, ``lower``, ``upper``, ``support``, ``missing_a``,
+            ``missing_b`` and ``coverage``.
         level: confidence of the intervals, in (0, 1).
-        told: how far the two runs' data differ, and whether they are too few; else empty.
+        told: remark on how much the data of the runs differ, or that they are too few; may be
+            empty.
     """
 
     rows: pl.DataFrame
@@ -38,18 +39,19 @@ class Margins(msgspec.Struct, frozen=True):
 
 
 def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> Margins:
-    """Differences of the numbers of two runs, as they stand, in draws of their datums.
+    """Compute the differences of the numbers of two runs, with bootstrap intervals.
 
-    A datum has the same weight in both runs, so that what both share cancels, and what one run
-    alone has varies on its own: from runs over the same datums, whose draws are paired, to runs of
-    different nights, whose draws are independent. Where means leave out datums without a
-    prediction, those of both runs that one alone answers are left out, as in every comparison.
+    A datum has the same weight in both runs, so that shared datums cancel and others vary
+    independently. This covers runs over the same datums (paired resamples), over disjoint datums
+    (independent resamples), and everything between. If means skip datums without a prediction,
+    shared
+    datums that only one run answers are dropped, as in every comparison.
 
     Args:
         first: the earlier run.
         second: the run.
-        differing: datums that both have, with other ground truths.
-        asked: level, draws, seed.
+        differing: number of shared datums whose ground truths differ.
+        asked: interval options.
     """
     lone = answered_by_one(first, second)
     whole = shared_codes(first, second)[:2]
@@ -83,7 +85,7 @@ def margins(first: Tallied, second: Tallied, differing: int, asked: Wanted) -> M
 
 
 def apart(first: Tallied, second: Tallied) -> bool:
-    """Tell if the means of two runs are over different ones of the datums that both have."""
+    """Return True if the means of two runs cover different subsets of their shared datums."""
     lone = answered_by_one(first, second)
     if any(one.any() for one in lone):
         return True

@@ -25,19 +25,19 @@ share of datums with a value in either run that are compared."""
 
 
 def too_few(coverage: float | None) -> bool:
-    """Tell if so many values are missing in one run that there is no verdict."""
+    """Return True if too many values are missing in one run for a verdict."""
     return coverage is not None and 1 - coverage > MANY + 1e-9
 
 
 def fill_of(missing: str, run: Tallied) -> Fill:
-    """Choose what counts as a missing value of each metric.
+    """Choose the replacement for missing values of each metric.
 
     Args:
         missing: ``skip``, ``zero`` or ``worst``.
         run: one of the runs.
 
     Raises:
-        OptionError: none of these, or metrics that cannot be filled so.
+        OptionError: another value, or metrics that cannot be filled in this way.
     """
     if missing not in (SKIP, ZERO, WORST):
         raise unknown("missing", missing, (SKIP, ZERO, WORST))
@@ -89,12 +89,12 @@ def fill_of(missing: str, run: Tallied) -> Fill:
 def over_common_values(
     runs: Sequence[Tallied], codes: Sequence[Array], fill: Fill
 ) -> list[Tallied] | None:
-    """Runs whose means are over the same datums; None if they are already.
+    """Return runs whose means are over the same datums; None if that is already so.
 
     Args:
         runs: of one task and one set of options.
-        codes: int32 [n_datums] per run, place of each datum among those compared, -1 for others.
-        fill: what counts as a missing value.
+        codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
+        fill: replacement for missing values.
     """
     rule = runs[0].plan.does.common
     made = None if rule is None else rule.values([run.tallies for run in runs], codes, fill)
@@ -120,12 +120,12 @@ class Side(msgspec.Struct, frozen=True):
 def coverage_columns(
     rows: pl.DataFrame, identity: Sequence[str], sides: tuple[Side, Side] | None, slices: Slices
 ) -> list[pl.Series]:
-    """The columns :data:`COLUMNS` of differences.
+    """Return the columns :data:`COLUMNS` of differences.
 
     Args:
         rows: differences of two runs.
-        identity: columns that tell numbers apart.
-        sides: of both runs; None if neither lacks a value that the other has.
+        identity: columns that identify a number.
+        sides: both runs; None if neither is missing a value that the other has.
         slices: the datums of slices.
     """
     found: list[tuple[int | None, int | None, float | None]] = []
@@ -160,13 +160,13 @@ def coverage_columns(
 
 
 class Slices:
-    """The datums of slices, among those that are compared.
+    """Datums of slices, among the compared datums.
 
     Args:
         run: one of the runs.
-        codes: int32 [n_datums], place of each datum among those compared, -1 for others.
-        n: how many are compared.
-        identity: columns that tell numbers apart.
+        codes: int32 [n_datums], index of each datum among those compared, -1 for others.
+        n: number of compared datums.
+        identity: columns that identify a number.
     """
 
     def __init__(self, run: Tallied, codes: Array, n: int, identity: Sequence[str]) -> None:

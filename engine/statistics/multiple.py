@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def holm(p: Array) -> Array:
-    """Adjusted so that the chance of any false alarm stays below the level.
+    """Adjust p-values to control the family-wise error rate.
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure" (1979).
 
@@ -29,7 +29,7 @@ def holm(p: Array) -> Array:
 
 
 def benjamini_hochberg(p: Array) -> Array:
-    """Adjusted so that of what is found, the share of false alarms stays below the level.
+    """Adjust p-values to control the false discovery rate.
 
     Source: Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate" (1995).
 
@@ -53,7 +53,7 @@ ADJUSTMENTS: dict[str, Callable[[Array], Array]] = {
 
 
 def adjusted(p: Array, adjust: str) -> Array:
-    """Adjusted p-values, float64 [m]; NaN stays, and is no test.
+    """Return adjusted p-values, float64 [m]; NaN stays NaN and does not count as a test.
 
     Args:
         p: float64 [m].
@@ -66,18 +66,18 @@ def adjusted(p: Array, adjust: str) -> Array:
 
 
 def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) -> Array:
-    """Two-sided p-values: draws at least as extreme as what was seen, one added on both sides.
+    """Return two-sided p-values: share of resamples at least as extreme, add-one corrected.
 
     Args:
         observed: float64 [m], differences.
-        drawn: float64 [draws, m], differences under randomisation, NaN where undefined.
-        size: float64 [m], of the numbers that differ: what they are rounded by.
+        drawn: float64 [draws, m], differences under randomisation, NaN if undefined.
+        size: float64 [m], scale of rounding errors.
 
     Returns:
-        float64 [m], NaN where nothing was seen or no draw has a value.
+        float64 [m], NaN if the difference or all resamples are undefined.
     """
     known = ~np.isnan(drawn)
-    # What is equal but for rounding is as extreme: sums of draws are added in another order.
+    # Values equal up to rounding count as extreme, since resamples are summed in another order.
     slack = WIDTHLESS * np.fmax(np.abs(observed), size)
     extreme = (np.abs(np.where(known, drawn, 0.0)) >= np.abs(observed) - slack) & known
     n = known.sum(axis=0)
@@ -86,5 +86,5 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
 
 
 def nothing_found(clusters: int, level: float) -> bool:
-    """Tell if so few clusters can be swapped in too few ways for any p to be small."""
+    """Return True if so few clusters have too few permutations for a small p."""
     return bool(0.5 ** (clusters - 1) > 1 - level)

@@ -1,4 +1,4 @@
-"""Two runs over the same datums: differences in draws, tests by randomisation, single datums."""
+"""Two runs over the same datums: resampled differences, randomisation tests, per-datum values."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .intervals import floor_of
 Array = np.ndarray[Any, Any]
 
 AT = "draws"
-"""Column of a frame of collected numbers that says where the draws of each row stand."""
+"""Column with the offset of each row's resamples, in a frame of collected numbers."""
 
 
 Blocks = Callable[[Drawing, Sequence[Computed]], Iterator[Draws]]
-"""Blocks of draws, from what draws and the numbers of a view."""
+"""Function that yields blocks of resamples for the numbers of a view."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """All numbers of a run, and what they are in every draw.
+    """All numbers of a run, with their values per resample.
 
     Attributes:
         rows: the ``metrics`` frame.
-        drawn: float64 [draws, rows], NaN where undefined.
-        failed: row -> why its draws could not be made.
+        drawn: float64 [draws, rows], NaN if undefined.
+        failed: row -> why it has no resamples.
         alone: bool [rows], numbers of one datum, or of one cluster.
-        floor: float64 [rows], least size that rounding is a share of.
+        floor: float64 [rows], minimum scale of rounding errors.
     """
 
     rows: pl.DataFrame
@@ -48,7 +48,7 @@ class Numbers(msgspec.Struct, frozen=True):
 
 
 class _Collector:
-    """Keeps the numbers of all draws, in place of intervals."""
+    """Estimator that keeps resampled values instead of intervals."""
 
     def __init__(
         self, drawing: Drawing, blocks: Callable[[Sequence[Computed]], Iterator[Draws]]
@@ -94,12 +94,11 @@ def numbers(
     blocks: Blocks,
     within: Array | None = None,
 ) -> Numbers:
-    """All numbers of a run, over some datums, in draws of these.
+    """Compute all numbers of a run, over some datums, in every resample.
 
     Args:
-        run: the run.
-        blocks: from what draws, and the numbers of a view, to blocks of draws.
-        within: bool [n_datums], the datums that count; None for all.
+        blocks: yields blocks of resamples for the numbers of a view.
+        within: bool [n_datums], datums that count; None for all.
     """
     drawing = Drawing(run.plan, run.tallies, run.threads)
     collector = _Collector(drawing, lambda computed: blocks(drawing, computed))
@@ -126,14 +125,15 @@ def numbers(
 
 
 def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
-    """Both runs as one whose datums stand twice, once with the outcomes of either run.
+    """Concatenate both runs into one that contains every datum twice, once per run.
 
-    A draw that takes every datum from one of the two is a run as randomisation makes them. Both
-    stand where the datum stands in either run, since equal scores rank by datum.
+    A resample that takes each datum from one of the two runs is a randomised run. Both copies are
+    adjacent in datum order, since ties of scores are ranked by datum.
 
     Returns:
-        the run; uint8 [datums], 0 of the first run, 1 of the second; int64 [datums], the place of
-        each among the first run's datums and the second's behind them.
+        the run; uint8 [datums], 0 for the first run, 1 for the second; int64 [datums], index of
+        each
+        among the first run's datums followed by the second's.
     """
     plan = first.plan
     datums = [run.tallies.datums for run in (first, second)]
@@ -154,17 +154,16 @@ def joined(first: Tallied, second: Tallied) -> tuple[Tallied, Array, Array]:
 def swapped(
     run: Tallied, side: Array, draws: int, seed: int, within: Array | None
 ) -> tuple[Numbers, Array]:
-    """Differences under randomisation: the second mixed run less the first, in every draw.
+    """Compute differences under randomisation: second mixed run minus the first, per resample.
 
     Args:
         run: both runs as one.
-        side: which of the two each datum is of.
-        draws: how many.
-        seed: of them.
-        within: bool [datums], those that count.
+        side: uint8 [datums], run of each datum.
+        draws: number of resamples.
+        within: bool [datums], datums that count.
 
     Returns:
-        numbers of both runs together, whose rows say what the columns are; float64 [draws, rows].
+        numbers of both runs together, whose rows describe the columns; float64 [draws, rows].
     """
 
     def mixed(of: Array) -> Blocks:
@@ -184,16 +183,14 @@ def swapped(
 def randomised(
     runs: tuple[Tallied, Tallied], within: tuple[Array, Array], draws: int, seed: int
 ) -> tuple[pl.DataFrame, Array]:
-    """Differences of two runs under randomisation.
+    """Compute differences of two runs under randomisation.
 
     Metrics that depend on the order of scores are mixed by ranks within each run, so that p does
-    not depend on units.
+    not depend on the scale of the scores.
 
     Args:
-        runs: both.
-        within: bool [n_datums] each, those that are compared.
-        draws: how many.
-        seed: of them.
+        within: bool [n_datums] each, datums that are compared.
+        draws: number of resamples.
 
     Returns:
         rows of the metrics frame; float64 [draws, rows].
@@ -249,7 +246,7 @@ def number_of(cells: Cells) -> Array:
 
 
 def rests_on(cells: Cells) -> Array:
-    """Count what every number of cells rests on, flat: 0 where it is undefined."""
+    """Return the support of every cell, flat; 0 if undefined."""
     many = column_of(cells, "scored" if cells.columns.get("scored") is not None else "support")
     return np.where(np.isnan(number_of(cells)), 0.0, np.nan_to_num(many, nan=1.0))
 
@@ -257,17 +254,17 @@ def rests_on(cells: Cells) -> Array:
 def by_datum(
     run: Tallied, codes: Array, n: int, of: Callable[[Cells], Array] = number_of
 ) -> Iterator[tuple[Any, Cells, Array | None]]:
-    """Every number of single datums.
+    """Yield every metric's per-datum values.
 
     Args:
-        run: the run.
-        codes: int32 [datums], place of each datum among the compared ones, -1 for others.
-        n: how many are compared.
-        of: what is read of the cells.
+        codes: int32 [datums], index of each datum among those compared, -1 for others.
+        n: number of compared datums.
+        of: reads values from cells.
 
     Yields:
-        metric, cells of the first of several chunks of datums, and values float64 [n, ...] of the
-        cells' other axes, NaN where undefined; None where they are more than may be held.
+        metric, cells of the first chunk of datums, and values float64 [n, ...] over the cells'
+        other
+        axes, NaN if undefined; None if too large for memory.
     """
     plan, tallies = run.plan, run.tallies
     cells_each = max(1, plan.does.cells_per_group(tallies, plan.settings))

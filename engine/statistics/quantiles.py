@@ -35,7 +35,7 @@ def normal_inverse(p: Array) -> Array:
 
 
 def t_cdf(t: float, df: int) -> float:
-    """Student's t distribution function with a whole number of degrees of freedom.
+    """Compute Student's t distribution function for integer degrees of freedom.
 
     Source: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
     """
@@ -57,10 +57,10 @@ def t_cdf(t: float, df: int) -> float:
 
 
 def t_quantile(p: float, df: int) -> float:
-    """Quantile of Student's t distribution at ``p``, in (0.5, 1).
+    """Compute a quantile of Student's t distribution by bisection.
 
     Args:
-        p: probability.
+        p: probability, in (0.5, 1).
         df: degrees of freedom, 1 or more.
     """
     low, high = 0.0, 1.0
@@ -75,7 +75,7 @@ def t_quantile(p: float, df: int) -> float:
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """The distribution function of the beta distribution, or the regularised incomplete beta.
+    """Compute the beta distribution function, the regularised incomplete beta function.
 
     Source: W. J. Lentz's evaluation of the continued fraction 26.5.8 of M. Abramowitz, I. Stegun,
     Handbook of Mathematical Functions.

@@ -13,11 +13,11 @@ from .quantiles import t_cdf
 Array = np.ndarray[Any, Any]
 
 Single = tuple[float, float, Array, Array]
-"""The two numbers, and their values of every datum, float64 [n] each, NaN where undefined."""
+"""The two numbers, and their per-datum values, float64 [n] each, NaN if undefined."""
 
 
 def paired_t(single: Single) -> float:
-    """Two-sided p of Student's paired t, of numbers that are means over datums; NaN of others.
+    """Return the two-sided p of Student's paired t-test; NaN unless numbers are datum means.
 
     Source: Student, "The probable error of a mean" (1908).
     """
@@ -33,7 +33,7 @@ def paired_t(single: Single) -> float:
 
 
 def mcnemar(single: Single) -> float:
-    """Exact two-sided p of McNemar's test, of shares of datums that are right; NaN of others.
+    """Return the exact two-sided p of McNemar's test; NaN if the numbers are not shares of datums.
 
     Source: Q. McNemar, "Note on the sampling error of the difference between correlated
     proportions or percentages" (1947).
@@ -58,8 +58,7 @@ def shared_trials(of_a: Array | None, of_b: Array | None, value: float) -> int:
 
 
 def _known(single: Single) -> tuple[Array, Array]:
-    """The values of datums that have one in both runs; nothing where the numbers are not their
-    means."""
+    """Return values of datums defined in both runs; empty if numbers are not their means."""
     a, b, of_a, of_b = single
     known = ~(np.isnan(of_a) | np.isnan(of_b))
     of_a, of_b = of_a[known], of_b[known]
@@ -74,4 +73,4 @@ TESTS: dict[str, Callable[[Single], float] | None] = {
     "t": paired_t,
     "mcnemar": mcnemar,
 }
-"""Tests by the name that the option ``test`` knows them by; None where draws are looked at."""
+"""Tests by the names of the option ``test``; None if the test uses resamples."""

@@ -23,15 +23,15 @@ Array = np.ndarray[Any, Any]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A slice held against all other datums.
+    """Comparison of a slice with all other datums.
 
     Attributes:
-        value: of the number within the slice, NaN where undefined.
-        lower: low end of its interval.
-        upper: high end.
-        elsewhere: of the number in all other datums.
-        p: two-sided, of the difference between the two numbers as they are, over the spread that
-            draws of the same datums show, by the normal distribution; NaN where there is none.
+        value: number within the slice, NaN if undefined.
+        lower: lower bound of its interval.
+        upper: upper bound.
+        elsewhere: number over all other datums.
+        p: two-sided, normal test of the difference, with its standard deviation over resamples; NaN
+            if undefined.
     """
 
     value: float
@@ -42,15 +42,12 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def leading(tallied: Tallied) -> Metric:
-    """The metric that slices are held by: the first that makes one number of a whole run.
+    """Return the metric used to compare slices: the first that gives one number per run.
 
-    Counts are passed over, which are worse wherever datums are more.
-
-    Args:
-        tallied: the run, held or loaded.
+    Counts are skipped, since they grow with the number of datums.
 
     Raises:
-        ResultError: all metrics of the run are by label, counts, or not better one way.
+        ResultError: all metrics of the run are by label, counts, or without a better direction.
     """
     plan, group = tallied.plan, np.zeros(len(tallied.tallies.datums), np.int32)
     able = [
@@ -79,17 +76,17 @@ def _of_all(cells: Sequence[Cells]) -> int | None:
 
 
 def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted) -> Held:
-    """A slice's number with its interval, and its difference from the rest of the datums.
+    """Return a slice's number with its interval, and its difference from the other datums.
 
     Args:
-        tallied: the run, held or loaded, datums with keys.
-        metric: whose first number of a whole run is meant; see :func:`leading`.
+        tallied: run in memory or loaded, datums with keys.
+        metric: its first number of a whole run is used; see :func:`leading`.
         inside: bool [n_datums], the slice.
-        among: bool [n_datums], the datums that count.
-        asked: level, draws, seed and method.
+        among: bool [n_datums], datums that count.
+        asked: interval options.
 
     Raises:
-        ResultError: the metric has no draws.
+        ResultError: the metric has no resamples.
     """
     plan, threads = tallied.plan, tallied.threads
     group = np.where(among, np.where(inside, 0, 1), -1).astype(np.int32)
@@ -134,11 +131,10 @@ def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: W
 
 
 def _p(pair: Array, shown: float) -> float:
-    """Two-sided p of a difference, from its draws.
+    """Return the two-sided p of a difference, from its resamples.
 
-    They tell its spread alone. Their mean lies off the difference by a bias that the difference
-    itself has once already, since few datums lift interpolated precision and slices are smaller
-    than the rest.
+    Only their standard deviation is used. Their mean is biased: few datums raise interpolated
+    precision, and slices are smaller than the rest.
     """
     difference = pair[:, 0] - pair[:, 1]
     difference = difference[~np.isnan(difference)]

@@ -1,8 +1,8 @@
-"""Score thresholds of a run: chosen, with intervals, and held to on data they were not chosen on.
+"""Search for score thresholds of a run, with intervals and held-out numbers.
 
-A threshold that is judged on the rows it was chosen on looks better than it is. So each rule also
-chooses on one half of the datums, told apart by a hash of their ids, and what it chose is counted
-on the other half; both halves together make the held-out numbers.
+A threshold looks better on the rows it was chosen on. Each rule therefore also chooses on one half
+of the datums (split by a hash of ids) and is tested on the other, then the reverse; both halves
+together give the held-out numbers.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .curve_draws import curves_of, in_every_draw, interval
 Array = np.ndarray[Any, Any]
 
 RATES = ("precision", "recall", "fpr", "f")
-"""What is told of a threshold with an interval, beside the threshold itself."""
+"""Numbers of a threshold that have an interval, in addition to the threshold."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a rule found in every label, or in all labels of a key as one; arrays [s].
+    """Result of a rule, per label or per key with labels pooled; arrays [s].
 
     Attributes:
         threshold: NaN for none.
-        unscored: bool, whether there was nothing to choose from.
-        here: what the threshold reaches on the datums it was chosen on.
-        held_out: what thresholds that were chosen on either half reach on the other.
-        intervals: of ``threshold`` (chosen anew in every draw) and of :data:`RATES` (at the
-            threshold that was chosen): low and high ends, [2, s] each; None without draws.
+        unscored: bool, there was no candidate.
+        here: rates of the threshold on the datums it was chosen on.
+        held_out: rates of thresholds chosen on one half and tested on the other.
+        intervals: bounds [2, s] for ``threshold`` (chosen again per resample) and for :data:`RATES`
+            (at the chosen threshold); None without resamples.
     """
 
     threshold: Array
@@ -46,14 +46,14 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """What was found at one level.
+    """Results at one level.
 
     Attributes:
-        shown: bool [s], what makes rows.
+        shown: bool [s], segments that become rows.
         positives: float64 [s].
         exclusive: see :class:`..metrics.thresholds.Curve`.
-        cut: likewise.
-        found: of every rule.
+        cut: same.
+        found: results of every rule.
     """
 
     shown: Array
@@ -69,15 +69,14 @@ def search(
     """Choose thresholds by every rule.
 
     Args:
-        plan: what was tallied; its settings say at which IoU.
+        plan: its settings contain the IoU threshold.
         tallies: the task's, datums with keys.
-        threads: draws are computed side by side.
-        rules: how to choose.
-        aims: what they are held to.
-        asked: level, draws and seed.
+        threads: used for resamples.
+        aims: targets of the rules.
+        asked: interval options.
 
     Returns:
-        of every label; of all labels of a key as one.
+        results per label, and per key with labels pooled.
     """
     does, settings = plan.does, plan.settings
     whole = does.view(tallies, settings, threads=threads)
@@ -108,13 +107,11 @@ def search(
 
 
 def _held_out(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
-    """What thresholds of either half reach on the other, both together; NaN where one has none.
+    """Return the rates of thresholds chosen on each half and tested on the other; NaN without one.
 
     Args:
-        curve: of the halves, those of the first before those of the second.
-        rules: how to choose.
-        aims: what they are held to.
-        whole: the curve of all datums.
+        curve: curves of the halves, all of the first before all of the second.
+        whole: curve of all datums.
     """
     chosen, _ = walk(curve, rules, aims)
     others = [np.roll(one.threshold, one.threshold.size // 2) for one in chosen]
@@ -136,8 +133,10 @@ def _drawn(
     asked: Wanted,
     chosen: list[list[Chosen]],
 ) -> list[Array] | None:
-    """Threshold and rates in every draw, float64 [draws, rules, 1 + rates, s] of each level; None
-    where there are no draws."""
+    """Return threshold and rates per resample, float64 [draws, rules, 1 + rates, s] for each level.
+
+    None without resamples.
+    """
     fixed = [[one.threshold for one in level] for level in chosen]
     shape = asked.draws, len(rules), 1 + len(RATES)
     out = [np.full((*shape, level[0].size), np.nan) for level in fixed]

@@ -1,4 +1,4 @@
-"""The kinds of tally: what matching leaves behind and metrics are computed from."""
+"""Tallies: results of matching, from which metrics are computed."""
 
 from .cells import Cells
 from .counts import Counts

@@ -1,7 +1,7 @@
-"""Predictions by bins of score, and of position and size in the image, for calibration.
+"""Predictions by bins of score, position and size in the image, for calibration.
 
-Scores are added as whole numbers of 2^-60, so that sums do not depend on the order of rows or on
-how a run was cut up.
+Scores are summed as integer multiples of 2^-60, so that sums do not depend on the order of rows or
+on buckets.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _DIGIT = 2.0**30
 
 
 class BoxBins(msgspec.Struct, frozen=True):
-    """How finely predictions are told apart.
+    """Resolution of the bins.
 
     Attributes:
-        scores: equal bins of scores from 0 to 1.
-        boxes: equal bins of each of the four shares of the image that a box is told by.
-        least: predictions of a bin that counts.
+        scores: number of equal bins of scores in [0, 1].
+        boxes: number of equal bins of each relative box coordinate.
+        least: minimum predictions in a bin that counts.
     """
 
     scores: int
@@ -37,16 +37,16 @@ class BoxBins(msgspec.Struct, frozen=True):
 
 
 class Binned(msgspec.Struct, frozen=True):
-    """Bins that are not empty, in the order of segment, place and score.
+    """Non-empty bins, sorted by segment, place and score.
 
     Attributes:
         segment: int64 [k], ascending.
-        place: int64 [k], bins of centre x, centre y, width and height as digits to the base of
-            ``BoxBins.boxes``, the last one the height.
+        place: int64 [k], bins of centre x, centre y, width and height as digits in base
+            ``BoxBins.boxes``, height last.
         at: int64 [k], bin of scores.
-        sums: int64 [k, 4], (weighted) predictions, those that are right, and the sum of scores as
-            a first and a second digit of 2^-30.
-        n: segments.
+        sums: int64 [k, 4], (weighted) predictions, correct predictions, and the sum of scores as
+            high and low digit of 2^-30.
+        n: number of segments.
         beyond: bool [n], segments with a score outside [0, 1].
     """
 
@@ -69,12 +69,12 @@ class Binned(msgspec.Struct, frozen=True):
         return np.asarray(self.sums[:, 1] / self.sums[:, 0])
 
     def regrouped(self, segment: Array, place: Array, n: int) -> Binned:
-        """The same by other segments or places.
+        """Return the bins summed by other segments or places.
 
         Args:
             segment: int64 [k].
             place: int64 [k].
-            n: segments.
+            n: number of segments.
         """
         beyond = np.zeros(n, bool)
         if self.beyond.any():
@@ -83,7 +83,7 @@ class Binned(msgspec.Struct, frozen=True):
 
 
 def _added(segment: Array, place: Array, at: Array, sums: Array, n: int, beyond: Array) -> Binned:
-    """Sums of rows that stand in one bin."""
+    """Sum rows of the same bin."""
     order = np.lexsort((at, place, segment))
     columns = segment[order], place[order], at[order]
     new = np.ones(order.size, bool)
@@ -95,12 +95,12 @@ def _added(segment: Array, place: Array, at: Array, sums: Array, n: int, beyond:
 
 
 def places_of(boxes: Array, sizes: Array, n_bins: int) -> Array:
-    """The bin of position and size of every box, int64 [n].
+    """Return the bin of position and size of every box, int64 [n].
 
     Args:
         boxes: float64 [n, 4], corners.
-        sizes: float64 [n, 2], height and width of the image of each.
-        n_bins: equal bins of every share from 0 to 1; what lies beyond is in the outermost.
+        sizes: float64 [n, 2], image height and width per box.
+        n_bins: equal bins of every share in [0, 1]; values outside go to the outermost bin.
     """
     extent = sizes[:, ::-1]
     low, high = boxes[:, :2], boxes[:, 2:]
@@ -122,14 +122,13 @@ def binned(
     weights: Array | None,
     n_scores: int,
 ) -> Binned:
-    """Predictions that count by (group, label), place and bin of scores.
+    """Return counted predictions by (group, label), place and bin of scores.
 
     Args:
-        pieces: the rows, with places.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        n_groups: how many groups.
-        weights: int64 [n_datums], how often each datum counts, or None.
-        n_scores: bins of scores.
+        pieces: rows, with places.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        n_scores: number of bins of scores.
     """
     made: Binned | None = None
     for rows in pieces:

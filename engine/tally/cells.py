@@ -1,4 +1,4 @@
-"""Cells: numbers on named axes, which is what a metric returns."""
+"""Cells, the results of metrics: numbers on named axes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Array = np.ndarray[Any, Any]
 
 
 class Cells(msgspec.Struct, frozen=True, kw_only=True):
-    """An array of numbers, each of which becomes one row.
+    """Array of numbers on named axes; each cell becomes one row.
 
     Attributes:
-        axes: names of the axes, in order: ``group``, ``label`` and ``key`` stand for codes, the
-            others are output columns, or ``level``, which makes no column.
+        axes: names of the axes, in order: ``group``, ``label`` and ``key`` are codes, the others
+            output columns, or ``level``, which has no column.
         values: output column -> its value at each index of the axis of that name.
         columns: output column -> array broadcastable to the axes' shape (NaN for undefined) or
             a constant.
-        keep: bool of that shape; other cells make no row. None keeps all.
-        reason: why ``value`` is undefined where it is NaN; an array of words, broadcastable to the
-            shape, where that differs from cell to cell.
-        always: whether the words of ``reason`` stand beside defined values as well, saying what did
-            not enter them; empty words are none.
-        codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape,
-            where points of several curves stand in one row of cells, all of them kept.
+        keep: bool of that shape, cells that become rows. None keeps all.
+        reason: why ``value`` is undefined if it is NaN; an array of strings, broadcastable to the
+            shape, if it differs between cells.
+        always: show ``reason`` for defined values too, as a remark on skipped input; empty strings
+            are ignored.
+        codes: further codes by name (``group``, ``label``, ``key``), arrays of the axes' shape, if
+            one row of cells contains points of several curves, all of them kept.
     """
 
     axes: tuple[str, ...]
@@ -52,7 +52,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """Equal for cells whose rows stand for the same values of the axes, in the same order."""
+        """Key that is equal for cells with the same rows in the same order."""
         values = tuple((a, tuple(self.values[a])) for a in self.axes if a in self.values)
         kept = self._kept
         codes = tuple((name, array.tobytes()) for name, array in self.codes.items())
@@ -87,7 +87,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parameters(**values: Any) -> str:
-    """The ``parameters`` column: JSON for what has no column of its own."""
+    """Return the ``parameters`` column: JSON of values without a separate column."""
     tidy = {
         name: [round(v, 10) for v in value] if isinstance(value, tuple) else value
         for name, value in values.items()

@@ -1,7 +1,7 @@
-"""Values of single datums that all of several runs have.
+"""Per-datum values that all compared runs have.
 
-A mean leaves out datums without a value. If runs are compared, each mean has to leave out the same
-ones: else the run that has no value of what is hard looks better.
+Means skip datums without a value. In a comparison they must skip the same ones; otherwise a run
+gains by not answering hard datums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .stats import Column, Stats
 
 Array = np.ndarray[Any, Any]
 Fill = Callable[[str], float]
-"""Map the need of a metric to what counts in place of a missing value; NaN to skip the datum."""
+"""Map the need of a metric to the replacement of missing values; NaN to skip the datum."""
 
 
 def skip(need: str) -> float:
@@ -28,17 +28,17 @@ def skip(need: str) -> float:
 def aligned(
     places: Sequence[Array], values: Sequence[Array], fill: Array | float = np.nan
 ) -> list[Array] | None:
-    """Values of rows that all runs have, undefined in all runs if one has none, or filled there.
+    """Align values between runs: if one run has no value, it becomes undefined or filled in all.
 
-    A row that not all runs have stays as it is: nothing is missing if there is nothing to measure.
+    Rows that are not in all runs are unchanged, since they have no counterpart to compare.
 
     Args:
-        places: int64 [n] per run, place of each row among all that are compared, -1 for others.
-        values: float64 [n, width] per run, NaN where undefined.
-        fill: float64 [width], what counts as a missing value; NaN to skip it.
+        places: int64 [n] per run, index of each row among those compared, -1 for others.
+        values: float64 [n, width] per run, NaN if undefined.
+        fill: float64 [width], replacement for missing values; NaN to skip.
 
     Returns:
-        the values per run; None if no run lacks one that another has.
+        values per run; None if no run is missing a value that another has.
     """
     size = 1 + max(int(place.max(initial=-1)) for place in places)
     width = values[0].shape[1]
@@ -67,14 +67,13 @@ def aligned(
 def common_stats(
     stats: Sequence[Stats], codes: Sequence[Array], fill: Fill, *, cuts: bool
 ) -> list[Stats] | None:
-    """Tallies of one row per datum with the values that all runs have.
+    """Align tallies with one row per datum; see :func:`aligned`.
 
     Args:
-        stats: of each run.
-        codes: int32 [n_datums] per run, place of each datum among those compared, -1 for others.
-        fill: what counts as a missing value; datums that do not count are missing, too.
-        cuts: whether several values of a column are those of cut-offs; else they are counts, which
-            are never filled.
+        codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
+        fill: replacement for missing values; datums that do not count are missing, too.
+        cuts: several values of a column are cut-offs; otherwise they are counts, which are never
+            filled.
     """
     needs = [need for need in stats[0].columns if all(need in one.columns for one in stats)]
     columns = [dict(one.columns) for one in stats]
@@ -113,12 +112,11 @@ def _counted(stats: Stats, column: Column) -> Array:
 def row_places(
     tallies: Sequence[Any], rows: Sequence[Any], codes: Sequence[Array], column: str
 ) -> list[Array]:
-    """Place of each row among all rows of all runs, by datum and label or key, int64 [n] per run.
+    """Return the index of each row among the rows of all runs, int64 [n] per run.
 
     Args:
-        tallies: of each run, with ``labels``.
-        rows: of each run, with ``datum`` and the named column of codes.
-        codes: int32 [n_datums] per run, place of each datum among those compared, -1 for others.
+        rows: per run, with ``datum`` and the named column of codes.
+        codes: int32 [n_datums] per run, index of each datum among those compared, -1 for others.
         column: ``label`` or ``key``.
     """
     whole, of_label = merge_labels([one.labels for one in tallies])

@@ -1,4 +1,4 @@
-"""Rows of counts under the weights of many draws."""
+"""Rows of counts under the weights of many resamples."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class CountDraws(CountsView):
-    """What a view of counts becomes whose groups are draws; views of a kind mix it in.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
-    """
+    """Mixin for views of counts whose groups are resamples."""
 
     def __init__(self, view: CountsView, draws: Draws) -> None:
         super().__init__(
@@ -74,7 +69,7 @@ class CountDraws(CountsView):
 
     @property
     def crossed(self) -> tuple[Array, Array, Array, Array]:
-        """Not of many draws at once: pairs that occur differ between them."""
+        """Raise OneByOne: the pairs that occur differ between resamples."""
         raise OneByOne
 
 

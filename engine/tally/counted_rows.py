@@ -1,4 +1,4 @@
-"""Rows of counts by datum and code, and what is summed of them by groups of datums."""
+"""Rows of counts by datum and code, and their sums by groups of datums."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Rows = Callable[[Any], tuple[Array, Array, Array]]
 
 @stored_as("counts.pairs/1")
 class Crossings(msgspec.Struct, frozen=True):
-    """One row a datum and pair of labels, of one key, that share something: pixels, segments.
+    """Shared pixels or segments: one row per datum and pair of labels of one key.
 
     Attributes:
         datum: int32 [n], datum code.
-        actual: int32 [n], label code in the ground truth, -1 for what has no label there.
-        predicted: int32 [n], the same in the prediction; never -1 on both sides.
-        count: int64 [n], of what is shared.
+        actual: int32 [n], label code in the ground truth, -1 for unlabelled.
+        predicted: int32 [n], label code in the prediction, -1 for unlabelled; never both -1.
+        count: int64 [n].
     """
 
     datum: Array
@@ -41,13 +41,13 @@ class Crossings(msgspec.Struct, frozen=True):
 def merged_crossings(
     parts: Sequence[Crossings], datums: Sequence[Array], labels: Sequence[Array], whole: Labels
 ) -> Crossings:
-    """Those of all parts, by datum, label key and pair.
+    """Merge crossings, sorted by datum, label key and pair.
 
     Args:
         parts: of disjoint sets of datums.
-        datums: new datum codes of each part.
-        labels: new label codes of each part, and behind them -1 for -1.
-        whole: the labels of all parts.
+        datums: new datum codes per part.
+        labels: new label codes per part, with -1 appended for -1.
+        whole: labels of all parts.
     """
 
     def mapped(name: str, by: Sequence[Array]) -> Array:
@@ -63,17 +63,17 @@ def merged_crossings(
 
 
 def no_rows(rows: Any) -> Any:
-    """A struct of columns, each of them cut to nothing."""
+    """Return a struct of columns without rows."""
     return type(rows)(*(getattr(rows, name)[:0] for name in rows.__struct_fields__))
 
 
 class CountParts(msgspec.Struct, frozen=True):
-    """Counts of a run, in files of tallies that have them, labels under the codes of the run.
+    """Counts of a run stored in files of tallies, with label codes of the run.
 
     Attributes:
         parts: the files.
-        field: of each part's rows, which are a tally, that has the counts.
-        whole: the counts without rows, for what all datums share.
+        field: field of each part's rows (a tally) that contains the counts.
+        whole: counts without rows, for the shared fields.
     """
 
     parts: Parts
@@ -92,8 +92,7 @@ class CountsView(View):
 
     Args:
         counts: a struct of rows with ``blocks``, or :class:`CountParts`.
-        labels: of the run.
-        stats: metrics of single datums, a column a metric, one parameter a label key.
+        stats: per-datum metrics, one column per metric, one parameter per label key.
         **grouping: see :class:`View`.
     """
 
@@ -104,7 +103,7 @@ class CountsView(View):
 
     @property
     def whole(self) -> Any:
-        """The counts, for what they tell of all datums; without rows where parts have them."""
+        """Counts with their shared fields; without rows if these are in parts."""
         return self.counts.whole if isinstance(self.counts, CountParts) else self.counts
 
     def _blocks(self) -> Iterator[tuple[Any, Array | None]]:
@@ -120,14 +119,13 @@ class CountsView(View):
         return total[:, :, 0], many[:, :, 0]
 
     def exact_total(self, of: Rows, n_codes: int) -> tuple[Array, Array]:
-        """Exact sums of numbers by group and code, leaving out undefined ones.
+        """Return exact sums by group and code, without undefined values.
 
         Args:
-            of: from counts to rows, values float64.
-            n_codes: number of codes.
+            of: maps counts to rows, values float64.
 
         Returns:
-            sums, and how many values entered each, float64 [group, code].
+            sums, and number of values in each, float64 [group, code].
         """
         many = np.zeros((self.n_groups, n_codes))
         total = ExactSums(many.size)
@@ -142,11 +140,10 @@ class CountsView(View):
         return total.rounded().reshape(many.shape), many
 
     def summed(self, of: Rows, n_codes: int) -> Array:
-        """Sums of whole numbers by group and code, weighted by the datums' weights.
+        """Return sums of integers by group and code, weighted by datum.
 
         Args:
-            of: from counts to rows, values int64 or bool.
-            n_codes: number of codes.
+            of: maps counts to rows, values int64 or bool.
 
         Returns:
             int64 [group, code].

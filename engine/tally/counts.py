@@ -14,15 +14,15 @@ Array = np.ndarray[Any, Any]
 
 @stored_as("detection.confusion/1")
 class Counts(msgspec.Struct, frozen=True):
-    """Predictions met by a ground truth of another label, for the confusion matrix.
+    """Pairs of predictions and ground truths with different labels, for the confusion matrix.
 
-    One entry is one meeting at one IoU threshold, at all the score thresholds of ``scores``.
+    One entry is one pair at one IoU threshold, for all score thresholds of ``scores``.
 
     Attributes:
         actual: int32 [n], label code of the ground truth.
         predicted: int32 [n], label code of the prediction.
         threshold: int32 [n], index of the IoU threshold.
-        scores: uint64 [words, n], one bit per score threshold, 64 to a word.
+        scores: uint64 [words, n], one bit per score threshold, 64 per word.
         datum: int32 [n], datum code.
     """
 

@@ -27,7 +27,7 @@ def _over(top: Array, bottom: Array, fill: float) -> Array:
 
 
 def average_precision(view: ScoredView) -> Array:
-    """Sum over distinct scores of precision times the gain in recall, [group, label].
+    """Return the sum over distinct scores of precision times the gain in recall, [group, label].
 
     Datums that do not list the label come last, all at once, as in the ROC curve.
     """
@@ -43,10 +43,10 @@ def average_precision(view: ScoredView) -> Array:
 
 
 def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array) -> Array:
-    """Average precision of curves, float64 [s]; NaN without positives.
+    """Return the average precision of curves, float64 [s]; NaN without positives.
 
     Args:
-        total: float64 [s], precision times the positives that have it, over all scores.
+        total: float64 [s], precision summed over the listed positives.
         hits: float64 [s], positives that are listed.
         positives: float64 [s].
         negatives: float64 [s].
@@ -56,9 +56,9 @@ def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array)
 
 
 def delong_variance(view: ScoredView) -> Array:
-    """DeLong's variance of each label's area under the ROC curve, [group, label].
+    """Return DeLong's variance of each label's area under the ROC curve, [group, label].
 
-    NaN where a class has fewer than two members, where some datums do not list the label, and with
+    NaN if a class has fewer than two members, if some datums do not list the label, and with
     weights. Source: E. R. DeLong et al. (1988); placements of sorted scores as in X. Sun, W. Xu,
     "Fast implementation of DeLong's algorithm" (2014).
     """
@@ -79,19 +79,18 @@ def delong_variance(view: ScoredView) -> Array:
 
 
 def _placements(scores: Array, others: Array) -> Array:
-    """The share of the others that lie below each score, ties counting half; both ascend."""
+    """Return the share of ``others`` below each score, ties counting half; both ascending."""
     below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
     placed: Array = (below + upto) / 2 / others.size
     return placed
 
 
 def partial_area(view: ScoredView, limit: float) -> Array:
-    """Area under each ROC curve up to a false-positive rate, [group, label].
+    """Return the area under each ROC curve up to a false-positive rate, [group, label].
 
-    NaN where a class is missing or the label is not scored.
+    NaN if a class is missing or the label is not scored.
 
     Args:
-        view: the view.
         limit: the false-positive rate, in (0, 1].
     """
     assert view.scored is not None
@@ -104,10 +103,10 @@ def partial_area(view: ScoredView, limit: float) -> Array:
 
 
 def sample_areas(view: ScoredView) -> tuple[Array, Array]:
-    """ROC area and average precision of every unit over the labels of its key, float64 [u] each.
+    """Return ROC area and average precision per unit over labels of its key, float64 [u].
 
-    True labels are the positives, all others of the key the negatives, those not listed last.
-    NaN where a unit has none of either class; average precision only needs a true label.
+    True labels are the positives, all others of the key the negatives, unlisted ones last.
+    NaN if a unit has no member of either class; average precision only needs a true label.
     """
     assert view.scored is not None
     found: tuple[Array, Array] = view.scored.shared("sample_areas", lambda: _by_unit(view))

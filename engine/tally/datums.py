@@ -1,4 +1,4 @@
-"""What codes stand for: datums with their slices, labels with their keys."""
+"""Datums with their slices, and labels with their keys; codes index their rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
     """The datums of a run; code i is row i.
 
     Attributes:
-        ids: unique ids in ascending order (numeric, or bytes of UTF-8); None where datum i is
-            row i of the table, which many runs never name.
-        slices: one column per ``by`` entry, aligned with ``id``; null where unknown.
-        dataset: the dataset each datum belongs to, aligned with ``id``, or None.
-        rows: number of datums where ``ids`` is None.
-        keys: uint64 [n], hash of each datum's id, or of its cluster, which weights of draws come
-            from; None where no intervals were asked for.
+        ids: unique ids in ascending order (numeric, or bytes of UTF-8); None if datum i is row i of
+            the table.
+        slices: one column per ``by`` entry, aligned with ``id``; null if unknown.
+        dataset: dataset of each datum, aligned with ``id``, or None.
+        rows: number of datums if ``ids`` is None.
+        keys: uint64 [n], hash of each datum's id, or of its cluster, from which resampling weights
+            are computed; None if no intervals were requested.
     """
 
     ids: pl.Series | None
@@ -54,7 +54,7 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
         return pl.Int64() if self.ids is None else self.ids.dtype
 
     def key_blocks(self) -> Iterator[Array]:
-        """Keys of all datums, uint64, block by block; nothing where they have none."""
+        """Yield the keys of all datums in blocks, uint64; empty without keys."""
         if self.keys is not None:
             yield self.keys
 
@@ -97,11 +97,10 @@ class Datums(msgspec.Struct, frozen=True, dict=True):
 
 
 def half_of(keys: Array, seed: int) -> Array:
-    """Which half of all datums each belongs to, bool [n]: another one for every seed.
+    """Split datums into two halves, bool [n]; the seed selects the split.
 
     Args:
-        keys: uint64 [n], as :class:`Datums` has them.
-        seed: of the halves.
+        keys: uint64 [n], as in :class:`Datums`.
     """
     apart = keys ^ np.uint64(seed * 0x9E3779B97F4A7C15 % (1 << 64))
     half: Array = (hash_integers(apart) >> np.uint64(63)) != 0
@@ -109,18 +108,16 @@ def half_of(keys: Array, seed: int) -> Array:
 
 
 def lie_close(low: int, high: int, n: int) -> bool:
-    """Whether a table as long as the range of n integers is no larger than a few columns."""
+    """Return True if a table over the range of n integers is about as small as a few columns."""
     return high - low <= 4 * n + 1024
 
 
 def dense_groups(columns: Sequence[Array], low: int, high: int, out: Array) -> list[str]:
-    """Groups of small integers by a table as long as their range.
+    """Compute groups of small integers with a table over their range.
 
     Args:
-        columns: integers, n together.
-        low: the lowest.
-        high: the highest.
-        out: int32 [n], where their codes are written; may be the one column itself.
+        columns: integers, n in total.
+        out: int32 [n], receives the codes; may be the single column.
 
     Returns:
         names of the groups, ascending by value.
@@ -136,7 +133,7 @@ def dense_groups(columns: Sequence[Array], low: int, high: int, out: Array) -> l
 
 
 def _blocks(columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
-    """First row and int64 values of short pieces, so that no column of int64 is held."""
+    """Yield first row and int64 values of short pieces, to avoid a full int64 column."""
     first = 0
     for column in columns:
         for at in range(0, column.size, _BLOCK):
@@ -149,12 +146,11 @@ class Labels(msgspec.Struct, frozen=True):
     """The labels of a run; code i is row i, sorted by key and value.
 
     Attributes:
-        frame: label_key, label_value (integer or string) and label_name (null where unknown).
+        frame: label_key, label_value (integer or string) and label_name (null if unknown).
         key: int32 [n], code of each label's key.
         key_names: names of the keys, ascending.
-        bare: whether no row has a label, so that declared ones stand under the default key for
-            want of another.
-        frequency: how common each label is said to be (String, null where unknown), or None.
+        bare: no row has a label; declared labels are under the default key.
+        frequency: declared frequency of each label (String, null if unknown), or None.
     """
 
     frame: pl.DataFrame
@@ -196,11 +192,11 @@ class Labels(msgspec.Struct, frozen=True):
 
 
 def named_rows(labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
-    """What rows of found numbers are of: label_key, label_value, label_name and average.
+    """Return the columns label_key, label_value, label_name and average of result rows.
 
     Args:
-        labels: of the rows; those of :func:`keys_as_labels` where all labels of a key are one.
-        average: how they are, None where each is by itself; such rows have no value and no name.
+        labels: of the rows; :func:`keys_as_labels` if all labels of a key are pooled.
+        average: name of the average; None for single labels. Averages have no value and no name.
         dtype: of label values.
     """
     none = pl.lit(None, pl.String).alias("label_name")

@@ -1,8 +1,8 @@
-"""Draws of a bootstrap: weights on datums, many draws at a time.
+"""Bootstrap resamples as weights on datums, many resamples at a time.
 
-A draw takes every datum a number of times. A view of a block of draws is a view whose groups are
-draws: its arrays have a leading axis of ``draws * groups``, all groups of one draw together, so
-that metrics compute the numbers of all draws at once and know nothing of it.
+A view of a block of resamples is a view whose groups are resamples: its arrays have a leading axis
+of ``draws * groups``, all groups of one resample together. Metrics thereby compute all resamples at
+once without special code.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Array = np.ndarray[Any, Any]
 
 
 class OneByOne(Exception):
-    """A view of draws has no way to some number for many draws at once."""
+    """A number cannot be computed for many resamples at once."""
 
 
 class Refusing:
-    """A view of draws of which nothing can be asked for many at once."""
+    """View of resamples that supports no vectorised computation."""
 
     def __getattr__(self, name: str) -> Any:
         raise OneByOne
 
 
 class LeavingOut(msgspec.Struct, frozen=True):
-    """Parts of the clusters, each of which is left out once.
+    """Jackknife groups of clusters, each omitted once.
 
     Attributes:
-        n: how many.
-        distinct: uint64 [n], ascending keys of the clusters, of which each is a part; None where
-            there are more clusters than parts, which then go by ranges of keys.
+        n: number of groups.
+        distinct: uint64 [n], ascending keys of the clusters, one per group; None if there are more
+            clusters than groups, which are then ranges of keys.
     """
 
     n: int
@@ -50,17 +50,16 @@ class LeavingOut(msgspec.Struct, frozen=True):
 
 
 class Draws(msgspec.Struct, frozen=True, dict=True):
-    """A block of draws.
+    """A block of resamples.
 
     Attributes:
-        seed: of all draws.
-        first: the first, a multiple of 4.
+        seed: shared by all blocks.
+        first: index of the first resample, a multiple of 4.
         last: one past the last.
-        keys: uint64 [n_datums], hash of each datum or of its cluster; None where files have them.
-        leaving_out: where draws are those of a jackknife, and not by chance: draw j has all but the
-            j-th part of the clusters.
-        side: uint8 [n_datums], which of two runs a datum is of, where draws are those of a
-            randomisation: each takes a datum from one run or the other, 1 from its own.
+        keys: uint64 [n_datums], hash of each datum or of its cluster; None if stored in files.
+        leaving_out: jackknife groups: resample j omits the j-th. None for bootstrap.
+        side: uint8 [n_datums], run (0 or 1) of each datum, for randomisation: each resample takes a
+            datum from one of two runs, 1 meaning its original run.
     """
 
     seed: int
@@ -75,14 +74,14 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def weights(self) -> Array:
-        """How often each datum stands in each draw, uint8 [n_datums, draws]."""
+        """Multiplicity of each datum in each resample, uint8 [n_datums, draws]."""
         assert self.keys is not None
         if self.side is not None:
             return swap_bits(self.keys, self.seed, self.first, self.last) ^ self.side[:, None]
         return self.of(self.keys)
 
     def of(self, keys: Array) -> Array:
-        """The weights of some datums, uint8 [n, draws].
+        """Return the weights of some datums, uint8 [n, draws].
 
         Args:
             keys: uint64 [n].
@@ -94,11 +93,10 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
 
 
 def by_draw(sums: Array, n_groups: int) -> Array:
-    """Sums of a block, [groups * cells, ..., draws], as a view has them: [draws * groups, cells].
+    """Reshape sums of a block from [groups * cells, ..., draws] to [draws * groups, cells].
 
     Args:
         sums: float64 [groups * cells, draws] or [groups * cells, columns, draws].
-        n_groups: number of groups.
 
     Returns:
         float64 [draws * groups, cells] or [draws * groups, cells, columns].

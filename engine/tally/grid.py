@@ -23,11 +23,11 @@ _MOST = 1 << 17  # positives of a label at most, whose table then stays in a cac
 
 @stored_as("classification.grid/1")
 class Grid(msgspec.Struct, frozen=True):
-    """Which label and unit each row is of, where rows repeat the same labels in the same order.
+    """Label and unit of each row, for rows that repeat the same labels in the same order.
 
     Attributes:
-        label: int32 [w], label codes, each once; row r is of ``label[r % w]``.
-        unit: int32 [b], units, each once; row r is of ``unit[r // w]``.
+        label: int32 [w], unique label codes; row r has ``label[r % w]``.
+        unit: int32 [b], unique units; row r has ``unit[r // w]``.
     """
 
     label: Array
@@ -45,11 +45,11 @@ class Grid(msgspec.Struct, frozen=True):
 
 
 def pieces(parts: tuple[Array, ...], longest: int = _PIECE) -> Iterator[tuple[int, Array]]:
-    """Short pieces of scores, and the row that each begins at.
+    """Yield short pieces of scores with their first row.
 
     Args:
-        parts: float64 arrays of n scores together.
-        longest: rows of a piece at most.
+        parts: float64 arrays, n scores in total.
+        longest: maximum rows per piece.
     """
     first = 0
     for part in parts:
@@ -59,10 +59,9 @@ def pieces(parts: tuple[Array, ...], longest: int = _PIECE) -> Iterator[tuple[in
 
 
 def outcomes_of(grid: Grid, truth: Array) -> Array:
-    """Outcome of every row, uint8 [b * w]; see ``match_labels``.
+    """Return the outcome of every row, uint8 [b * w]; see ``match_labels``.
 
     Args:
-        grid: of which label and unit each row is.
         truth: int32 [u], true label of each unit, -1 for none.
     """
     width, blocks = grid.label.size, grid.unit.size
@@ -78,15 +77,14 @@ def outcomes_of(grid: Grid, truth: Array) -> Array:
 
 
 def best_labels(grid: Grid, parts: tuple[Array, ...], n_units: int) -> tuple[Array, Array]:
-    """Hard prediction of every unit: the label of its highest score, of equal ones the first.
+    """Return the hard prediction of every unit: the label with the highest score, first among ties.
 
     Args:
-        grid: of which label and unit each row is.
-        parts: float64 arrays of all scores together.
-        n_units: number of units; 0 where none are asked for.
+        parts: float64 arrays, all scores in total.
+        n_units: number of units; 0 if not needed.
 
     Returns:
-        label codes int32 [u], -1 for units without a row; their scores float64 [u], NaN likewise.
+        label codes int32 [u], -1 for units without a row; their scores float64 [u], NaN for them.
     """
     hard, hard_score = np.full(n_units, -1, np.int32), np.full(n_units, np.nan)
     if n_units:
@@ -99,16 +97,14 @@ def best_labels(grid: Grid, parts: tuple[Array, ...], n_units: int) -> tuple[Arr
 
 
 class GridCounts:
-    """What areas and counts at thresholds need of a grid in which every unit has a truth.
+    """Areas and counts at thresholds, for a grid in which every unit has a truth.
 
-    Only the positives are put in order: the other rows are counted where they stand.
+    Only the positives are sorted; other rows are counted in place.
 
     Args:
-        grid: of which label and unit each row is.
-        parts: float64 arrays of all scores together.
+        parts: float64 arrays, all scores in total.
         hits: int64 [m], ascending, rows whose label is true.
-        n_labels: number of labels.
-        over: calls a function on ranges with offsets, perhaps side by side.
+        over: calls a function on ranges with offsets, possibly in parallel.
     """
 
     def __init__(
@@ -129,11 +125,10 @@ class GridCounts:
 
     @staticmethod
     def fits(hits: Array, grid: Grid) -> bool:
-        """Whether positives are few enough for this to pay.
+        """Return True if positives are few enough for this method to be faster.
 
         Args:
             hits: int64 [m], rows whose label is true.
-            grid: of which label and unit each row is.
         """
         width, blocks = grid.label.size, grid.unit.size
         if hits.size * _SHARE > width * blocks:
@@ -141,7 +136,7 @@ class GridCounts:
         return bool(np.bincount(hits % width, minlength=1).max() <= _MOST)
 
     def _sum(self, shape: tuple[int, ...], add: Any) -> Array:
-        """Sum of what a function adds to an array of zeros, int64, over all pieces."""
+        """Return the int64 array to which ``add`` contributes for every piece."""
         found: list[Array] = []
         offsets = np.array([first for first, _ in self._pieces] + [self._rows])
 
@@ -182,7 +177,7 @@ class GridCounts:
         return self._by_label((twice - n * n) / 2)  # positives are among the rows themselves
 
     def reached(self, thresholds: Array) -> tuple[Array, Array, Array]:
-        """Rows at or above each threshold: hits, others and strays, float64 [1, label, threshold].
+        """Count hits, others and strays at or above each threshold, float64 [1, label, threshold].
 
         Args:
             thresholds: float64 [t], ascending.

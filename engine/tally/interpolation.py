@@ -1,4 +1,4 @@
-"""How average precision is made of what a view of ranked rows tells."""
+"""Settings of average precision over a view of ranked rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Interpolation(NamedTuple):
-    """How average precision is made of interpolated precision.
+    """Definition of average precision from interpolated precision.
 
     Attributes:
-        levels: float64 [r], ascending recall levels of the curve, next to 0, 1 / (r - 1), ..., 1.
-        every_point: whether average precision is the area under the curve, whose recall rises at
-            each true positive; otherwise the mean at the levels.
+        levels: float64 [r], ascending recall levels of the curve, near 0, 1 / (r - 1), ..., 1.
+        every_point: average precision is the area under the curve, whose recall rises at each true
+            positive; otherwise the mean at the levels.
         integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
         epsilon: see there.
-        linear: of precision on lines, see :mod:`.linear_precision`; None where it is interpolated.
-        positions: levels, by place, that average precision is the mean at, of rows that were
-            matched anew at every score, see :mod:`.recall_positions`; None of others.
+        linear: settings for linear precision, see :mod:`.linear_precision`; None if interpolated.
+        positions: indices of the levels to average, for rows matched again at every score, see
+            :mod:`.recall_positions`; otherwise None.
     """
 
     levels: Array
@@ -34,15 +34,14 @@ class Interpolation(NamedTuple):
 
     @property
     def averaged(self) -> Array:
-        """Levels that average precision is the mean at, [0] where it is the area."""
+        """Levels over which average precision is the mean, [0] if it is the area."""
         return self.levels[:0] if self.every_point else self.levels
 
 
 class Beside(NamedTuple):
-    """Another ranked tally of the same datums and labels, and how its view is made.
+    """Another ranked tally of the same datums and labels, and its view settings.
 
     Attributes:
-        ranked: the tally.
         interpolation: see :class:`.ranked_view.RankedView`.
     """
 

@@ -1,11 +1,9 @@
-"""Precision at recall levels along straight lines between the points of every prediction.
+"""Precision at recall levels, on straight lines between the points of all predictions.
 
-Precision is not raised to that of higher recalls, as interpolated precision is: at a level it is
-what lies on the line between the last prediction of less recall and the first one of more. Source:
-nuscenes-devkit ``detection.algo.accumulate`` and ``calc_ap``.
-
-Average precision is made of what lies above a share, such as 0.1, at recalls beyond the same share:
-:attr:`.ranked_view.Interpolation.linear`.
+Unlike interpolated precision, it is not raised to that of higher recalls. Source: nuscenes-devkit
+``detection.algo.accumulate`` and ``calc_ap``. Average precision uses only precision and recall
+above
+a share such as 0.1: :attr:`.ranked_view.Interpolation.linear`.
 """
 
 from __future__ import annotations
@@ -47,12 +45,12 @@ def by_group(
 
 
 def at_levels(right: Array, score: Array, positives: int, levels: Array) -> tuple[Array, Array]:
-    """Precision and score at recall levels, float64 [r] each.
+    """Return precision and score at recall levels, float64 [r] each.
 
     Args:
         right: bool [n], hits, by descending score.
         score: float64 [n].
-        positives: ground truths to be found.
+        positives: number of ground truths.
         levels: float64 [r], ascending.
 
     Returns:
@@ -68,14 +66,14 @@ def at_levels(right: Array, score: Array, positives: int, levels: Array) -> tupl
 
 
 def averaged(precision: Array, levels: Array, clip: float) -> Array:
-    """AP, [..., 1]: what lies above ``clip`` at levels beyond it, as a share of 1 - ``clip``."""
+    """Return AP, [..., 1]: mean precision above ``clip`` at levels above it, over 1 - ``clip``."""
     above = np.ascontiguousarray(np.maximum(precision[..., levels > clip + 1e-9] - clip, 0.0))
     mean: Array = np.mean(above, axis=-1, keepdims=True) / (1.0 - clip)
     return mean
 
 
 def on_lines(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Precision and scores at the levels of a view, [group, label, area, threshold, level].
+    """Return precision and scores at the levels of a view, [group, label, area, threshold, level].
 
     Args:
         view: a ranked view of one area range.

@@ -1,7 +1,7 @@
-"""Merging tallies of disjoint sets of datums: the result is that of one run over all of them.
+"""Merge tallies of disjoint sets of datums; the result equals one run over all of them.
 
-Codes are local to a tally; here they are mapped onto the datums and labels of the whole, and rows
-are put back into the order of one run: label, descending score, tie, datum id, row.
+Codes are mapped to the datums and labels of the whole, and rows are sorted as in one run: label,
+descending score, tie, datum id, row.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def merged_present(parts: Sequence[Any], codes: Sequence[Array], n: int) -> Arra
 
 
 def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
-    """All datums, and the new code of each old one, int32 a part.
+    """Merge datums; also return the new code of each old one, int32 per part.
 
     Datums without ids are rows of a table: those of the second part follow those of the first.
 
     Raises:
-        InputError: a datum stands in two parts; matching needs all its rows in one. Or ids of
-            different kinds, or slices by different columns.
+        InputError: a datum is in two parts (matching needs all its rows in one), or ids or slice
+            columns differ in kind.
     """
     _same_slices(parts)
     sizes = [len(part) for part in parts]
@@ -45,7 +45,7 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
     cuts = np.cumsum(sizes)[:-1]
     if all(unnamed):
         place = np.arange(sum(sizes), dtype=np.int32)
-        # Parts without a row tell nothing: a run over no rows at all may have named its datums.
+        # Ignore empty parts: a run without rows may still have named its datums.
         whole = Datums(
             None if unnamed or parts[0].ids is None else parts[0].ids,
             _slices(parts),
@@ -102,7 +102,7 @@ def _slices(parts: Sequence[Datums]) -> pl.DataFrame:
 
 
 def _keys(parts: Sequence[Datums]) -> Array | None:
-    """Keys of the datums of all parts, where they have some."""
+    """Concatenate the keys of the datums, if there are any."""
     keys = [part.keys for part in parts if len(part) and part.keys is not None]
     if not keys:
         return None if parts[0].keys is None else parts[0].keys[:0]
@@ -122,7 +122,7 @@ def _datasets(parts: Sequence[Datums]) -> pl.Series | None:
 
 
 def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
-    """Ids or label values of all parts in the dtype that one run over all of them has.
+    """Concatenate ids or label values, with the dtype of one run over all parts.
 
     Raises:
         InputError: integers in some and strings in others.
@@ -153,7 +153,7 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
     frames = [_told(part).with_columns(part.frame["label_value"].cast(value.dtype))
               if len(part) else _told(part).clear().cast({"label_value": value.dtype})
               for part in parts]  # fmt: skip
-    # Parts without a labelled row know declared labels alone, and no key but the default one.
+    # Parts without labelled rows only have declared labels, under the default key.
     told = [frame for frame, part in zip(frames, parts, strict=True) if not part.bare] or frames
     every_one = pl.concat(told, how="diagonal")
     table = every_one.group_by(key).agg(pl.exclude(key).drop_nulls().first()).sort(key)
@@ -177,7 +177,7 @@ def _told(labels: Labels) -> pl.DataFrame:
 
 
 def _with_keys(labels: Labels, parts: Sequence[Labels]) -> Labels:
-    """The labels, beside whose keys stand those of the parts under which nothing has a label."""
+    """Return the labels, with the parts' label keys that have no label added."""
     known = {
         name
         for part in parts
@@ -199,7 +199,7 @@ def joined(parts: Sequence[Any], name: str) -> Array:
 def _runs(
     parts: Sequence[Ranked], start: str, labels: Sequence[Array], n_labels: int
 ) -> tuple[Array, Array]:
-    """Where each part's rows of every label begin and end among those of all, int64 [parts, l]."""
+    """Return begin and end of each part's rows per label among all rows, int64 [parts, l]."""
     begin, end = np.zeros((2, len(parts), n_labels), np.int64)
     before = 0
     for p, (part, codes) in enumerate(zip(parts, labels, strict=True)):
@@ -226,15 +226,15 @@ def merge_ranked(
     n_labels: int,
     before: int = 0,
 ) -> Ranked:
-    """One ranked tally of all parts.
+    """Merge ranked tallies.
 
     Args:
         parts: tallies of disjoint sets of datums, at the same variants and cap.
-        datums: new datum codes of each part, as :func:`merge_datums` gives them; None where rows
-            have the codes of the whole.
-        labels: new label codes of each part, as :func:`merge_labels` gives them.
+        datums: new datum codes per part, from :func:`merge_datums`; None if rows already have the
+            codes of the whole.
+        labels: new label codes per part, from :func:`merge_labels`.
         n_labels: labels of the whole.
-        before: rows of the one label that stand before these, in other tallies.
+        before: rows of the single label that precede these, in other tallies.
 
     Raises:
         InputError: the parts were matched differently, or their scores differ in precision.
@@ -242,7 +242,7 @@ def merge_ranked(
     if any((p.variants, p.cap) != (parts[0].variants, parts[0].cap) for p in parts):
         raise InputError("partitions were matched at different thresholds, ranges or caps.")
     single = one_precision([(part.single, part.score.size) for part in parts])
-    # Of one part's rows the order is that of the whole: only parts have to be brought together.
+    # Each part is already sorted, so that a merge of sorted runs suffices.
     begin, end = _runs(parts, "start", labels, n_labels)
     score, tie = joined(parts, "score"), joined(parts, "tie")
     datum = _of_datums(parts, "datum", datums)
@@ -282,10 +282,13 @@ def _starts(begin: Array, end: Array) -> Array:
 
 
 def one_precision(found: Sequence[tuple[bool, int]]) -> bool:
-    """Whether scores are of single precision, from that and the number of scores in each part.
+    """Return True if all scores have single precision.
+
+    Args:
+        found: (single precision, number of scores) per part.
 
     Raises:
-        InputError: in some parts they are and in some they are not.
+        InputError: precision differs between parts.
     """
     filled = {single for single, size in found if size}
     if len(filled) > 1:

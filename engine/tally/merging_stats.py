@@ -20,11 +20,11 @@ Status = tuple[tuple[str, ...], Array]
 
 
 def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
-    """One row a datum of all parts.
+    """Merge tallies of one row per datum.
 
     Args:
-        parts: tallies of disjoint sets of datums, of the same columns.
-        datums: new datum codes of each part.
+        parts: tallies of disjoint sets of datums, with the same columns.
+        datums: new datum codes per part.
 
     Raises:
         InputError: the parts were measured differently.
@@ -56,7 +56,7 @@ def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
 
 
 def _order(datums: Sequence[Array]) -> Array:
-    """Where each datum of the whole stands among those of the parts one after the other."""
+    """Return, for each datum of the whole, its index in the concatenated parts."""
     code = np.concatenate(datums)
     order = np.empty(code.size, np.int64)
     order[code] = np.arange(code.size)
@@ -75,13 +75,13 @@ def _merged(columns: Sequence[Column], order: Array) -> Column:
 
 
 def merge_status(parts: Sequence[Status], order: Array) -> Status:
-    """Standings of all datums, under names that stand as one run over all of them has them.
+    """Merge the status of all datums, with names in the order of one run.
 
-    A task's own names are the same in all parts. Judged metrics have further ones from the tables,
-    ascending, behind three of their own.
+    Names of a task are the same in all parts. Judged metrics add names from the tables, ascending,
+    after three fixed ones.
 
     Raises:
-        InputError: names that do not go together.
+        InputError: names do not match.
     """
     names = parts[0][0]
     if any(own != names for own, _ in parts):
@@ -104,13 +104,13 @@ def merge_pixels(
     whole: Labels,
     key_names: Sequence[tuple[str, ...]],
 ) -> Pixels:
-    """Counts of pixels of all parts, by datum and label.
+    """Merge pixel counts, sorted by datum and label.
 
     Args:
         parts: counts of disjoint sets of datums.
-        datums: new datum codes of each part.
-        codes: new label codes of each part.
-        whole: the labels of all parts.
+        datums: new datum codes per part.
+        codes: new label codes per part.
+        whole: labels of all parts.
         key_names: names of each part's label keys.
     """
     key_code = {name: i for i, name in enumerate(whole.key_names)}

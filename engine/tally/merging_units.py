@@ -1,7 +1,7 @@
-"""Merging units and scored labels of disjoint sets of datums.
+"""Merge units and scored labels of disjoint sets of datums.
 
-Units are put into the order of one run, by datum and label key; those of one table, and scored
-labels, keep the order of the parts.
+Units are sorted as in one run, by datum and label key; those of a single table, and scored labels,
+keep the order of the parts.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def merge_units(
     key_names: Sequence[tuple[str, ...]],
     scored: Sequence[Scored | None],
 ) -> tuple[Units, list[Array]]:
-    """The units of all parts, and the new number of each old one, int64 a part.
+    """Merge units; also return the new number of each old one, int64 per part.
 
     Args:
         parts: units of disjoint sets of datums, in the order of their rows.
-        datums: new datum codes of each part.
-        labels: new label codes of each part.
-        whole: the labels of all parts.
+        datums: new datum codes per part.
+        labels: new label codes per part.
+        whole: labels of all parts.
         key_names: names of each part's label keys.
-        scored: scored labels of each part.
+        scored: scored labels per part.
 
     Raises:
-        InputError: parts that were read or tallied differently.
+        InputError: parts were read or tallied differently.
     """
     filled = [part for part in parts if len(part)] or [parts[0]]
     for name in ("hard", "facts", "by_row"):
@@ -110,9 +110,10 @@ def _truths(
 
 
 def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Array:
-    """Predicted labels under the codes of the whole.
+    """Return predicted labels under the codes of the whole.
 
-    What a threshold on one label's score decided names the other label where there is one other.
+    A prediction decided by a threshold on one label's score is the other label if there is just
+    one.
     """
     assert part.hard is not None
     hard: Array = label[part.hard]
@@ -153,16 +154,16 @@ def merge_scored(
     labels: Sequence[Array],
     n_labels: int,
 ) -> Scored | None:
-    """The scored labels of all parts.
+    """Merge scored labels.
 
     Args:
         parts: of disjoint sets of datums, in the order of their rows.
-        units: new number of each unit, as :func:`merge_units` gives them.
-        labels: new label codes of each part.
+        units: new number of each unit, from :func:`merge_units`.
+        labels: new label codes per part.
         n_labels: labels of the whole.
 
     Raises:
-        InputError: parts that were scored differently.
+        InputError: parts were scored differently.
     """
     found = [
         (part, unit, label)
@@ -219,14 +220,14 @@ def merge_places(
     *,
     keyed: bool,
 ) -> Array | None:
-    """Place of every label among the declared ones, int32 [l], -1 for others; None where none are.
+    """Return the declared position of every label, int32 [l], -1 for others; or None.
 
     Args:
-        parts: the same of each part, with its labels.
-        labels: new label codes of each part.
-        whole: the labels of all parts.
-        keyed: whether they were declared with label keys; else each stands once for every key, so
-            that its place goes by how many keys there are.
+        parts: declared positions per part, with its labels.
+        labels: new label codes per part.
+        whole: labels of all parts.
+        keyed: labels were declared with keys; otherwise each is repeated for every key, so that its
+            position depends on the number of keys.
     """
     if all(places is None for places, _ in parts):
         return None

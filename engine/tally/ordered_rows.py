@@ -17,11 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 class OrderedRows:
-    """Rows of a view in the order of their scores, found once for all draws.
-
-    Args:
-        view: the view.
-    """
+    """Rows of a view sorted by score, computed once for all resamples."""
 
     def __init__(self, view: ScoredView) -> None:
         scored = view.scored

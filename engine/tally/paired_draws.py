@@ -1,4 +1,4 @@
-"""Paired values under the weights of many draws."""
+"""Paired values under the weights of many resamples."""
 
 from __future__ import annotations
 
@@ -25,18 +25,13 @@ from .paired_values import OfRows, PairedView, Scaling, Values
 
 Array = np.ndarray[Any, Any]
 _Numbers = Callable[[Paired, "Array | None"], Array]
-"""From rows and their cells, -1 outside and None where there is one cell, to numbers."""
+"""Map rows and their cells (-1 outside, None if there is one cell) to numbers."""
 
 _TINY = 2.0**-30
 
 
 class PairedDraws(CountDraws, PairedView):
-    """A view of paired values whose groups are draws.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
-    """
+    """A view of paired values whose groups are resamples."""
 
     slack: float = 1e-10
 
@@ -112,12 +107,13 @@ class PairedDraws(CountDraws, PairedView):
             yield rows, place, values, weights
 
     def _one_by_one(self, of: _Numbers, cells: Array) -> Array:
-        """Exact sums of each draw over some cells, of numbers that no one grid holds: some
-        undefined, or some so much larger than many others that these would be lost on it.
+        """Return exact sums per resample for cells whose numbers do not fit one grid.
+
+        These have undefined values, or some so large that others would be lost on a common grid.
 
         Args:
-            of: the numbers.
-            cells: int64 [m], which.
+            of: computes the numbers.
+            cells: int64 [m].
 
         Returns:
             float64 [m, draws].
@@ -136,9 +132,9 @@ class PairedDraws(CountDraws, PairedView):
         return sums.rounded().reshape(cells.size, n_draws)
 
     def _grid(self, name: str, of: _Numbers) -> Array:
-        """The grid of each cell's numbers, float64 [cells + 1]; NaN where no grid holds them.
+        """Return the grid of each cell's numbers, float64 [cells + 1]; NaN if no grid fits.
 
-        The last is of rows outside. Draws of one view share it.
+        The last is for rows outside. Resamples of one view share it.
         """
         if name not in self._base.kept:
             n_cells = self._base.n_cells
@@ -181,7 +177,7 @@ class PairedDraws(CountDraws, PairedView):
 
     @cached_property
     def _by_cell(self) -> tuple[Paired, Array, Array]:
-        """All rows by cell of the view that is drawn from; how often each is drawn, [n, draws]."""
+        """Return rows sorted by cell of the base view, cell offsets, and weights [n, draws]."""
         blocks = [
             (rows, self._base.cell_of(rows, group), weights[rows.datum])
             for rows, group, weights in self._drawn_blocks()

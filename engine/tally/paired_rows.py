@@ -17,15 +17,15 @@ Array = np.ndarray[Any, Any]
 
 @stored_as("regression.rows/1")
 class Paired(msgspec.Struct, frozen=True):
-    """One row a datum and label key that both sides have.
+    """One row per datum and label key that both sides have.
 
     Attributes:
         datum: int32 [n], datum code.
         key: int32 [n], code of the label key.
         target: float64 [n], true values.
         prediction: float64 [n], predicted values.
-        weight: float64 [n], how much each counts; None for all alike.
-        beside: further columns of the rows, float64 [n] (of ids their hashes, uint64), by name.
+        weight: float64 [n]; None if equal.
+        beside: further columns by name, float64 [n] (hashes of ids, uint64).
     """
 
     datum: Array
@@ -37,16 +37,16 @@ class Paired(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> Array:
-        """Prediction less target, float64 [n]; infinite where it is too large."""
+        """Prediction minus target, float64 [n]; infinite on overflow."""
         with np.errstate(over="ignore"):
             difference: Array = self.prediction - self.target
         return difference
 
     def chosen(self, rows: Any) -> Paired:
-        """Some of the rows, in their order.
+        """Select rows, in their order.
 
         Args:
-            rows: what indexes them.
+            rows: any index.
         """
         return Paired(
             self.datum[rows] if self.datum.size else self.datum,
@@ -58,15 +58,14 @@ class Paired(msgspec.Struct, frozen=True):
         )
 
     def laid(self, cell: Array | None, weight: Array | None, n_cells: int) -> tuple[Paired, Array]:
-        """The rows by cell, those that weigh nothing left out; their codes mean nothing.
+        """Sort rows by cell and drop those with zero weight; codes become meaningless.
 
         Args:
-            cell: int32 [n], -1 for rows outside; None where all are of the one cell.
-            weight: float64 [n], what each weighs; None for all alike.
-            n_cells: number of cells.
+            cell: int32 [n], -1 for rows outside; None if there is one cell.
+            weight: float64 [n]; None if equal.
 
         Returns:
-            the rows; int64 [cells + 1], where those of each cell begin.
+            the rows; int64 [cells + 1], offsets of the cells.
         """
         if cell is None:
             if weight is None or (weight > 0).all():
@@ -85,7 +84,7 @@ class Paired(msgspec.Struct, frozen=True):
         return Paired(none, none, target, prediction, weighed, beside), start
 
     def bare(self) -> Paired:
-        """What all datums share, without rows."""
+        """Return the shared fields, without rows."""
         return self.chosen(slice(0, 0))
 
     def blocks(self, group: Array | None) -> Iterator[tuple[Paired, Array | None, Array | None]]:
@@ -94,11 +93,11 @@ class Paired(msgspec.Struct, frozen=True):
 
 
 def merge_paired(parts: Sequence[Paired], datums: Sequence[Array], keys: Sequence[Array]) -> Paired:
-    """The rows of all parts, by datum and label key.
+    """Merge rows, sorted by datum and label key.
 
     Args:
         parts: of disjoint sets of datums, with the same columns.
-        datums: new datum codes of each part.
+        datums: new datum codes per part.
         keys: new codes of each part's label keys.
     """
     datum = np.concatenate([new[part.datum] for part, new in zip(parts, datums, strict=True)])

@@ -1,4 +1,4 @@
-"""Views of paired values: sums over predicted and true numbers, and what their order tells."""
+"""Views of paired values: sums over predicted and true numbers, and rank statistics."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _TINY, _UP = 2.0**-400, 700
 
 
 class Scaling(msgspec.Struct, frozen=True):
-    """Powers of two that keep squares of huge and of tiny numbers within what doubles hold.
+    """Powers of two that keep squares of huge and of tiny numbers within the range of float64.
 
     Attributes:
         largest: float64 [cells, 3], the largest absolute target, prediction and error.
-        powers: int64 [cells, 3], what these are multiplied by; 0 almost everywhere.
-        scales: the same as factors.
+        powers: int64 [cells, 3], exponents of the factors; 0 almost everywhere.
+        scales: the factors.
     """
 
     largest: Array
@@ -57,7 +57,7 @@ class Scaling(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(found: Array) -> Scaling:
-        """That of numbers as large as these.
+        """Choose the scaling for the largest numbers.
 
         Args:
             found: float64 [cells, 3].
@@ -84,8 +84,8 @@ class PairedView(CountsView):
     Args:
         counts: :class:`.paired_rows.Paired`, or :class:`~evalengine.tally.counted_rows.CountParts`
             of it.
-        labels: whose keys are the targets.
-        stats: numbers of single datums.
+        labels: their keys are the targets.
+        stats: per-datum numbers.
         **grouping: see :class:`~evalengine.tally.ranked_view.View`.
     """
 
@@ -108,7 +108,7 @@ class PairedView(CountsView):
         return self
 
     def cell_of(self, rows: Paired, group: Array | None) -> Array | None:
-        """Cell of each row, int32 [n], -1 for those outside; None where there is one cell."""
+        """Return the cell of each row, int32 [n], -1 outside; None if there is one cell."""
         n_keys = self.shape[1]
         if group is None:
             return None if n_keys == 1 else rows.key
@@ -120,7 +120,7 @@ class PairedView(CountsView):
         return np.where(own < 0, -1, cell).astype(np.int32)
 
     def _factor(self, rows: Paired) -> Array | None:
-        """How much each row counts; None for all alike."""
+        """Return the weight of each row; None if equal."""
         if self.weights is None:
             return rows.weight
         times: Array = self.weights[rows.datum].astype(np.float64)
@@ -135,21 +135,21 @@ class PairedView(CountsView):
         return self._lay(self.counts, self.group)
 
     def _laid(self) -> Iterator[tuple[Paired, Array]]:
-        """Rows by cell, weighed, and where each cell begins, block by block."""
+        """Yield weighted rows sorted by cell, with cell offsets, in blocks."""
         for rows, group in self._blocks():
             yield self._held if rows is self.counts else self._lay(rows, group)
 
     # -- sums --------------------------------------------------------------------------------------
 
     def total(self, name: str, of: Values) -> Array:
-        """Exact sums of numbers of rows, each times its weight.
+        """Return exact weighted sums over rows.
 
         Args:
-            name: of the sum, by which it is made once.
-            of: the numbers.
+            name: cache key of the sum.
+            of: computes the numbers.
 
         Returns:
-            float64 [group, key]; NaN where one of the numbers is, infinite where one is too large.
+            float64 [group, key]; NaN if a number is NaN, infinite on overflow.
         """
         if name not in self._totals:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -169,7 +169,7 @@ class PairedView(CountsView):
 
     @cached_property
     def rows(self) -> Array:
-        """How many rows there are, as often as they are drawn, int64 [group, key]."""
+        """Number of rows, with the multiplicity of resamples, int64 [group, key]."""
         out = np.zeros(self.n_cells)
         for rows, group in self._blocks():
             if self.weights is None and rows.weight is None:
@@ -190,11 +190,11 @@ class PairedView(CountsView):
         return self.total("weight", lambda rows: np.ones(rows.target.size))
 
     def mean(self, name: str, of: Values) -> Array:
-        """Weighted means of numbers of rows, float64 [group, key]; NaN over nothing."""
+        """Return weighted means over rows, float64 [group, key]; NaN without rows."""
         return self.per_weight(self.total(name, of))
 
     def per_weight(self, total: Array) -> Array:
-        """Sums over the weights of the rows, NaN over nothing."""
+        """Divide sums by the weights of the rows; NaN without rows."""
         out = np.full(self.shape, np.nan)
         np.divide(total, self.weight, out=out, where=self.weight > 0)
         return out
@@ -210,7 +210,7 @@ class PairedView(CountsView):
 
     @property
     def scaling(self) -> Scaling:
-        """How the numbers of each cell are scaled."""
+        """Scaling of each cell's numbers."""
         return self._scaling
 
     @property
@@ -220,7 +220,7 @@ class PairedView(CountsView):
         return np.where(self.weight > 0, found, np.nan)
 
     def moment(self, name: str) -> Scaled:
-        """Exact sums of numbers of rows, each times its weight.
+        """Return exact weighted sums of a moment over rows.
 
         Args:
             name: one of :data:`.MOMENTS`.
@@ -235,7 +235,7 @@ class PairedView(CountsView):
         return self.scaling.undone(name).reshape(self.shape)
 
     def centres(self, name: str) -> dict[str, Array]:
-        """Means that the numbers of a moment are counted from, float64 [cells]: 0 over nothing."""
+        """Return the means subtracted in a moment, float64 [cells]; 0 without rows."""
         needed = set(name.rstrip("-").split("*")) if "*" in name or "-" in name else ()
         means = {one: np.nan_to_num(self.per_weight(self.moment(one)[0])).ravel() for one in needed}
         return {one: means.get(one, np.zeros(self.n_cells)) for one in SIDES}
@@ -252,17 +252,17 @@ class PairedView(CountsView):
         return {one: found[..., i] for i, one in enumerate(names)}
 
     def comoment(self, one: str, other: str) -> Scaled:
-        """Sums of products of two numbers less their means.
+        """Return sums of products of two centred numbers.
 
         Args:
             one: ``target``, ``prediction`` or ``error``.
-            other: the same.
+            other: same.
         """
         square, powers = self.moment(f"{one}*{other}")
         left, right = self.moment(f"{one}-")[0], self.moment(f"{other}-")[0]
         off = np.zeros(self.shape)
         np.divide(left * right, self.weight, out=off, where=self.weight > 0)
-        # What the rounding of the mean leaves; squares of a constant are no more.
+        # Correct for the rounding of the mean; squares of a constant are below the slack.
         moved = square - off
         if one == other:
             return np.where(moved <= self.slack * square, 0.0, moved), powers
@@ -273,7 +273,7 @@ class PairedView(CountsView):
 
     @cached_property
     def ordered(self) -> tuple[Paired, Array]:
-        """All rows by cell, weighed; in files, too: what rests on their order needs all."""
+        """All weighted rows sorted by cell, also those in files: rank statistics need all."""
         if isinstance(self.counts, Paired):
             return self._held
         blocks = list(self._laid())
@@ -282,10 +282,10 @@ class PairedView(CountsView):
         return rows.laid(np.concatenate(cell), rows.weight, self.n_cells)
 
     def by_cell(self, of: OfRows) -> Array:
-        """A number of the rows of each cell, float64 [group, key]; NaN where there are none.
+        """Compute a number over the rows of each cell, float64 [group, key]; NaN without rows.
 
         Args:
-            of: from rows and their weights, None for all alike, to the number.
+            of: maps rows and weights (None if equal) to the number.
         """
         rows, start = self.ordered
         out = np.full(self.n_cells, np.nan)

@@ -22,9 +22,9 @@ _MOST = 46_340  # labels whose pairs still have an int32 code
 
 
 def areas_between(view: ScoredView) -> Array:
-    """Area of the scores of label a, truths of a against truths of b, float64 [group, a, b].
+    """Return areas by scores of a, truths of a against those of b, float64 [group, a, b].
 
-    NaN where either label has no truth, or nothing is scored by label.
+    NaN if either label has no truth, or no label is scored.
     """
     scored = view.scored
     n = len(view.labels)
@@ -47,15 +47,17 @@ def areas_between(view: ScoredView) -> Array:
 
 
 def _sides(n_groups: int, n: int) -> tuple[Array, Array]:
-    """Of every (group, a, b) the places of (group, a, a) and of itself."""
+    """Return, for every (group, a, b), the flat index of (group, a, a) and of itself."""
     segment = np.arange(n_groups * n * n).reshape(n_groups, n, n)
     own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
     return own, segment.ravel()
 
 
 def _won_between(view: ScoredView) -> tuple[Array, Array]:
-    """What truths of label a win over those of label b by the scores of a, ties counting half, and
-    how many truths of b list a; (weight of) pairs and of units, float64 [group, a, b] both.
+    """Return pairs in which truths of a score higher than truths of b, by the scores of a.
+
+    Ties count half. Also returns how many truths of b list a; (weighted) pairs and units, float64
+    [group, a, b] both.
     """
     run, n = view.between, len(view.labels)
     start, score, weight = run.start, run.score, run.weight
@@ -73,10 +75,10 @@ def _won_between(view: ScoredView) -> tuple[Array, Array]:
 
 
 def sorted_by_truth(view: ScoredView) -> Sorted:
-    """Scores by (group, label a, label b): those that units with truth b give to a, ascending.
+    """Sort scores by (group, label a, label b): scores for a of units with truth b, ascending.
 
     Args:
-        view: of scored labels, several of them.
+        view: view of several scored labels.
     """
     scored, units, n = view.scored, view.units, len(view.labels)
     assert scored is not None

@@ -1,8 +1,8 @@
-"""A tally whose parts stay in files: what a part writes, and what is known of all of them.
+"""Tallies stored in parts on disk: file content of a part, and facts of all parts.
 
-A part is the tally of one set of datums, with all rows of each. Its file holds its rows, mapped
-when they are looked at, and a head that is read at once: what there is without rows, and the values
-of its slices. Codes of slices are each part's own and are brought to those of the whole by maps.
+A part is the tally of one set of datums, with all their rows. Its file contains memory-mapped rows
+and a head that is read at once: the tally without rows, and its slice values. Slice codes are local
+to a part and are mapped to those of the whole.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .registry import stored_as
 Array = np.ndarray[Any, Any]
 
 HEAD, ROWS, SHOWN = "head", "rows", "shown"
-"""Names of the things in a part's file; the last is what frames of single datums need."""
+"""Names of the entries in a part's file; the last is for per-datum frames."""
 
 
 class Place(NamedTuple):
-    """Where what is made of parts goes when it is too long to hold.
+    """Storage for merged data that is too long for memory.
 
     Attributes:
-        folder: on a disk with room for it.
-        rows: how many are held at once.
+        folder: on a disk with enough space.
+        rows: rows in memory at a time.
     """
 
     folder: str
@@ -38,13 +38,13 @@ class Place(NamedTuple):
 
 @stored_as("bucket.head/1")
 class Head(msgspec.Struct, frozen=True):
-    """What a part tells of its rows.
+    """Facts of a part.
 
     Attributes:
         bare: its tally without rows.
-        slices: distinct values of each slice column, ascending, which codes stand for.
-        datums: how many datums it has.
-        scores: how many scored labels, where it has any.
+        slices: distinct values of each slice column, ascending, indexed by codes.
+        datums: number of datums.
+        scores: number of scored labels, if any.
     """
 
     bare: Any
@@ -55,11 +55,11 @@ class Head(msgspec.Struct, frozen=True):
 
 @stored_as("bucket.rows/1")
 class Part(msgspec.Struct, frozen=True):
-    """The rows of one part.
+    """Rows of one part.
 
     Attributes:
-        rows: as its task keeps them.
-        codes: int32 [datums] arrays, group of each datum in each slice column, -1 for none.
+        rows: in the task's format.
+        codes: int32 [datums] arrays, group of each datum per slice column, -1 for none.
         keys: uint64 [datums], see :class:`.Datums`.
     """
 
@@ -72,12 +72,12 @@ class Parts(msgspec.Struct, frozen=True):
     """Files of a tally's parts.
 
     Attributes:
-        files: of parts that have datums, as :func:`evalengine.tally.stored.save` writes them; of
-            one that has none where all are so.
-        maps: of each part int32 arrays, the code in the whole of each of its groups, and -1 behind
-            them for none; one a slice column.
+        files: files of parts that have datums, written by :func:`evalengine.tally.stored.save`; one
+            empty part if all are empty.
+        maps: per part and slice column int32 arrays: code in the whole of each group, then -1 for
+            none.
         scores: scored labels of all parts.
-        place: where long runs go.
+        place: storage for long merged data.
     """
 
     files: tuple[str, ...]
@@ -93,18 +93,18 @@ class Parts(msgspec.Struct, frozen=True):
             yield msgspec.structs.replace(part, codes=codes)
 
     def shown(self) -> Iterator[Any]:
-        """What frames of single datums need of each part."""
+        """Yield each part's data for per-datum frames."""
         for file in self.files:
             yield stored.mapped(file, SHOWN)
 
 
 class GroupsByCode(msgspec.Struct, frozen=True):
-    """Groups of one slice column, whose codes stand beside the rows.
+    """Groups of one slice column, whose codes are stored with the rows.
 
     Attributes:
-        column: place among the slice columns.
-        first: the code that counts as 0.
-        last: one past the last that counts.
+        column: index among the slice columns.
+        first: code that counts as 0.
+        last: one past the last code that counts.
     """
 
     column: int
@@ -123,10 +123,10 @@ class GroupsByCode(msgspec.Struct, frozen=True):
 
 
 class Halves(msgspec.Struct, frozen=True):
-    """Two groups of datums, told apart by their keys.
+    """Two groups of datums, split by their keys.
 
     Attributes:
-        seed: which halves.
+        seed: selects the split.
     """
 
     seed: int
@@ -141,7 +141,7 @@ PartGroups = GroupsByCode | Halves
 
 
 class PartsDatums(Datums, frozen=True, dict=True):
-    """The datums of a run whose ids and slices are in files.
+    """Datums of a run whose ids and slices are on disk.
 
     Attributes:
         kind: dtype of ids.
@@ -168,7 +168,7 @@ class PartsDatums(Datums, frozen=True, dict=True):
 
     @property
     def id(self) -> Any:
-        """Refused: nothing that is shown needs all ids at once."""
+        """Not available: no displayed result needs all ids at once."""
         raise RuntimeError("ids of datums are in files: this frame needs all of them at once")
 
     @property
@@ -184,14 +184,13 @@ class PartsDatums(Datums, frozen=True, dict=True):
 def things_of_part(
     tallies: Any, bare: Any, rows: Any, order: Array | None = None, scores: int = 0
 ) -> dict[str, Any]:
-    """What is written of the tally of a part, by name.
+    """Return the file entries of a part's tally, by name.
 
     Args:
-        tallies: of the part.
-        bare: what is left of it without rows, datums aside.
-        rows: as its task keeps them.
-        order: int [n], the datums in the order in which rows have them; None for their own.
-        scores: how many scored labels it has.
+        bare: the tally without rows and datums.
+        rows: in the task's format.
+        order: int [n], datums in the order of ``rows``; None if unchanged.
+        scores: number of scored labels.
     """
     datums: Datums = tallies.datums
     columns = datums.slices.columns
@@ -205,11 +204,11 @@ def things_of_part(
 
 
 def parts_of(files: Sequence[str], place: Place) -> tuple[list[Head], Parts, PartsDatums]:
-    """What is known of all parts: the heads of those that have datums, their files, the datums.
+    """Return the heads, files and datums of all parts.
 
     Args:
-        files: of all parts, of which one that has no datum is left out unless there is no other.
-        place: where long runs go.
+        files: files of all parts. Empty parts are dropped unless all are empty.
+        place: storage for long merged data.
     """
     every: list[Head] = [stored.load(file, HEAD) for file in files]
     filled = [i for i, head in enumerate(every) if head.datums] or [0]
@@ -228,14 +227,14 @@ def parts_of(files: Sequence[str], place: Place) -> tuple[list[Head], Parts, Par
 def _code_slices(
     values: Sequence[tuple[pl.Series, ...]],
 ) -> tuple[list[list[str]], list[tuple[Array, ...]]]:
-    """Codes of the values of slice columns in all parts.
+    """Code the values of slice columns over all parts.
 
     Args:
-        values: of each part, distinct values of each column.
+        values: per part, distinct values of each column.
 
     Returns:
-        names of the groups of each column; of each part the codes of its values in the whole,
-        int32 [n + 1], the last for none, one array a column.
+        group names per column; per part and column the code in the whole of each value, int32
+        [n + 1], the last for none.
     """
     names: list[list[str]] = []
     maps: list[list[Array]] = [[] for _ in values]

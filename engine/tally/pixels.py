@@ -1,4 +1,4 @@
-"""Pixels: counts of pixels by datum and label, and what segmentation's metrics see of them."""
+"""Pixel counts by datum and label, and the view of them for segmentation metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @stored_as("pixels.areas/1")
 class Areas(msgspec.Struct, frozen=True):
-    """One row a datum and label that has pixels there on either side.
+    """Areas: one row per datum and label with pixels on either side.
 
     Attributes:
         datum: int32 [n], datum code.
@@ -37,19 +37,19 @@ class Areas(msgspec.Struct, frozen=True):
 
 @stored_as("pixels.surfaces/1")
 class Surfaces(msgspec.Struct, frozen=True):
-    """One row a datum and label that has pixels there on either side, where outlines are measured.
+    """Outline distances: one row per datum and label with pixels on either side, if measured.
 
     Attributes:
         datum: int32 [n], datum code.
         label: int32 [n], label code.
-        edge_truth: int64 [n], pixels of the boundary in the ground truth.
-        edge_found: int64 [n], those in the prediction.
-        edge_right: int64 [n], those in both.
-        hausdorff: float64 [n], largest distance between the outlines; NaN where a side has none.
-        hd95: float64 [n], that of the 95th percentile, likewise.
-        assd: float64 [n], mean distance, likewise.
-        nsd: float64 [n], share of both outlines within the tolerance, 0 where a side has none.
-        f1: float64 [n], F1 of the shares of either, likewise.
+        edge_truth: int64 [n], boundary pixels of the ground truth.
+        edge_found: int64 [n], boundary pixels of the prediction.
+        edge_right: int64 [n], boundary pixels of both.
+        hausdorff: float64 [n], largest distance between the outlines; NaN if a side is empty.
+        hd95: float64 [n], 95th percentile of the distance; NaN if a side is empty.
+        assd: float64 [n], mean distance; NaN if a side is empty.
+        nsd: float64 [n], share of both outlines within the tolerance, 0 if a side is empty.
+        f1: float64 [n], F1 of the shares of either side, 0 if a side is empty.
     """
 
     datum: Array
@@ -72,15 +72,15 @@ def no_surfaces() -> Surfaces:
 
 @stored_as("pixels.images/1")
 class Images(msgspec.Struct, frozen=True):
-    """One row a datum and label key.
+    """Pixel accuracy counts: one row per datum and label key.
 
     Attributes:
         datum: int32 [n], datum code.
         key: int32 [n], code of the label key.
         pixels: int64 [n], pixels that count.
-        right: int64 [n], pixels with the same label on both sides, or with none on either.
-        overlapping: bool [n], whether pixels of a side have several labels, so that ``right``
-            means nothing.
+        right: int64 [n], pixels with the same label on both sides, or unlabelled on both.
+        overlapping: bool [n], some pixels have several labels on one side; ``right`` is then
+            meaningless.
     """
 
     datum: Array
@@ -98,9 +98,9 @@ class Pixels(msgspec.Struct, frozen=True):
         areas: by datum and label.
         crossings: by datum and pair of labels.
         images: by datum and label key.
-        declared: bool [n_labels], labels that were declared; None where no label was.
-        ignored: bool [n_labels], labels that the ignored index names, which only predictions have.
-        surfaces: by datum and label, where outlines are measured; else without rows.
+        declared: bool [n_labels], declared labels; None without declared labels.
+        ignored: bool [n_labels], labels of the ignored index that only predictions have.
+        surfaces: by datum and label; empty if outlines are not measured.
     """
 
     areas: Areas
@@ -111,7 +111,7 @@ class Pixels(msgspec.Struct, frozen=True):
     surfaces: Surfaces = msgspec.field(default_factory=no_surfaces)
 
     def bare(self) -> Pixels:
-        """What all datums share, without rows."""
+        """Return the shared fields, without rows."""
         return msgspec.structs.replace(
             self, areas=no_rows(self.areas), crossings=no_rows(self.crossings),
             images=no_rows(self.images), surfaces=no_surfaces(),
@@ -126,13 +126,13 @@ class PixelView(CountsView):
     """Pixels by groups of datums; see :class:`.CountsView`."""
 
     def area_total(self, of: Callable[[Pixels], Array]) -> tuple[Array, Array]:
-        """Exact sums over datums and labels of each key, leaving out undefined values.
+        """Return exact sums over datums and labels of each key, without undefined values.
 
         Args:
-            of: from counts to a value for each of their areas, float64.
+            of: maps counts to one float64 value per area row.
 
         Returns:
-            sums, and how many values entered each, float64 [group, key].
+            sums, and number of values in each, float64 [group, key].
         """
 
         def rows(pixels: Pixels) -> tuple[Array, Array, Array]:
@@ -197,4 +197,4 @@ class PixelView(CountsView):
 
 
 class PixelDraws(CountDraws, PixelView):
-    """A view of pixels whose groups are draws."""
+    """A view of pixels whose groups are resamples."""

@@ -1,4 +1,4 @@
-"""Points of curves by segment, and the places of segments where something holds, without a loop."""
+"""Curve points by segment, and vectorised search for indices in segments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Points(msgspec.Struct, frozen=True):
 
 
 def first_of(start: Array, fits: Array) -> Array:
-    """The first place of every segment where ``fits`` holds, int64 [s], -1 where there is none.
+    """Return the first index in every segment with ``fits`` True, int64 [s], -1 without one.
 
     Args:
         start: int64 [s + 1], CSR offsets.
@@ -39,7 +39,7 @@ def first_of(start: Array, fits: Array) -> Array:
 
 
 def last_of(start: Array, fits: Array) -> Array:
-    """The last place of every segment where ``fits`` holds, int64 [s], -1 where there is none.
+    """Return the last index in every segment with ``fits`` True, int64 [s], -1 without one.
 
     Args:
         start: int64 [s + 1], CSR offsets.
@@ -51,7 +51,7 @@ def last_of(start: Array, fits: Array) -> Array:
 
 
 def segment_of(start: Array) -> Array:
-    """The segment of every place, int64 [m].
+    """Return the segment of every index, int64 [m].
 
     Args:
         start: int64 [s + 1], CSR offsets.
@@ -60,7 +60,7 @@ def segment_of(start: Array) -> Array:
 
 
 def largest_of(start: Array, value: Array) -> Array:
-    """The largest value of every segment, float64 [s], -inf of empty ones.
+    """Return the largest value of every segment, float64 [s], -inf if empty.
 
     Args:
         start: int64 [s + 1], CSR offsets.

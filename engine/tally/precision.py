@@ -6,14 +6,14 @@ import numpy as np
 
 
 def comparable(threshold: float, *, single: bool) -> float:
-    """A score threshold as the scores' own precision can express it.
+    """Cast a threshold to the dtype of the scores.
 
-    A score written as 0.3 in a column of single precision is not the double 0.3; rounded alike,
-    it reaches the threshold 0.3.
+    A score of 0.3 in a single-precision column differs from the double 0.3; after the same rounding
+    it
+    reaches the threshold 0.3.
 
     Args:
-        threshold: any number.
-        single: whether the scores came in single precision.
+        single: the scores have single precision.
     """
     with np.errstate(over="ignore"):  # what is beyond single precision, no score reaches
         return float(np.float32(threshold)) if single else threshold

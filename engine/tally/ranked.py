@@ -1,4 +1,4 @@
-"""Ranked: rows in score order per label, each with what it hit at every variant."""
+"""Ranked rows: predictions sorted by score per label, with their hits at every variant."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BITS = 64
 
 
 class UnmatchedError(KeyError):
-    """Nothing was matched at an IoU threshold."""
+    """No matching was done at an IoU threshold."""
 
 
 class Word(msgspec.Struct, frozen=True):
-    """Which variants one 64-bit word holds: ``n_areas`` times ``n_thresholds`` from the first.
+    """Variants stored in one 64-bit word: ``n_areas`` times ``n_thresholds`` from the first.
 
     Bit v of the word is area ``first_area + v // n_thresholds`` at threshold
     ``first_threshold + v % n_thresholds``.
@@ -42,11 +42,11 @@ class Word(msgspec.Struct, frozen=True):
 
 @stored_as("ranked.variants/1")
 class Variants(msgspec.Struct, frozen=True):
-    """Every combination of IoU threshold and area range that rows are matched at.
+    """Combinations of IoU threshold and area range at which rows are matched.
 
     Attributes:
         thresholds: ascending IoU thresholds.
-        areas: (name, low, high) each, name None where there is no range at all.
+        areas: (name, low, high) each; name None without area ranges.
     """
 
     thresholds: tuple[float, ...]
@@ -54,7 +54,7 @@ class Variants(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words that hold them all, no area range split unless it must be."""
+        """Words for all variants; an area range is split only if it does not fit one word."""
         t, a = len(self.thresholds), len(self.areas)
         if t > BITS:
             return tuple(
@@ -66,10 +66,10 @@ class Variants(msgspec.Struct, frozen=True):
         return tuple(Word(0, t, at, min(each, a - at)) for at in range(0, a, each))
 
     def threshold_index(self, iou: float) -> int:
-        """Index of a threshold by value.
+        """Return the index of a threshold by value.
 
         Raises:
-            UnmatchedError: nothing was matched at that threshold.
+            UnmatchedError: no matching was done at that threshold.
         """
         gaps = np.abs(np.asarray(self.thresholds) - iou)
         nearest = int(np.argmin(gaps))
@@ -88,32 +88,31 @@ class Variants(msgspec.Struct, frozen=True):
 
 @stored_as("ranked/1")
 class Ranked(msgspec.Struct, frozen=True):
-    """Predictions of one partition, ranked by descending score within each label.
+    """Predictions of one bucket, ranked by descending score within each label.
 
-    Ties stand by datum, then row (Valor's dialects: by IoU first).
+    Ties are ordered by datum, then row (Valor's dialects: by IoU first).
 
     Attributes:
-        variants: what each bit of ``hit`` and ``ignored`` means.
+        variants: meaning of the bits of ``hit`` and ``ignored``.
         start: int64 [labels + 1], offsets of each label's rows.
         score: float64 [n].
         datum: int32 [n].
         row: int64 [n], row of the prediction in its table.
         rank: int32 [n], within (datum, label), from 0.
-        hit: uint64 [words, n], true positive there.
-        ignored: uint64 [words, n], neither true nor false positive there.
-        skipped: bool [n] or [0], left out of average precision, though counted elsewhere.
+        hit: uint64 [words, n], true positives.
+        ignored: uint64 [words, n], neither true nor false positives.
+        skipped: bool [n] or [0], excluded from average precision, though counted elsewhere.
         tie: float64 [n] or [0], orders equal scores before datum and row, higher first.
         gt_start: int64 [labels + 1], offsets of each label's ground truths.
         gt_datum: int32 [m].
         gt_row: int64 [m], row of the ground truth in its table.
-        gt_counted: uint64 [words, m], not ignored there.
+        gt_counted: uint64 [words, m], not ignored.
         cap: rows of that rank or beyond are ignored everywhere; None for no cap.
-        single: whether scores came in single precision; thresholds are then rounded to it, so
-            that a score written as 0.3 reaches the threshold 0.3.
-        most: rows of a label that count, the best; those beyond are ignored everywhere. 0 for no
-            limit.
-        place: int64 [n] or [0], the bin of each prediction's position and size in its image.
-        values: float64 [k, n], what else is known of each row, or [0, 0].
+        single: scores came in single precision; thresholds are then rounded to it, so that a score
+            of 0.3 reaches the threshold 0.3.
+        most: number of best rows per label that count; the rest are ignored. 0 for no limit.
+        place: int64 [n] or [0], bin of each prediction's position and size in its image.
+        values: float64 [k, n], further values per row, or [0, 0].
     """
 
     variants: Variants
@@ -137,10 +136,10 @@ class Ranked(msgspec.Struct, frozen=True):
     values: Array = np.zeros((0, 0))
 
     def limited(self, before: int = 0) -> Ranked:
-        """The same, with what is beyond the most of a label ignored.
+        """Return the tally with rows beyond ``most`` per label ignored.
 
         Args:
-            before: rows of the one label that stand before these, in other tallies.
+            before: rows of the single label that precede these, in other tallies.
         """
         if not self.most or self.score.size + before <= self.most:
             return self
@@ -156,7 +155,7 @@ class Ranked(msgspec.Struct, frozen=True):
         )
 
     def ordered(self, code: Array | None = None) -> tuple[Any, ...]:
-        """Rows and ground truths in an order that does not depend on that of their tables.
+        """Return rows and ground truths in an order independent of their tables.
 
         Args:
             code: unused.

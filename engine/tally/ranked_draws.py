@@ -1,4 +1,4 @@
-"""Ranked rows under the weights of many draws."""
+"""Ranked rows under the weights of many resamples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ Array = np.ndarray[Any, Any]
 
 
 class RankedDraws:
-    """What metrics ask of :class:`~evalengine.tally.ranked_view.RankedView`, for a block of draws.
+    """:class:`~evalengine.tally.ranked_view.RankedView` for a block of resamples.
 
-    Counts are whole numbers in float64. Precision is its mean over the recall levels.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
+    Counts are integers in float64. Precision is its mean over the recall levels.
     """
 
     def __init__(self, view: RankedView, draws: Draws) -> None:
@@ -33,7 +29,7 @@ class RankedDraws:
         self.n_groups = view.n_groups * len(draws)
 
     def beside(self, name: str) -> RankedDraws | None:
-        """The draws of another tally; see :meth:`RankedView.beside`."""
+        """Return the resamples of another tally; see :meth:`RankedView.beside`."""
         other = self._view.beside(name)
         return None if other is None else RankedDraws(other, self._draws)
 
@@ -42,7 +38,7 @@ class RankedDraws:
         return self._view.n_groups * len(self.labels)
 
     def _by_draw(self, array: Array) -> Array:
-        """[group * label, ..., draw] to [draw * group, label, ...]."""
+        """Reshape [group * label, ..., draw] to [draw * group, label, ...]."""
         return by_draw(array, self._view.n_groups)
 
     # -- rows ------------------------------------------------------------------------------------
@@ -73,7 +69,7 @@ class RankedDraws:
 
     @cached_property
     def n_ground_truths(self) -> Array:
-        """Ground truths, ignored ones too, [draw * group, label]."""
+        """Ground truths including ignored ones, [draw * group, label]."""
         return self._by_draw(self._totals[1])[..., 0]
 
     @cached_property
@@ -81,10 +77,8 @@ class RankedDraws:
         """Ground truths that are not ignored, [draw * group, label, area]."""
         return self._by_draw(self._totals[2])
 
-    # -- walks -----------------------------------------------------------------------------------
-
     def _nothing(self, n_caps: int) -> list[Counted]:
-        """Where walks begin, of each word."""
+        """Return the initial state of a pass over the rows, per word."""
         words = self.tally.variants.words
         return [
             nothing_counted(
@@ -115,7 +109,7 @@ class RankedDraws:
 
     @cached_property
     def _walked(self) -> list[Counted]:
-        """What there is after the first walk over the rows that precision is made of."""
+        """State after the first pass over the rows used for precision."""
         counted = self._nothing(self._view.caps.size)
         for part in self._view.parts():
             start = part.rows[0]
@@ -125,12 +119,12 @@ class RankedDraws:
 
     @property
     def similarity(self) -> Array:
-        """Of angles: of one draw after the other."""
+        """Raise OneByOne: similarity of angles is computed per resample."""
         raise OneByOne
 
     @cached_property
     def precision(self) -> Array:
-        """Mean of interpolated precision, [draw * group, label, area, threshold, 1]."""
+        """Mean interpolated precision, [draw * group, label, area, threshold, 1]."""
         view, how = self._view, self._view.interpolation
         levels = how.averaged
         if how.linear is not None or how.positions is not None:
@@ -165,7 +159,7 @@ class RankedDraws:
         return self._by_draw(total)[..., None]
 
     def _together(self, parts: list[Array]) -> Array:
-        """Arrays of each word, [segment, ..., variant, draw], by area range and threshold."""
+        """Combine arrays per word, [segment, ..., variant, draw], into area and threshold axes."""
         variants = self.tally.variants
         before = parts[0].shape[:-2]
         axes = len(variants.areas), len(variants.thresholds)
@@ -176,16 +170,16 @@ class RankedDraws:
         return out
 
     def true_positives(self, lowest_score: float | None) -> Array:
-        """True positives by cap, [draw * group, label, cap, area, threshold].
+        """Return true positives by cap, [draw * group, label, cap, area, threshold].
 
         Args:
-            lowest_score: those below do not count; None for all.
+            lowest_score: ignore lower scores; None for all.
         """
         counted = self._walked if lowest_score is None else self._scored(lowest_score)
         return self._by_draw(self._together([one.right for one in counted]))
 
     def _scored(self, lowest_score: float) -> list[Counted]:
-        """What there is after a walk over the rows with at least that score."""
+        """Return the state after a pass over the rows with at least that score."""
         lowest = np.array([self.tally.comparable(lowest_score)])
         if not any(
             part.tally.skipped.any() or (part.tally.score < lowest).any()
@@ -200,7 +194,7 @@ class RankedDraws:
         return _under_each_cap(counted)
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
-        """True and false positives, [draw * group, label, area, threshold, score] each.
+        """Return true and false positives, [draw * group, label, area, threshold, score] each.
 
         Args:
             score_thresholds: ascending; a prediction counts at those its score reaches.
@@ -233,19 +227,19 @@ class RankedDraws:
 
     @property
     def rows(self) -> Any:
-        """Not of many draws at once: each has rows of its own."""
+        """Raise OneByOne: rows differ between resamples."""
         raise OneByOne
 
     def sought(self, iou: float, *, pooled: bool = False) -> Any:
-        """Not of many draws at once: what is chosen among points differs from draw to draw."""
+        """Raise OneByOne: the chosen points differ between resamples."""
         raise OneByOne
 
     def binned(self, iou: float, n_scores: int) -> Any:
-        """Not of many draws at once: bins are summed in each."""
+        """Raise OneByOne: bins are summed per resample."""
         raise OneByOne
 
     def sampled_with_scores(self, cap: int) -> Any:
-        """Not of many draws at once: levels are reached at other scores in each."""
+        """Raise OneByOne: levels are reached at other scores in each resample."""
         raise OneByOne
 
 
@@ -273,9 +267,9 @@ def _rows(part: RankedView, w: int, bounds: tuple[Array, Array], left_out: Array
 
 
 def _reaching(part: RankedView, thresholds: Array) -> Array:
-    """Place in each segment up to which scores reach each threshold, int64 [k + 1, s].
+    """Return the end of the rows that reach each threshold per segment, int64 [k + 1, s].
 
-    The last row is where segments begin.
+    The last row contains the starts of the segments.
 
     Args:
         part: rows by descending score.

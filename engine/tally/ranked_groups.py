@@ -1,8 +1,7 @@
-"""A ranked tally on disk, seen by groups of labels, one of which is in memory at a time.
+"""Ranked tallies on disk, processed one group of labels at a time.
 
-Every array of a view has a label axis, and no label needs the rows of another: what a view computes
-of each group of labels is joined along that axis. Labels with more rows than memory holds are in
-several files, see :mod:`evalengine.tally.ranked_groups`.
+Every array of a view has a label axis, and labels are independent, so that results per group are
+concatenated along that axis. A label with more rows than memory allows has several files.
 """
 
 from __future__ import annotations
@@ -26,24 +25,23 @@ from .ranked_draws import RankedDraws
 from .ranked_points import CountedRows, counted_rows, pooled_rows, sought
 from .ranked_view import LeaveOut, RankedView
 
-# A ranked tally in several files, because a label has more rows than memory holds.
+# A ranked tally in several files, if a label has more rows than memory allows.
 #
-# The rows of one file come before those of the next: by label, descending score, tie and datum.
-# What is counted of the files adds up. Precision at recall levels needs two walks over the rows
-# of a label (:mod:`evalengine.kernels.average_precision`): the first goes through the files in
-# their order and keeps what was counted before each; the second goes through them from the last
-# to the first.
+# Rows of one file precede those of the next: by label, descending score, tie and datum. Counts add
+# up. Precision at recall levels needs two passes over the rows of a label
+# (:mod:`evalengine.kernels.average_precision`): a forward pass that records the counts before each
+# file, then a backward pass.
 
 Array = np.ndarray[Any, Any]
 
 
 class ViewOfParts(RankedView):
-    """The view of a ranked tally of which one file is in memory at a time.
+    """View of a ranked tally in several files, one of which is in memory at a time.
 
     Args:
-        files: as :func:`evalengine.tally.stored.save` writes them, in the order of their rows.
+        files: written by :func:`evalengine.tally.stored.save`, in the order of their rows.
         head: the tally without its rows.
-        labels: those of the files.
+        labels: labels in the files.
         **rest: see :class:`RankedView`.
     """
 
@@ -53,7 +51,7 @@ class ViewOfParts(RankedView):
         self._rest = rest
 
     def _view(self, file: str) -> RankedView:
-        """The view of one file, which nothing else holds."""
+        """Load the view of one file, without caching it."""
         return RankedView(stored.load(file), self.labels, **self._rest)
 
     def parts(self, *, backwards: bool = False) -> Iterator[RankedView]:
@@ -105,7 +103,8 @@ class ViewOfParts(RankedView):
                 one.right[:] += true[:, -1]
                 every[:] += true
         if precision:
-            # True positives of each file alone are written again on the way, to an array for it.
+            # The backward pass overwrites true positives of single files, so give it a scratch
+            # array.
             into = [(p, s, true) for (p, s, _), (_, _, true) in zip(out, counted, strict=True)]
             worse = [(one.envelope, one.level, one.needed) for one in carried]
             for file, better in zip(reversed(self._files), reversed(before), strict=True):
@@ -129,12 +128,11 @@ def _copied(carried: Carried) -> Carried:
     return Carried(*(array.copy() for array in carried))
 
 
-# Ranked rows of all labels of a key as those of one, range of scores by range of scores.
+# Ranked rows of all labels of a key pooled, by ranges of scores.
 #
-# Files hold rows by label. Where all rows together are too many to hold, scores at which to cut
-# are told from a sample, and what lies between two of them is read from every file and put in
-# order. Rows at a cut are equal and need no order, so that they are shown file by file, however
-# many they are.
+# Files contain rows by label. If all rows together exceed memory, cut scores are estimated from a
+# sample, and the rows between two cuts are read from every file and sorted. Rows at a cut are equal
+# and need no sorting, so that they are yielded file by file.
 
 
 Files = Callable[[], Iterable[tuple[Ranked, Array]]]
@@ -145,14 +143,14 @@ _SAMPLED = 1 << 20
 
 
 class PooledRanges(msgspec.Struct, frozen=True):
-    """Rows by key, those of one block before those of the next; can be gone through again.
+    """Rows by key, in blocks of descending scores; iterable repeatedly.
 
     Attributes:
         files: the rows.
         iou: one of their thresholds.
-        n_keys: how many keys there are.
+        n_keys: number of keys.
         n_rows: predictions in all files.
-        most: those of a block, about; those with one score may be more, of one file.
+        most: approximate rows per block; rows of one file with equal scores may exceed it.
     """
 
     files: Files
@@ -186,7 +184,7 @@ class PooledRanges(msgspec.Struct, frozen=True):
             yield pooled_rows([rows], key, self.n_keys)
 
     def _cuts(self) -> list[float]:
-        """Scores, descending, between two of which about so many rows lie."""
+        """Return descending scores that split rows into about equal blocks, from a sample."""
         every = max(1, min(self.n_rows // _SAMPLED, self.most // 4))
         sample = np.sort(np.concatenate([one.score[::every] for one, _ in self.files()]))[::-1]
         step = max(1, self.most // every)
@@ -199,8 +197,9 @@ class PooledRanges(msgspec.Struct, frozen=True):
 
 
 def _around(ranked: Ranked, cut: float | None) -> tuple[Array, Array]:
-    """The first row of every label at a score, and the first below, int64 [labels] each; the end
-    without a score.
+    """Return, per label, the first row at a score and the first below it, int64 [labels] each.
+
+    Without a score, both are the end.
     """
     begin, end = ranked.start[:-1], ranked.start[1:]
     if cut is None:
@@ -232,11 +231,11 @@ _COUNTED_BYTES = 24  # of a prediction that counts, and of the ground truths bes
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Consecutive labels whose rows stand in files of their own.
+    """Consecutive labels with separate files.
 
     Attributes:
-        files: as :func:`evalengine.tally.stored.save` writes them; of several the rows of one stand
-            before those of the next.
+        files: written by :func:`evalengine.tally.stored.save`; rows of one precede those of the
+            next.
         first: the first label.
         last: one past the last.
     """
@@ -247,15 +246,15 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a view asks of every group, and all that has to be known for an answer.
+    """A query of a view to every group, self-contained so that workers can answer it.
 
     Attributes:
         name: one of :data:`ANSWERS`.
         given: its arguments.
         head: the tally without its rows.
-        labels: of the run.
-        rest: what views are made with, see :class:`~evalengine.tally.ranked_view.RankedView`.
-        draws: block of draws that it is asked of; None for the tally itself.
+        labels: labels of the run.
+        rest: arguments of :class:`~evalengine.tally.ranked_view.RankedView`.
+        draws: block of resamples; None for the tally without resampling.
     """
 
     name: str
@@ -297,7 +296,7 @@ def _counts(view: AnyView, score_thresholds: tuple[float, ...]) -> tuple[Array, 
 
 
 _WHOLE = ("crossed", "tallies", "over")
-"""What a view of all labels is made with alone; threads are each process's own."""
+"""Arguments used only by a view of all labels; threads differ per process."""
 
 ANSWERS: dict[str, Callable[..., tuple[Array, ...]]] = {
     "counted": _counted,
@@ -317,12 +316,10 @@ def _of_group(head: Ranked, group: Group, labels: Labels, rest: dict[str, Any]) 
 
 
 def answer(asked: Asked, group: Group, **more: Any) -> tuple[Array, ...]:
-    """What is asked, of one group.
+    """Answer a query for one group.
 
     Args:
-        asked: the question.
-        group: of which labels.
-        **more: what the view is made with beside what the question brings.
+        **more: view arguments in addition to those of the query.
     """
     labels = asked.labels
     few = labels.some(group.first, group.last)
@@ -336,13 +333,13 @@ class RankedGroups(msgspec.Struct, frozen=True):
     """A ranked tally in files, one or more for each group of consecutive labels.
 
     Attributes:
-        files: those of each group, as :func:`evalengine.tally.stored.save` writes them; of several
-            the rows of one stand before those of the next.
-        first: label at which each group begins, and the number of labels at the end.
+        files: files of each group, written by :func:`evalengine.tally.stored.save`; rows of one
+            precede those of the next.
+        first: first label of each group, then the number of labels.
         head: the tally without its rows: variants, cap and precision.
         n_rows: predictions in all files.
-        at_once: groups that may be in memory together.
-        elsewhere: answers what is asked of groups, outside this process; None where this one does.
+        at_once: number of groups that may be in memory together.
+        elsewhere: runs queries outside this process; None to run them here.
     """
 
     files: tuple[tuple[str, ...], ...]
@@ -354,7 +351,7 @@ class RankedGroups(msgspec.Struct, frozen=True):
 
     @property
     def variants(self) -> Variants:
-        """Of all rows."""
+        """Variants of all rows."""
         return self.head.variants
 
     def pieces(self) -> Iterator[Ranked]:
@@ -363,12 +360,12 @@ class RankedGroups(msgspec.Struct, frozen=True):
             yield from map(stored.load, files)
 
     def pooled(self, iou: float, key: Array, n_keys: int) -> PooledRanges:
-        """The rows by descending score, of every label key by itself, few at a time.
+        """Return rows by descending score for every label key, in blocks.
 
         Args:
             iou: one of the thresholds.
             key: int32 [labels], key of each label.
-            n_keys: how many there are.
+            n_keys: number of keys.
         """
 
         def files() -> Iterator[tuple[Ranked, Array]]:
@@ -381,17 +378,17 @@ class RankedGroups(msgspec.Struct, frozen=True):
 
     @property
     def held_pooled(self) -> bool:
-        """Whether the rows of all labels together are few enough to hold."""
+        """Return True if the rows of all labels together fit in memory."""
         return self.n_rows * _POOLED_BYTES <= tuning().drawn_bytes
 
 
 class GroupedView(RankedView):
-    """The view of a ranked tally, group of labels by group of labels.
+    """View of a ranked tally, processed one group of labels at a time.
 
     Args:
         groups: the tally.
-        labels: of the run.
-        draws: a block of draws, which are its groups then; see :class:`.RankedDraws`.
+        labels: labels of the run.
+        draws: block of resamples, which then become the view's groups; see :class:`.RankedDraws`.
         **rest: see :class:`RankedView`.
     """
 
@@ -406,7 +403,7 @@ class GroupedView(RankedView):
             self.n_groups *= len(draws)
 
     def drawn(self, draws: Draws) -> GroupedView:
-        """The view of a block of draws."""
+        """Return the view of a block of resamples."""
         return GroupedView(self._groups, self.labels, draws, **self._rest)
 
     def weighing(self, weights: Array) -> GroupedView:
@@ -422,7 +419,7 @@ class GroupedView(RankedView):
 
     @property
     def _of_each(self) -> dict[str, Any]:
-        """What views of groups are made with."""
+        """Arguments of the views per group."""
         return {key: value for key, value in self._rest.items() if key not in _WHOLE}
 
     @property
@@ -467,7 +464,7 @@ class GroupedView(RankedView):
         return sought(self._pooled(iou).truths(), self.group, self.n_groups, self.weights)
 
     def _each(self, name: str, *given: Any) -> tuple[Array, ...]:
-        """What an answer makes of every group, joined along the axis of labels."""
+        """Run a query on every group and concatenate the results along the label axis."""
         groups = self._groups
         asked = Asked(name, given, groups.head, self.labels, self._of_each, self._draws)
         each = self._groups_of_labels
@@ -525,13 +522,7 @@ OF_ROWS = ("score", "datum", "row", "rank", "hit", "ignored", "skipped", "tie", 
 
 
 def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
-    """The rows of some consecutive labels.
-
-    Args:
-        ranked: a tally.
-        first: first label.
-        last: one past the last.
-    """
+    """Select the rows of consecutive labels ``first`` to ``last - 1``."""
     begin, end = int(ranked.start[first]), int(ranked.start[last])
     gt_begin, gt_end = int(ranked.gt_start[first]), int(ranked.gt_start[last])
     few = of_rows(ranked, (begin, end), (gt_begin, gt_end))
@@ -541,12 +532,11 @@ def of_labels(ranked: Ranked, first: int, last: int) -> Ranked:
 
 
 def of_rows(ranked: Ranked, rows: tuple[int, int], gt_rows: tuple[int, int]) -> Ranked:
-    """Some consecutive rows, of whatever labels.
+    """Select consecutive rows of any labels.
 
     Args:
-        ranked: a tally.
         rows: first prediction and one past the last.
-        gt_rows: likewise of the ground truths.
+        gt_rows: same for the ground truths.
     """
     (begin, end), (gt_begin, gt_end) = rows, gt_rows
     return msgspec.structs.replace(
@@ -570,12 +560,12 @@ def without_rows(ranked: Ranked) -> Ranked:
 
 
 def merge_groups(parts: list[Ranked], before: int = 0) -> Ranked:
-    """One group of labels of all parts, whose labels have the same codes; rows have no numbers.
+    """Merge one group of labels over all parts; labels have equal codes, rows have no numbers.
 
     Args:
-        parts: rows of the same labels, of disjoint sets of datums; datums have the codes of the
-            whole (:func:`with_datums`).
-        before: rows of the one label that stand before these, in other groups.
+        parts: rows of the same labels, of disjoint sets of datums, with datum codes of the whole
+            (:func:`with_datums`).
+        before: rows of the single label that precede these, in other groups.
     """
     from .merging import merge_ranked
 
@@ -585,10 +575,9 @@ def merge_groups(parts: list[Ranked], before: int = 0) -> Ranked:
 
 
 def with_datums(ranked: Ranked, codes: Array) -> Ranked:
-    """The rows with other codes of their datums.
+    """Replace the datum codes of the rows.
 
     Args:
-        ranked: a tally.
         codes: int32 [datums], new code of each old one.
     """
     return msgspec.structs.replace(

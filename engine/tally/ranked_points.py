@@ -1,7 +1,7 @@
-"""Points of ranked rows: what every distinct score of a label reaches at one IoU threshold.
+"""Curve points of ranked rows: counts at every distinct score of a label at one IoU threshold.
 
-Rows come in one piece or in several (files of labels, files of one long label); a point that may go
-on in the next piece is held back until that is seen.
+Rows come in one or several pieces (files of labels, files of one long label). A point that may
+continue in the next piece is kept back until that piece is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CountedRows(msgspec.Struct, frozen=True):
         start: int64 [labels + 1], CSR offsets of predictions, by descending score.
         score: float64 [n].
         datum: int32 [n].
-        right: bool [n], whether the prediction hits; the others are false positives.
+        right: bool [n], hits; the others are false positives.
         gt_start: int64 [labels + 1], CSR offsets of ground truths.
         gt_datum: int32 [m].
         place: int64 [n] or [0], see :class:`.ranked.Ranked`.
@@ -52,12 +52,7 @@ class CountedRows(msgspec.Struct, frozen=True):
 
 
 def counted_rows(tally: Ranked, iou: float) -> CountedRows:
-    """The rows of a tally that count, in the first area range.
-
-    Args:
-        tally: ranked rows.
-        iou: one of its thresholds.
-    """
+    """Select the rows of a tally that count at an IoU threshold, in the first area range."""
     w, bit = tally.variants.bit(tally.variants.threshold_index(iou))
     place = np.uint64(1) << np.uint64(bit)
     right = (tally.hit[w] & place) != 0
@@ -77,12 +72,11 @@ def counted_rows(tally: Ranked, iou: float) -> CountedRows:
 
 
 def pooled_rows(pieces: Iterable[CountedRows], key: Array, n_keys: int) -> CountedRows:
-    """The rows of all labels of each key as those of one.
+    """Pool the rows of all labels of each key.
 
     Args:
-        pieces: the rows.
         key: int32 [labels], key of each label.
-        n_keys: how many there are.
+        n_keys: number of keys.
     """
     parts = [
         (key[segment_of(one.start)], one.score, one.datum, one.right,
@@ -120,13 +114,12 @@ def sought(
 def point_blocks(
     pieces: Iterable[CountedRows], group: Array | None, n_groups: int, weights: Array | None
 ) -> Iterator[Points]:
-    """Points of every (group, label), (weighted) counts at or above each distinct score.
+    """Yield the points of every (group, label): (weighted) counts at or above each distinct score.
 
     Args:
-        pieces: rows of the same labels, those of one before those of the next.
-        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
-        n_groups: how many groups.
-        weights: int64 [n_datums], how often each datum counts, or None. Rows of weight 0 make no
+        pieces: rows of the same labels, in order.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None. Rows of weight 0 make no
             point.
     """
     held: _Held | None = None
@@ -160,7 +153,7 @@ class _Held:
         self.tp, self.fp = np.zeros(n), np.zeros(n)
 
     def go_on(self, start: Array, score: Array, right: Array, weight: Array | None) -> Points:
-        """Points that are complete with these rows: those held that end here, and all but the last.
+        """Return the points completed by these rows; the last of each segment is kept back.
 
         Args:
             start: int64 [s + 1], CSR offsets.
@@ -200,7 +193,7 @@ class _Held:
         return Points(out, *made)
 
     def last(self) -> Points:
-        """The points that are still held."""
+        """Return the points kept back."""
         there = ~np.isnan(self.score)
         start = np.r_[0, np.cumsum(there)]
         return Points(start, self.score[there], self.tp[there], self.fp[there])

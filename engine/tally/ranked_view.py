@@ -1,4 +1,4 @@
-"""Views: a tally seen by groups of datums, with what several metrics share computed once."""
+"""Views: a tally by groups of datums, with cached results that several metrics share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Over = Callable[[Array, Callable[[int, int], None]], Any]
 
 
 LeaveOut = Callable[[Ranked], Array]
-"""Which rows of a tally do not count, bool [n]; [0] where all do."""
+"""Function that returns the rows of a tally to ignore, bool [n]; [0] for none."""
 
 Outputs = tuple[Array, Array, Array]
 """Precision, scores and true positives of one word, for the average-precision kernel."""
@@ -42,16 +42,16 @@ def in_turn(offsets: Array, function: Callable[[int, int], None]) -> None:
 
 
 class View:
-    """What every metric is computed from: a tally, groups of its datums, weights.
+    """Base of all views: a tally, groups of its datums, weights. Metrics are computed from views.
 
     Args:
-        labels: what label codes stand for.
-        group: int32 [n_datums], group of each datum, -1 for none; of a tally in parts what its
-            datums give; None for one group of all.
+        labels: meaning of label codes.
+        group: int32 [n_datums], -1 for none; for a tally in parts, the groups of its datums; None
+            for a single group.
         n_groups: number of groups.
-        weights: int64 [n_datums], how often each datum counts (one bootstrap draw), or None; of
-            tallies in memory alone.
-        over: runs kernels over ranges of segments; one after the other unless given.
+        weights: int64 [n_datums], multiplicity of each datum in one resample, or None; only for
+            tallies in memory.
+        over: runs kernels over ranges of segments; serial by default.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class View:
         self.over = over
 
     def refuse_draws(self) -> None:
-        """Raise where single datums have weights: those of a tally in parts are not numbered."""
+        """Raise RuntimeError if datums have weights: datums of a tally in parts have no numbers."""
         if self.weights is not None:
             raise RuntimeError("a tally in files has no rows to draw from")
 
@@ -89,11 +89,11 @@ class RankedView(View):
     Undefined cells (no ground truth) are NaN; frames turn them into null with a reason.
 
     Args:
-        tally: the ranked outcomes.
-        interpolation: of precision.
-        caps: ascending caps on rank for recall, the last of them for everything else.
-        crossed: confusion events, where they were asked for.
-        tallies: others of the same rows, by name.
+        tally: the ranked rows.
+        interpolation: definition of precision.
+        caps: ascending caps on rank for recall; the last one applies to everything else.
+        crossed: confusion pairs, if requested.
+        tallies: other tallies of the same rows, by name.
         **grouping: see :class:`View`.
     """
 
@@ -126,7 +126,7 @@ class RankedView(View):
         return self.n_groups, len(self.labels), len(variants.areas), len(variants.thresholds)
 
     def beside(self, name: str) -> RankedView | None:
-        """The view of another tally by the same groups and weights; None where there is none."""
+        """Return the view of another tally with the same groups and weights, or None."""
         if name in self._tallies and name not in self._beside:
             other = self._tallies[name]
             self._beside[name] = RankedView(
@@ -169,7 +169,7 @@ class RankedView(View):
 
     @cached_property
     def gt_rows(self) -> tuple[Array, Array]:
-        """Ground truths by segment, likewise."""
+        """Ground truths by segment: CSR offsets and row indices."""
         return _by_segment(self.tally.gt_start, self.tally.gt_datum, self.group, self.n_groups)
 
     def _n_rows(self, rows: tuple[Array, Array], datum: Array) -> Array:
@@ -217,7 +217,7 @@ class RankedView(View):
                 yield word.first_area + a, here
 
     def _weight(self) -> Array:
-        """How often each row counts, int64 [n]."""
+        """Multiplicity of each row, int64 [n]."""
         if self.weights is None:
             return np.ones(self.tally.score.size, np.int64)
         return self.weights[self.tally.datum]
@@ -234,13 +234,13 @@ class RankedView(View):
         """Run the average-precision kernel over the rows of every word.
 
         Args:
-            leave_out: which rows of the tally do not count, bool [n] or [0].
+            leave_out: returns the rows to ignore, bool [n] or [0].
             caps: int64 [m], ascending caps on rank.
             positives: int64 [group, label, area], ground truths that are not ignored.
             levels: float64 [r], recall levels; [0] for the area.
-            out: precision, scores and true positives of each word, see
+            out: precision, scores and true positives per word, see
                 :func:`evalengine.kernels.average_precision.sample_precision`.
-            carried: of each word, what other parts of the rows hand over.
+            carried: state per word from other parts of the rows.
         """
         tally = self.tally
         start, order = self.rows
@@ -275,7 +275,7 @@ class RankedView(View):
             )
 
     def outputs(self, n_caps: int, *, precision: bool, scores: bool) -> list[Outputs]:
-        """Zeros for :meth:`walked` to fill, of each word; NaN for scores."""
+        """Allocate the outputs of :meth:`walked` per word: zeros, NaN for scores."""
         n_segments = self._shape[0] * self._shape[1]
         n_levels = (self._levels(scores=scores).size or 1) if precision else 0
         return [
@@ -295,18 +295,18 @@ class RankedView(View):
         return self._together(out)
 
     def _levels(self, *, scores: bool) -> Array:
-        """Recall levels of a walk: those of the curve where scores are wanted."""
+        """Return the recall levels of a pass: those of the curve if scores are needed."""
         return self.levels if scores else self.interpolation.averaged
 
     def _sought(self, *, scores: bool) -> Array:
-        """Positives as the kernel is told them: it walks no label without, and without its scores.
+        """Return the positives passed to the kernel, which skips labels without positives.
 
-        Where scores are wanted, one that no row hits is pretended there.
+        If scores are needed, such labels get one positive that no row hits.
         """
         return np.maximum(self.positives, 1) if scores else self.positives
 
     def _together(self, out: Sequence[Outputs]) -> Any:
-        """What the kernel wrote, by area and threshold."""
+        """Combine the kernel outputs by area and threshold."""
         precisions, reached, true = zip(*out, strict=True)
         return (
             self._by_variant(precisions, (), precisions[0].shape[2:]),
@@ -336,9 +336,9 @@ class RankedView(View):
 
     @property
     def precision(self) -> Array:
-        """Interpolated precision, [group, label, area, threshold, level]; the last cap's.
+        """Interpolated precision, [group, label, area, threshold, level], at the last cap.
 
-        Where average precision is the area under the curve, there is one level, that area.
+        If average precision is the area under the curve, that area is the only level.
         """
         return self._precision
 
@@ -355,10 +355,11 @@ class RankedView(View):
         return sampled
 
     def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
-        """Precision, scores at which levels are reached, and true positives under one cap.
+        """Return precision, scores at which levels are reached, and true positives under one cap.
 
-        Scores are NaN at levels that are not reached. Level 0 is reached by the best score of all,
-        of labels without ground truth too.
+        Scores are NaN at levels that are not reached. Level 0 is reached by the best score, even
+        for labels
+        without ground truth.
         """
         if self.interpolation.linear is not None:
             return (*self._on_lines, self._sampled[2])
@@ -374,7 +375,7 @@ class RankedView(View):
 
     @property
     def similarity(self) -> Array:
-        """Similarity of angles where :attr:`precision` is; NaN where no angles are known."""
+        """Similarity of angles, in the shape of :attr:`precision`; NaN without angles."""
         precision, _, similarity = self._at_positions
         of = np.full(precision.shape, np.nan) if similarity is None else similarity
         picked: Array = of[..., self.interpolation.positions or ()]
@@ -385,10 +386,10 @@ class RankedView(View):
         return on_lines(self, self._shape)
 
     def true_positives(self, lowest_score: float | None) -> Array:
-        """True positives by cap, int64 [group, label, cap, area, threshold].
+        """Return true positives by cap, int64 [group, label, cap, area, threshold].
 
         Args:
-            lowest_score: those below do not count; None for all.
+            lowest_score: ignore lower scores; None for all.
         """
         if lowest_score is None:
             return np.asarray(self._sampled[2])
@@ -402,7 +403,7 @@ class RankedView(View):
         return kept
 
     def counts(self, score_thresholds: tuple[float, ...]) -> tuple[Array, Array]:
-        """True and false positives, int64 [group, label, area, threshold, score] each.
+        """Return true and false positives, int64 [group, label, area, threshold, score] each.
 
         Args:
             score_thresholds: ascending; a prediction counts at those its score reaches.
@@ -456,11 +457,11 @@ class RankedView(View):
         return pieces
 
     def point_blocks(self, iou: float, *, pooled: bool = False) -> Iterator[Points]:
-        """Points at every distinct score of each (group, label), in blocks.
+        """Yield points at every distinct score of each (group, label), in blocks.
 
         Args:
             iou: one of the tally's thresholds.
-            pooled: whether all labels of a key are one.
+            pooled: pool all labels of a key.
         """
         pieces = self._pieces(iou, pooled=pooled)
         return point_blocks(pieces, self.group, self.n_groups, self.weights)

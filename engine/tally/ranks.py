@@ -1,4 +1,4 @@
-"""Scores replaced by mid-ranks, so that two runs can be mixed whatever the units of their scores.
+"""Scores replaced by mid-ranks, so that runs with different score scales can be mixed.
 
 Source: E. S. Venkatraman, C. B. Begg, "A distribution-free procedure for comparing receiver
 operating characteristic curves from a paired experiment" (1996); A. Bandos, H. Rockette, D. Gur,
@@ -20,10 +20,10 @@ Array = np.ndarray[Any, Any]
 
 
 def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -> Array:
-    """Scores in (0, 1] that fall with the mid-rank from the top, within each segment.
+    """Map scores to (0, 1] by descending mid-rank within each segment.
 
-    Rank r has 1 / (1 + 2 r): how many rows of the same datums score higher, those that are equal
-    counted half. Equal scores stay equal.
+    Rank r, the number of counted rows that score higher plus half of the equal ones, becomes
+    1 / (1 + 2 r). Equal scores stay equal.
 
     Args:
         score: float64 [n].
@@ -56,10 +56,9 @@ def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -
 
 
 def ranked_by_rank(ranked: Ranked, within: Array | None) -> Ranked:
-    """Detections by their rank within the label.
+    """Replace scores of detections by their rank within the label.
 
     Args:
-        ranked: of a run.
         within: bool [n_datums], datums that are compared; None for all.
     """
     label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))
@@ -70,13 +69,11 @@ def ranked_by_rank(ranked: Ranked, within: Array | None) -> Ranked:
 
 
 def scored_by_rank(scored: Scored, units: Units, within: Array | None, *, pooled: bool) -> Scored:
-    """Scored labels by their rank.
+    """Replace scores of labels by their rank.
 
     Args:
-        scored: of a run.
-        units: of the run.
         within: bool [n_datums], datums that are compared; None for all.
-        pooled: whether labels are ranked together, not each by itself.
+        pooled: rank all labels together instead of separately.
     """
     if not scored.ranked:
         return scored

@@ -1,12 +1,11 @@
-"""Precision at scores that stand for recall positions, where every score was matched anew.
+"""Precision at scores that represent recall positions, with matching repeated at every score.
 
-The true positives of a first match tell the scores: of a label's in descending order each is taken
-for the next position, k / 40, that the recall of the one after would lie farther from. What counts
-from such a score on is a sum of gains (:mod:`evalengine.kernels.matching_anew`), so that it is the
-same for any order and parts of the rows. Precision at a position is the highest of it and of those
-that follow, and 0 where there are fewer scores than positions: all of 20 ground truths found, and
-nothing else, make half of AP. Source: KITTI's ``evaluate_object.cpp``, ``getThresholds`` and
-``eval_class``.
+The true positives of a first match give the scores: in descending order, each is used for the next
+position k / 40 unless the recall after the following one is nearer. Counts from such a score on are
+sums of gains (:mod:`evalengine.kernels.matching_anew`), independent of the order and parts of the
+rows. Precision at a position is the maximum over it and later ones, and 0 if there are fewer scores
+than positions: finding all of 20 ground truths without errors gives AP 0.5. Source: KITTI's
+``evaluate_object.cpp``, ``getThresholds`` and ``eval_class``.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 def chosen(hits: int, sought: int, levels: int) -> list[int]:
-    """Which of the true positives stand for recall positions.
+    """Return the indices of the true positives that represent recall positions.
 
     Args:
-        hits: how many true positives there are.
-        sought: ground truths.
-        levels: positions, the one of recall 0 among them.
+        hits: number of true positives.
+        sought: number of ground truths.
+        levels: number of positions, including recall 0.
     """
     found: list[int] = []
     recall, at = 0.0, -1
@@ -60,15 +59,15 @@ def _segments(view: Any) -> Iterator[tuple[int, Any, Array, Array]]:
 
 
 def at_positions(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array, Array | None]:
-    """Precision, scores and similarity of angles at recall positions.
+    """Return precision, scores and similarity of angles at recall positions.
 
     Args:
         view: a ranked view whose rows have gains.
         shape: groups, labels, area ranges, thresholds.
 
     Returns:
-        float64 [group, label, area, threshold, level] each; scores are NaN where there is none, and
-        similarity is None where no angles are known.
+        float64 [group, label, area, threshold, level] each; scores are NaN if undefined, and
+        similarity is None without angles.
     """
     n_segments, levels = shape[0] * shape[1], view.levels.size
     grid = shape[2:]

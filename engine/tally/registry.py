@@ -1,12 +1,10 @@
-"""Stable names of stored structs, and the code that a name stands for.
+"""Stable names of stored structs, and the classes they refer to.
 
-A file names structs as ``classification.units/1``: name and version. The name is declared at the
-class (:func:`stored_as`); :data:`MODULES` says which module to import for it, so that reading one
-task's tally imports that task only. Nothing in a file is ever imported by a path.
-
-After a module or class is renamed, :data:`MODULES` changes, and nothing else. After fields are
-renamed, removed or added, the version at the class is raised, and ``oldest`` says which versions
-are still read.
+A file names structs as ``classification.units/1``: name and version, declared at the class
+(:func:`stored_as`). :data:`MODULES` maps names to modules, so that reading a tally imports only its
+task. Files never name import paths. After renaming a module or class, change only :data:`MODULES`;
+after changing fields, raise the version at the class, and set ``oldest`` to the oldest readable
+one.
 """
 
 from __future__ import annotations
@@ -77,9 +75,9 @@ class Stored(NamedTuple):
 
     Attributes:
         kind: the class.
-        version: of its fields, as it is written.
-        oldest: the oldest version that is read.
-        changes: version -> fields that it and older ones have, which are renamed or (None) ignored.
+        version: current version of its fields.
+        oldest: oldest readable version.
+        changes: version -> fields up to that version that were renamed or (None) are ignored.
     """
 
     kind: type[msgspec.Struct]
@@ -121,8 +119,8 @@ def stored_as(
 
     Args:
         written: such as ``classification.units/2``.
-        oldest: the oldest version that is still read; only this one by default.
-        changes: version -> fields that it and older ones have, which are renamed or (None) ignored.
+        oldest: oldest readable version; only the current one by default.
+        changes: version -> fields up to that version that were renamed or (None) are ignored.
 
     Raises:
         ValueError: another class has the name.
@@ -158,13 +156,13 @@ def written_name(kind: type[msgspec.Struct]) -> str:
 
 
 def struct_of(written: str) -> Stored:
-    """Find the struct that a file names, importing its module only if the name is known.
+    """Return the struct that a file names; its module is imported only for known names.
 
     Args:
-        written: name and version, or module and class as files until 28 November 2026 have them.
+        written: name and version, or module and class as in files until 28 November 2026.
 
     Raises:
-        UnknownStructError: no such name, or a version that is not read.
+        UnknownStructError: no such name, or an unreadable version.
     """
     before = _BEFORE.get(written.removeprefix("evalengine."))
     name, _, version = (written if before is None else f"{before}/1").partition("/")

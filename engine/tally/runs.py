@@ -1,7 +1,7 @@
-"""Runs of sorted scores, one a part, merged into the run of all: in memory or on disk.
+"""Merging of sorted scores, one run per part, in memory or on disk.
 
-A run on disk is the same arrays, mapped from a file without a name: kernels walk over them as over
-any others, its pages are the system's to take back, and its space is free once nobody holds it.
+A run on disk is a memory map of an unnamed file: kernels use it like any array, the system can
+evict its pages, and its space is freed with the last reference.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Array = np.ndarray[Any, Any]
 
 
 def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
-    """The run of all parts; equal scores stand in any order.
+    """Merge the runs of all parts; ties are in any order.
 
     Args:
-        runs: of the parts, over the same segments, and whether their scores ascend; each is
-            dropped before the next is made where all are too long to hold.
-        segments: how many there are.
-        place: where long runs go.
+        runs: runs of the parts over the same segments, each with a flag for ascending scores. If
+            they
+            do not fit in memory, each is dropped before the next is made.
+        place: storage for long runs.
 
     Raises:
         OSError: the disk is full.
@@ -64,7 +64,7 @@ def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place)
 
 
 def _room(n: int, place: Place) -> Array:
-    """Numbers to be written, float64 [n], on disk where they are many."""
+    """Allocate float64 [n], on disk if large."""
     if n <= place.rows:
         return np.empty(n)
     with tempfile.TemporaryFile(dir=place.folder) as file:
@@ -100,7 +100,7 @@ def _on_disk(run: Sorted, place: Place) -> Sorted:
 
 
 def _ranges(rows: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Consecutive segments of at most so many rows; a longer one stands alone."""
+    """Yield ranges of segments of at most ``most`` rows; a longer segment is separate."""
     ends = np.cumsum(rows)
     first = 0
     while first < rows.size:
@@ -111,7 +111,7 @@ def _ranges(rows: Array, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _rows_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorted:
-    """Some segments of a run, with weights where others have them."""
+    """Select segments of a run, adding unit weights if other runs have weights."""
     begin, end = int(run.start[first]), int(run.start[last])
     weight = None if run.weight is None else run.weight[begin:end]
     if weighted and weight is None:
@@ -133,7 +133,7 @@ def _several_segments(parts: Sequence[Sorted], into: Sorted) -> None:
 
 
 def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
-    """Bring one segment together, some of its scores at a time where it is long."""
+    """Merge one segment, in several steps if it is long."""
     n = into.score.size
     if n == 0:
         return
@@ -161,14 +161,14 @@ def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
 
 
 def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
-    """Points of the curves of a run, best scores first within a segment, a block at a time.
+    """Yield the points of a run's curves in blocks, best scores first within a segment.
 
     Args:
         run: sorted scores by segment and outcome.
-        rows: of which the points of a block are made, about; those of equal scores stay together.
+        rows: approximate rows per block; equal scores stay together.
 
     Yields:
-        points of all segments, of most of which a block has none.
+        points of all segments; most segments are empty in a block.
     """
     hits, others = run.bounds(HIT), run.bounds(OTHER)
     sizes = hits[1] - hits[0] + others[1] - others[0]

@@ -1,4 +1,4 @@
-"""Scored labels under the weights of many draws."""
+"""Scored labels under the weights of many resamples."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ Array = np.ndarray[Any, Any]
 
 
 class ScoredDraws(ScoredView):
-    """A view of scored labels whose groups are draws.
+    """A view of scored labels whose groups are resamples.
 
-    Sums are exact: weights of rows are rounded to a grid on which all of them add up.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
+    Sums are exact: weights of rows are rounded to a grid on which they add up without error.
     """
 
     def __init__(self, view: ScoredView, draws: Draws) -> None:
@@ -54,7 +50,7 @@ class ScoredDraws(ScoredView):
 
     @property
     def unit_weight(self) -> Array | None:
-        """None: what is added up has the weights of units in it."""
+        """None: summed values already include the weights of units."""
         return None
 
     @property
@@ -72,18 +68,18 @@ class ScoredDraws(ScoredView):
         return np.where((own < 0) | (code < 0), -1, own * width + code)
 
     def weighed(self, unit: Array | None, value: Array | None) -> Array | None:
-        """What is added up of units: their values times their own weights; None for 1 each."""
+        """Return the values of units times their weights; None for 1 each."""
         own = self.units.weight
         if own is None or value is None:
             return value if own is None else own if unit is None else own[unit]
         return value * (own if unit is None else own[unit])
 
     def drawn(self, summands: tuple[Any, ...], step: float | None = None) -> Array:
-        """Sums of units under every draw, float64 [draws * groups, width].
+        """Return sums over units in every resample, float64 [draws * groups, width].
 
         Args:
-            summands: units or None for all, the code of each, how many codes there are, values.
-            step: of the grid that values are rounded to; by the values themselves where None.
+            summands: units or None for all, code of each, number of codes, values.
+            step: grid step for rounding; None to derive it from the values.
         """
         unit, code, width, value = summands
         cells = self._cells(unit, code, width)
@@ -111,7 +107,7 @@ class ScoredDraws(ScoredView):
         return self.hard_counts(None)
 
     def hard_counts(self, step: float | None) -> tuple[Array, Array, Array, Array]:
-        """What :attr:`.UnitClasses._hard` has, under every draw."""
+        """Return :attr:`.UnitClasses._hard` for every resample."""
         units, n = self.units, len(self.labels)
         truth = units.truth
         hard = np.full(truth.size, -1, np.int32) if units.hard is None else units.hard
@@ -169,7 +165,7 @@ class ScoredDraws(ScoredView):
         return self._rows.own
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
-        """[draws * groups, slots * outcomes * ...] to one array an outcome, by label."""
+        """Split [draws * groups, slots * outcomes * ...] into one array per outcome, by label."""
         shape = self.n_groups, self.slots.size, N_OUTCOMES, *more
         found = sums.reshape(shape)
         return [
@@ -182,7 +178,7 @@ class ScoredDraws(ScoredView):
         return self.listed_rows(None)
 
     def listed_rows(self, step: float | None) -> tuple[Array, Array, Array]:
-        """What :attr:`.ScoredView.listed` has, under every draw."""
+        """Return :attr:`.ScoredView.listed` for every resample."""
         rows = self._rows
         n = rows.sorted.start.size - 1
         sums = self._summed(rows.datum, rows.segment, rows.own, n, step)
@@ -195,7 +191,7 @@ class ScoredDraws(ScoredView):
     def rows_reaching(
         self, thresholds: tuple[float, ...], step: float | None
     ) -> tuple[Array, Array, Array]:
-        """What :meth:`.ScoredView.reached` gives, under every draw."""
+        """Return :meth:`.ScoredView.reached` for every resample."""
         assert self.scored is not None
         grid = np.array([self.scored.comparable(t) for t in thresholds])
         rows, width = self._rows, grid.size + 1
@@ -216,7 +212,7 @@ class ScoredDraws(ScoredView):
         return out[0], out[1], out[2]
 
     def _areas(self, of: Any) -> Array:
-        """What a walk over the scores of every segment adds up, [draws * groups, label]."""
+        """Return the sum from a pass over the scores of every segment, [draws * groups, label]."""
         rows = self._rows
         found = rows.sorted
         sides = found.bounds(HIT), found.bounds(OTHER)
@@ -226,7 +222,7 @@ class ScoredDraws(ScoredView):
         return self._of_slots(of(*sides, (found.score, rows.datum, own), drawing))
 
     def _of_slots(self, sums: Array) -> Array:
-        """[groups * slots, draws] to [draws * groups, label]."""
+        """Reshape [groups * slots, draws] to [draws * groups, label]."""
         laid = np.ascontiguousarray(sums.T).reshape(self.n_groups * self.slots.size)
         return self.spread(laid, 0.0)
 
@@ -253,7 +249,7 @@ class ScoredDraws(ScoredView):
 
 
 class PooledDraws(ScoredDraws):
-    """The labels of each key as one label, in many draws."""
+    """Pooled labels of each key, in many resamples."""
 
     def __init__(self, view: ScoredDraws) -> None:
         super().__init__(view._of.pooled, view._draws)
@@ -269,7 +265,7 @@ class PooledDraws(ScoredDraws):
 
 
 def grid_of(values: Iterable[Array]) -> float:
-    """The step of a grid on which all of the values, in parts, add up exactly.
+    """Return the step of a grid on which all values add up exactly.
 
     Raises:
         OneByOne: some are infinite.

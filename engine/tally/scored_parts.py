@@ -1,8 +1,7 @@
-"""The view of units and scored labels whose parts are in files.
+"""View of units and scored labels whose parts are on disk.
 
-Every part has all rows of its datums. What is counted or summed over units goes on from part to
-part, exactly, so that their order is of no account; sorted scores of the parts are merged into one
-run, which is used as that of a run in memory is.
+Every part has all rows of its datums. Counts and sums are accumulated exactly over parts, so that
+their order does not matter; sorted scores of the parts are merged into one run.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class ScoredRows(msgspec.Struct, frozen=True):
     """The rows of one part.
 
     Attributes:
-        units: its units.
-        scored: its scored labels, or None where nothing is scored.
+        scored: its scored labels, or None without scores.
     """
 
     units: Units
@@ -41,15 +39,14 @@ class ScoredRows(msgspec.Struct, frozen=True):
 
 
 class PartsView(ScoredView):
-    """The view of a tally in parts.
+    """View of a tally in parts.
 
     Args:
         parts: the files.
-        units: what units are like, without any.
-        scored: what scored labels are like, without any; None where nothing is scored.
-        labels: of the run.
-        group: of every datum; None for one group of all.
-        weighted: whether units' weights count, where they have any.
+        units: units without rows.
+        scored: scored labels without rows; None without scores.
+        group: group of every datum; None for a single group.
+        weighted: use the units' weights, if any.
         **more: see :class:`ScoredView`.
     """
 
@@ -138,7 +135,7 @@ class PartsView(ScoredView):
 
     @cached_property
     def keyed_run(self) -> Sorted:
-        """The run of all parts, the key of its datum beside every score in place of a weight."""
+        """Merged run of all parts, with the key of the datum in place of the weight."""
         made = []
         for few, keys in self.keyed_blocks():
             if few.scored is not None and len(few.scored):
@@ -150,7 +147,7 @@ class PartsView(ScoredView):
         return merge_runs(made, segments, self._parts.place)
 
     def drawn_points(self, draws: Draws, d: int) -> Iterator[Points]:
-        """Points as :meth:`point_blocks` has them, of one draw of a block."""
+        """Yield the points of one resample of a block, as :meth:`point_blocks`."""
         run = self.keyed_run
         keys = np.zeros(0, np.uint64) if run.weight is None else run.weight.view(np.uint64)
         weight: Any = _DrawnWeights(keys, draws.seed, draws.first + d)
@@ -172,12 +169,12 @@ class PartsView(ScoredView):
 
 
 class _DrawnWeights(msgspec.Struct, frozen=True):
-    """How often the datum of each score stands in a draw, told for the scores that are looked at.
+    """Multiplicity of each score's datum in a resample, computed on access.
 
     Attributes:
         keys: uint64 [n], of the datums.
-        seed: of the draws.
-        draw: which.
+        seed: seed of the resamples.
+        draw: index of the resample.
     """
 
     keys: Array

@@ -1,4 +1,4 @@
-"""Scored labels in parts, under the weights of many draws: what adds up from part to part."""
+"""Scored labels in parts under the weights of many resamples: only additive numbers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ Array = np.ndarray[Any, Any]
 
 
 class PartsDraws(ScoredDraws):
-    """A view of scored labels in parts whose groups are draws.
+    """A view of scored labels in parts whose groups are resamples.
 
-    Counts and sums go on from part to part. What needs all scores in one order is refused.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
+    Counts and sums are accumulated over parts. Numbers that need all scores sorted are refused.
     """
 
     _of: PartsView
@@ -36,7 +32,7 @@ class PartsDraws(ScoredDraws):
         super().__init__(view, draws)
 
     def blocks(self) -> Iterator[ScoredDraws]:
-        """Views of draws of the parts."""
+        """Yield the resampled view of each part."""
         for few, keys in self._of.keyed_blocks():
             yield ScoredDraws(few, msgspec.structs.replace(self._draws, keys=keys))
 

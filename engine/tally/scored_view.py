@@ -34,7 +34,7 @@ from .sorted_scores import (
 from .unit_view import Summands, UnitView
 from .units import Scored, Units
 
-# How many units have each label, and how many have another: what every ratio is divided by.
+# Positives and negatives per label, the denominators of all ratios.
 
 Array = np.ndarray[Any, Any]
 
@@ -57,8 +57,8 @@ class UnitClasses(UnitView):
 
     Args:
         units: every unit.
-        scored: its scored labels, or None where none were tallied.
-        labels: what label codes stand for.
+        scored: its scored labels, or None without scores.
+        labels: meaning of label codes.
         **grouping: see :class:`View`.
     """
 
@@ -96,7 +96,7 @@ class UnitClasses(UnitView):
 
     @property
     def _hard_inputs(self) -> tuple[Array, Array, Array | None, Array | None]:
-        """What hard predictions are counted by: truth, prediction, datum and its group."""
+        """Return the inputs for counting hard predictions: truth, prediction, datum, group."""
         units = self.units
         hard = np.zeros(0, np.int32) if units.hard is None else units.hard
         return units.truth, hard, units.datum, self.group
@@ -132,7 +132,7 @@ class UnitClasses(UnitView):
     def judged_units(self) -> Array:
         """Units that have a truth, int64 [m].
 
-        Where several labels may be true, also those with a prediction: none of them is true there.
+        For multi-label data, also those with a prediction: they have the empty set of true labels.
         """
         if self.units.truth_start is not None:
             return self.known_units
@@ -182,7 +182,7 @@ class UnitClasses(UnitView):
 
     @property
     def _one_unit_each(self) -> bool:
-        """Whether every datum has one unit."""
+        """True if every datum has one unit."""
         return self.units.datum is None
 
     @cached_property
@@ -226,10 +226,10 @@ class UnitClasses(UnitView):
         return self._exact(lambda few: few.keyed(few.known_units, None), n_keys)
 
     def rest(self, *, of_datums: bool = False) -> Array:
-        """(Weighted) units of ``every`` that are not truths of the label, float64 [group, label].
+        """Return (weighted) units of ``every`` without the label as truth, float64 [group, label].
 
         Args:
-            of_datums: of ``known_datums`` in place of ``every``.
+            of_datums: use ``known_datums`` instead of ``every``.
         """
         n_labels = len(self.labels)
         if self.unit_weight is None:
@@ -242,7 +242,7 @@ class UnitClasses(UnitView):
 
     @property
     def _all_true(self) -> bool:
-        """Whether there are units, and all have a truth; of those with one at most."""
+        """True if there are units, and all have a truth; only for at most one truth per unit."""
         return self.units.truth.size > 0 and bool(self.units.truth.min() >= 0)
 
     @property
@@ -265,8 +265,9 @@ class UnitClasses(UnitView):
 
     @cached_property
     def classes_of_keys(self) -> tuple[Array, Array]:
-        """(Weighted) positives of all labels of a key, and negatives of those that are scored,
-        float64 [group, key] each.
+        """Return (weighted) positives of all labels of a key, and negatives of its scored labels.
+
+        Both float64 [group, key].
         """
         assert self.scored is not None
         keys = self.labels.key[:, None] == np.arange(len(self.labels.key_names))
@@ -284,12 +285,12 @@ class ScoredView(UnitClasses):
 
     Args:
         units: every unit.
-        scored: its scored labels, or None where none were tallied.
-        labels: what label codes stand for.
-        declared: bool [l], labels that the user declared, or None where none were.
-        order: int32 [l], place of each label among the declared ones, -1 for others; or None.
-        decision: score from which a label counts as predicted, where no argmax decides; float64
-            [label] where labels differ.
+        scored: its scored labels, or None without scores.
+        labels: meaning of label codes.
+        declared: bool [l], labels declared by the user, or None.
+        order: int32 [l], position of each label among the declared ones, -1 for others; or None.
+        decision: score from which a label counts as predicted, if argmax does not decide; float64
+            [label] if labels differ.
         **grouping: see :class:`View`.
     """
 
@@ -313,10 +314,11 @@ class ScoredView(UnitClasses):
 
     @cached_property
     def plain(self) -> ScoredView:
-        """The same without sample weights, where some of them are 0; else the view itself.
+        """View without sample weights if some of them are 0; otherwise the view unchanged.
 
-        It tells what is there from what weighs something: a datum of weight 0 still has labels.
-        Draws stay: a datum that was not drawn is not there.
+        It separates presence from weight: a datum of weight 0 still has labels. Resampling stays: a
+        datum
+        outside the resample is absent.
         """
         own = self.units.weight
         if own is None or not (own == 0).any():
@@ -343,7 +345,7 @@ class ScoredView(UnitClasses):
 
     @property
     def has_scores(self) -> bool:
-        """Whether anything was scored, so that labels can be ranked."""
+        """True if labels can be ranked by scores."""
         return self.scored is not None and self.scored.ranked
 
     @cached_property
@@ -413,9 +415,9 @@ class ScoredView(UnitClasses):
 
     @property
     def confidence(self) -> tuple[Array, Array]:
-        """What a unit's prediction is believed with, and whether it is right, [u] each.
+        """Confidence of each unit's prediction, and its correctness, [u] each.
 
-        The score of the best label; of binary tables the positive label's, right where it is true.
+        The score of the best label; for binary tables the positive label's, correct if it is true.
         """
         assert self.scored is not None
         if not self.scored.several:
@@ -447,7 +449,7 @@ class ScoredView(UnitClasses):
 
     @cached_property
     def ordered_rows(self) -> OrderedRows:
-        """Rows in the order of their scores, which draws share."""
+        """Rows sorted by score, shared by all resamples."""
         return OrderedRows(self)
 
     @cached_property
@@ -470,7 +472,7 @@ class ScoredView(UnitClasses):
 
     @cached_property
     def _laid(self) -> Sorted:
-        """Scores, and weights beside them, by (group, slot, outcome), in any order within each."""
+        """Scores and their weights by (group, slot, outcome), unsorted within each."""
         scored, weight = self.scored, self.unit_weight
         assert scored is not None
         start, score, _ = partition(scored.parts, *self.segments)
@@ -483,7 +485,7 @@ class ScoredView(UnitClasses):
     def segments(
         self,
     ) -> tuple[Array, Array | None, Array | None, Array | None, tuple[int, int, int]]:
-        """What says where rows belong: outcome, label, datum, its group, and how many there are."""
+        """Arrays that assign rows to segments: outcome, label, datum, its group, and the shape."""
         scored = self.scored
         assert scored is not None
         unit, datum = scored.unit_codes, None
@@ -494,13 +496,13 @@ class ScoredView(UnitClasses):
 
     @property
     def _by_pairs(self) -> bool:
-        """Whether areas are found without an order: of groups, unless there is one already."""
+        """True if areas are computed without sorting: for groups with unsorted scores."""
         unweighted = self.group is not None and self.unit_weight is None
         return unweighted and "sorted" not in self.__dict__
 
     @cached_property
     def _grid(self) -> GridCounts | None:
-        """Counts of a grid of scores, where they take less than an order of all scores; or None."""
+        """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
         scored = self.scored
         assert scored is not None
         if self.group is not None or self.unit_weight is not None or scored.grid is None:
@@ -533,7 +535,7 @@ class ScoredView(UnitClasses):
 
     @cached_property
     def roc_auc(self) -> Array:
-        """Area under each label's ROC curve, [group, label]; NaN where a class is missing.
+        """Area under each label's ROC curve, [group, label]; NaN if a class is missing.
 
         Units that do not list the label rank last, tied with one another.
         """
@@ -547,7 +549,7 @@ class ScoredView(UnitClasses):
         return out
 
     def reached(self, thresholds: tuple[float, ...]) -> tuple[Array, Array, Array]:
-        """(Weighted) rows at or above each threshold: hits, others and strays.
+        """Return (weighted) rows at or above each threshold: hits, others and strays.
 
         Args:
             thresholds: ascending.
@@ -574,7 +576,7 @@ class ScoredView(UnitClasses):
         return self._reached[thresholds]
 
     def point_blocks(self) -> Iterator[Points]:
-        """``points`` in blocks, each of which goes on where the one before ended: here, in one."""
+        """Yield ``points`` in consecutive blocks; here a single one."""
         yield self.points
 
     @property
@@ -618,7 +620,7 @@ class ScoredView(UnitClasses):
 
         Returns:
             float64 [group, a, b], the area of the scores of label a, truths of a against truths
-            of b, NaN where either has none; float64 [group, label].
+            of b, NaN if either has none; float64 [group, label].
         """
         return areas_between(self), self.positives
 

@@ -1,4 +1,4 @@
-"""Segments: what became of them by datum and label, and what panoptic quality sees of them."""
+"""Panoptic segments: outcomes by datum and label, and their view."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ UNKNOWN, STUFF, THING = -1, 0, 1
 
 @stored_as("segments.rows/1")
 class SegmentRows(msgspec.Struct, frozen=True):
-    """One row a datum and label that has segments there.
+    """Segment counts: one row per datum and label that has segments.
 
     Attributes:
         datum: int32 [n], datum code.
         label: int32 [n], label code.
-        tp: int64 [n], pairs of segments that match.
-        fp: int64 [n], predicted segments that match none.
-        fn: int64 [n], ground truths that match none.
-        iou: float64 [n], sum of IoU over the pairs that match.
+        tp: int64 [n], matched pairs of segments.
+        fp: int64 [n], unmatched predicted segments.
+        fn: int64 [n], unmatched ground truths.
+        iou: float64 [n], sum of IoU over the matched pairs.
         touched: float64 [n], sum of IoU over all pairs of the label that share pixels.
-        truth: int64 [n], ground truths that are no crowds.
+        truth: int64 [n], ground truths that are not crowds.
     """
 
     datum: Array
@@ -63,7 +63,7 @@ class Segments(msgspec.Struct, frozen=True):
     kind: Array
 
     def bare(self) -> Segments:
-        """What all datums share, without rows."""
+        """Return the shared fields, without rows."""
         return msgspec.structs.replace(
             self, rows=no_rows(self.rows), crossings=no_rows(self.crossings)
         )
@@ -113,19 +113,19 @@ class SegmentView(CountsView):
 
 
 class SegmentDraws(CountDraws, SegmentView):
-    """A view of segments whose groups are draws."""
+    """A view of segments whose groups are resamples."""
 
 
 def merge_segments(
     parts: Sequence[Segments], datums: Sequence[Array], codes: Sequence[Array], whole: Labels
 ) -> Segments:
-    """Counts of all parts.
+    """Merge the counts of all parts.
 
     Args:
         parts: counts of disjoint sets of datums.
-        datums: new datum codes of each part.
-        codes: new label codes of each part.
-        whole: the labels of all parts.
+        datums: new datum codes per part.
+        codes: new label codes per part.
+        whole: labels of all parts.
     """
     labels = [np.r_[code, np.int32(-1)].astype(np.int32) for code in codes]
     rows = [

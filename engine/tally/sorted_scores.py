@@ -1,4 +1,4 @@
-"""What a view of scored labels computes once: hard counts, sorted scores, points of curves."""
+"""Cached results of a view of scored labels: hard counts, sorted scores, curve points."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _SHORT = 48  # scores up to which a range is sorted by our own kernel
 
 
 class HardCounts(msgspec.Struct, frozen=True):
-    """Counts of hard predictions, float64 [group, label] each; whole numbers without weights.
+    """Counts of hard predictions, float64 [group, label] each; integers without weights.
 
     Attributes:
         right: truth and prediction agree.
         wrong: predicted, and not the truth.
-        predicted: predicted, on units with a truth and on units without.
+        predicted: predicted, on units with or without a truth.
         judged: predicted on units that have a truth.
         actual: truths.
-        missed: truths that are not predicted: exactly ``actual`` less ``right``, rounded once.
-        mistaken: ``judged`` less ``right``, likewise.
+        missed: truths that are not predicted: exactly ``actual`` minus ``right``, rounded once.
+        mistaken: exactly ``judged`` minus ``right``, rounded once.
     """
 
     right: Array
@@ -65,7 +65,7 @@ class Sorted(msgspec.Struct, frozen=True):
     Attributes:
         start: int64 [groups * slots * 3 + 1], CSR offsets.
         score: float64 [m].
-        weight: float64 [m], or None for 1 each: sample weights, or how many rows have the score.
+        weight: float64 [m], or None for 1 each: sample weights, or number of rows with the score.
     """
 
     start: Array
@@ -85,11 +85,11 @@ class Sorted(msgspec.Struct, frozen=True):
 
 
 def sort_segments(laid: Sorted, over: Over) -> None:
-    """Put the scores of every segment in ascending order, in place.
+    """Sort the scores of every segment in ascending order, in place.
 
     Args:
-        laid: scores, in any order within each segment; weights go with them.
-        over: calls a function on ranges of segments, perhaps side by side.
+        laid: scores, unsorted within each segment, with their weights.
+        over: calls a function on ranges of segments, possibly in parallel.
     """
     start, score, weight = laid.start, laid.score, laid.weight
 
@@ -107,14 +107,14 @@ def sort_segments(laid: Sorted, over: Over) -> None:
 
 
 def wins_of_groups(laid: Sorted, over: Over) -> Array:
-    """Twice the pairs that positives win, int64 [groups * slots], as ``kernels.roc.wins`` has it.
+    """Return twice the pairs that positives win, int64 [groups * slots], as ``kernels.roc.wins``.
 
-    Pairs of small groups are looked at one by one, which costs less than an order.
+    Pairs of small groups are compared directly, which is cheaper than sorting.
 
     Args:
-        laid: scores without weights by (group, scored label, outcome), in any order within each;
-            ranges of large groups are put in order.
-        over: calls a function on ranges of segments, perhaps side by side.
+        laid: scores without weights by (group, scored label, outcome), unsorted within each; ranges
+            of large groups are sorted.
+        over: calls a function on ranges of segments, possibly in parallel.
     """
     bounds = [*laid.bounds(HIT), *laid.bounds(OTHER)]
     out = np.zeros(bounds[0].size, np.int64)
@@ -136,16 +136,16 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
 
 
 def sorted_by_counts(scored: Scored, whole: int | None = None) -> Sorted | None:
-    """Distinct scores of one label in one group by outcome, weighing as many as have them.
+    """Return the distinct scores of one label in one group by outcome, weighted by their counts.
 
-    Sums of such weights are exact, so that nothing differs from what the rows themselves give.
+    Sums of such weights are exact, so that results equal those of the rows.
 
     Args:
         scored: scored labels, all of one label.
-        whole: rows of the run that they are a part of; None where they are all there are.
+        whole: rows of the run that contains them; None if these are all.
 
     Returns:
-        None where many differ, or there are few rows.
+        None if there are many distinct scores, or few rows.
     """
     found = _counted(scored, len(scored) if whole is None else whole)
     if found is None:

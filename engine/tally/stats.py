@@ -29,16 +29,16 @@ def same(values: Array) -> Array:
 
 @stored_as("values.column/1")
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """Values of one metric, for every datum and every one of its variants.
+    """Per-datum values of one metric, for all its variants.
 
     Attributes:
         metric: name in the output frames.
-        statistic: which of several numbers of that metric, or None.
+        statistic: statistic of the metric, or None.
         parameters: JSON of each variant, or None, in order.
         k: cut-off of each, None for the whole list, in order.
-        values: float64 [n_datums, n_parameters, n_k]; NaN where undefined.
+        values: float64 [n_datums, n_parameters, n_k]; NaN if undefined.
         reason: why a value is undefined.
-        status: names and codes of each datum's standing, where that is the metric's own.
+        status: names and codes of each datum's status, if specific to the metric.
     """
 
     metric: str
@@ -60,12 +60,12 @@ def codes_of(block: Column, column: Column) -> Array:
 
 @stored_as("values/1")
 class Stats(msgspec.Struct, frozen=True):
-    """One row a datum.
+    """Per-datum values: one row per datum.
 
     Attributes:
-        counted: bool [n_datums], whether the datum enters means.
-        columns: what was tallied, by the need it answers.
-        status: name of each datum's standing (``scored``, ``not_retrieved``, ...) and their codes,
+        counted: bool [n_datums], datums that enter means.
+        columns: need -> columns.
+        status: names of each datum's status (``scored``, ``not_retrieved``, ...) and their codes,
             int8 [n_datums].
     """
 
@@ -74,20 +74,20 @@ class Stats(msgspec.Struct, frozen=True):
     status: tuple[tuple[str, ...], Array]
 
     def blocks(self, group: Array | None) -> Iterator[tuple[Stats, Array | None, Array | None]]:
-        """The rows of all datums, the group and the key of each: here, in one block.
+        """Yield the rows of all datums with group and key of each; here in one block.
 
-        Keys, uint64 [n_datums], are what weights of draws come from; None in memory, where
+        Keys, uint64 [n_datums], give the resampling weights; None in memory, since
         :class:`~evalengine.tally.draws.Draws` has them.
         """
         yield self, group, None
 
 
 class StatsView(View):
-    """Stats by groups of datums; sums are exact, so that the order of blocks is of no account.
+    """Stats by groups of datums; sums are exact, so that the order of blocks does not matter.
 
     Args:
-        stats: the tally, :class:`Stats` or :class:`~evalengine.tally.stats_parts.StatsParts`.
-        labels: of the run; none where the task has no labels.
+        stats: :class:`Stats` or :class:`~evalengine.tally.stats_parts.StatsParts`.
+        labels: labels of the run; empty if the task has none.
         **grouping: see :class:`View`.
     """
 
@@ -104,7 +104,7 @@ class StatsView(View):
 
     @cached_property
     def _rows(self) -> Rows:
-        """Those of a tally in memory, for all columns."""
+        """Rows of a tally in memory, for all columns."""
         return self._rows_of(self.stats, self.group)
 
     def _rows_of(self, stats: Stats, group: Array | None) -> Rows:
@@ -137,19 +137,19 @@ class StatsView(View):
         return stats.columns[need][i]
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
-        """How often each standing occurs among the datums of each group that count.
+        """Count each status among the datums of each group that count.
 
         Args:
-            column: one that has a status of its own.
+            column: a column with a status.
 
         Returns:
-            group int64, code int64 and how often float64, of all pairs that occur, in order.
+            group int64, code int64 and count float64 of all pairs that occur, sorted.
         """
         assert column.status is not None
         n_codes = len(column.status[0])
         pairs, many = [np.zeros(0, np.int64)], [np.zeros(0)]
         for here, (rows, group, weight) in self._each(column):
-            # Pairs are many where groups and codes both are; few of them occur then.
+            # With many groups and many codes, few of the possible pairs occur.
             code = codes_of(here, column)[rows]
             there, at = np.unique(group * n_codes + code, return_inverse=True)
             pairs.append(there)
@@ -159,14 +159,14 @@ class StatsView(View):
         return there // n_codes, there % n_codes, count
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
-        """Exact sums over the datums of each group, leaving out undefined values.
+        """Return exact sums over the datums of each group, without undefined values.
 
         Args:
-            column: whose values, float64 [n_datums, ...].
-            of: what is summed of them, float64 [n_datums, ...].
+            column: values float64 [n_datums, ...].
+            of: maps values to summands, float64 [n_datums, ...].
 
         Returns:
-            sums float64 [group, ...]; how many values entered each, float64 of that shape.
+            sums float64 [group, ...]; number of values in each, float64 of that shape.
         """
         shape = of(column.values[:0]).shape[1:]
         width = math.prod(shape)

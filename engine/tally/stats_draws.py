@@ -1,4 +1,4 @@
-"""Stats under the weights of many draws."""
+"""Stats under the weights of many resamples."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 class StatsDraws:
-    """What metrics ask of :class:`~evalengine.tally.stats.StatsView`, for a block of draws.
-
-    Args:
-        view: the view whose datums are drawn.
-        draws: the block.
-    """
+    """:class:`~evalengine.tally.stats.StatsView` for a block of resamples."""
 
     def __init__(self, view: StatsView, draws: Draws) -> None:
         self._view = view
@@ -45,7 +40,7 @@ class StatsDraws:
             yield stats, np.where(stats.counted, cell, -1), weights
 
     def _by_draw(self, sums: Array) -> Array:
-        """[groups, columns, draws] to [draws * groups, columns]."""
+        """Reshape [groups, columns, draws] to [draws * groups, columns]."""
         return np.ascontiguousarray(np.moveaxis(sums, -1, 0)).reshape(self.n_groups, -1)
 
     def _zeros(self, width: int) -> Array:
@@ -60,7 +55,7 @@ class StatsDraws:
         return self._by_draw(out)[:, 0]
 
     def standings(self, column: Column) -> tuple[Array, Array, Array]:
-        """Those of each draw and group, as :meth:`.StatsView.standings` has them."""
+        """Return :meth:`.StatsView.standings` per resample and group."""
         assert column.status is not None
         n_codes = len(column.status[0])
         sums = np.zeros((self._view.n_groups * n_codes, 1, len(self._draws)))
@@ -72,7 +67,7 @@ class StatsDraws:
         return group, code, count[group, code]
 
     def total(self, column: Column, of: Callable[[Array], Array] = same) -> tuple[Array, Array]:
-        """Sums over the datums of each draw and group, as :meth:`.StatsView.total` has them."""
+        """Return :meth:`.StatsView.total` per resample and group."""
         shape = of(column.values[:0]).shape[1:]
         width = math.prod(shape)
         step, complete = self._grid(column, of)
@@ -93,10 +88,10 @@ class StatsDraws:
         )
 
     def _grid(self, column: Column, of: Callable[[Array], Array]) -> tuple[Array, bool]:
-        """Step of the grid that the values of each group are rounded to; whether none is undefined.
+        """Return the grid step of each group's values; also True if all are defined.
 
         Returns:
-            float64 [groups, width], small groups beside large ones by themselves.
+            float64 [groups, width]; a separate step per group keeps small ones precise.
         """
         n_groups = self._view.n_groups
         width = math.prod(of(column.values[:0]).shape[1:])

@@ -22,12 +22,12 @@ Cuts = Mapping[str, set[int | None]]
 
 @stored_as("bucket.datums/1")
 class ShownDatums(msgspec.Struct, frozen=True):
-    """The datums of a part in the order in which they are shown, which is that of its rows.
+    """The datums of a part in display order, which is that of its rows.
 
     Attributes:
         id: their ids.
-        row: int64 [n], ascending, row of each in the one table; those that only a table of datums
-            has stand behind, by id, as -1; None where all stand in order of their ids.
+        row: int64 [n], ascending row of each in the single table, then -1 for datums that are only
+            in the table of datums, by id; None if all are in order of their ids.
     """
 
     id: pl.Series
@@ -35,12 +35,12 @@ class ShownDatums(msgspec.Struct, frozen=True):
 
 
 class StatsParts(msgspec.Struct, frozen=True):
-    """One row a datum, in files.
+    """Per-datum values on disk.
 
     Attributes:
         parts: the files.
-        columns: what was tallied, by the need it answers, without a value.
-        rows: takes the stats out of a part.
+        columns: need -> columns, without values.
+        rows: extracts the stats from a part.
     """
 
     parts: Parts
@@ -59,10 +59,9 @@ class StatsParts(msgspec.Struct, frozen=True):
 
 
 def chosen_stats(stats: Stats, rows: Any) -> Stats:
-    """The rows of some datums.
+    """Select the rows of some datums.
 
     Args:
-        stats: of all.
         rows: a slice, or int [m].
     """
 
@@ -85,12 +84,12 @@ def variants(stats: StatsParts, cuts: Cuts) -> Iterator[tuple[str, int, int, int
 
 
 class Few(msgspec.Struct, frozen=True):
-    """A few datums of all parts, in the order in which they are shown.
+    """A few datums of all parts, in display order.
 
     Attributes:
         datums: the datums.
-        rows: parts that have some, and which rows of theirs these are.
-        codes: int64, the new codes of each part's.
+        rows: parts that contain some of them, with their rows.
+        codes: int64, new codes per part.
     """
 
     datums: Datums
@@ -99,11 +98,7 @@ class Few(msgspec.Struct, frozen=True):
 
 
 def few_datums(parts: Parts) -> list[Callable[[], Few]]:
-    """All datums of some parts, a few at a time, made when they are asked for.
-
-    Args:
-        parts: the files.
-    """
+    """Return providers of a few datums each, which together cover all parts."""
     ranges = _ranges(list(parts.shown()), max(1, parts.place.rows // 4))
 
     def of(rows: tuple[slice, ...]) -> Few:
@@ -124,12 +119,11 @@ def few_datums(parts: Parts) -> list[Callable[[], Few]]:
 
 
 def single_datums(stats: StatsParts, cuts: Cuts) -> Iterator[tuple[Datums, Stats, Cuts]]:
-    """A few datums with one metric of theirs, and how its need and cut-off are asked for.
+    """Yield a few datums with one of their metrics, and its need and cut-off.
 
-    They come in the order in which the rows of a frame of single datums stand.
+    They are in the order of the rows of a per-datum frame.
 
     Args:
-        stats: of the run.
         cuts: need -> the cut-offs to show.
     """
     every = few_datums(stats.parts)
@@ -154,18 +148,17 @@ def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: sli
 
 
 def _key(shown: ShownDatums) -> pl.Series:
-    """What datums are shown in the order of, before their ids: rows, unknown ones last."""
+    """Return the primary sort key of datums: rows, unknown ones last."""
     if shown.row is None:
         return pl.Series("key", np.zeros(len(shown.id), np.int64))
     return pl.Series("key", np.where(shown.row < 0, np.iinfo(np.int64).max, shown.row))
 
 
 def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:
-    """The datums of each part, a few at a time, so that those of one range are shown together.
+    """Split the datums of each part into ranges that are displayed together.
 
     Args:
-        parts: the datums of each.
-        most: datums of a range, about.
+        most: approximate datums per range.
     """
     first = [0] * len(parts)
     found: list[tuple[slice, ...]] = []

@@ -1,9 +1,10 @@
-"""Tallies on disk: one file of Arrow tables, which another process or a later run reads back.
+"""Tallies on disk: one file of Arrow tables, readable by other processes and later runs.
 
-A file is an uncompressed ZIP archive. Every thing in it has a folder of its own: ``tree.json``,
-what it is made of, and an Arrow IPC file for all arrays of one length. Datums and labels are in it
-by id and value; codes are those of the file, and merging maps them. Checksums of the archive tell
-files that were cut off or altered. It is written under another name and renamed once it is on disk.
+A file is an uncompressed ZIP archive. Each entry is a folder with ``tree.json``, its structure, and
+one Arrow IPC file per array length. Datums and labels are stored by id and value; codes are local
+to
+the file and mapped on merging. Archive checksums detect truncated or altered files. Files are
+written atomically.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FORMAT = 3
 
 KIND = "evalengine tally"
 WHOLE = "tally"
-"""Name of the one thing in a file that holds a whole tally."""
+"""Name of the entry in a file that contains a whole tally."""
 
 Array = np.ndarray[Any, Any]
 Columns = dict[int, dict[str, Any]]
@@ -51,16 +52,17 @@ def save(
     about: Mapping[str, Any] | None = None,
     lasting: bool = True,
 ) -> None:
-    """Write a tally, all or nothing.
+    """Write a tally atomically.
 
     Args:
         things: a task's tallies, or several structs by name.
-        path: the file; one that is there is replaced.
-        fingerprint: of the plan that made it (:class:`evalengine.plan.planner.Plan`), which
-            :func:`load` may ask for.
-        about: what else is to be kept, as JSON can hold it.
-        lasting: whether the file has to be whole after the machine fails, for which the disk is
-            waited for; of no use to files of a run that ends with its machine.
+        path: an existing file is replaced.
+        fingerprint: fingerprint of its plan (:class:`evalengine.plan.planner.Plan`), which
+            :func:`load` may check.
+        about: further JSON-compatible data.
+        lasting: sync to disk, so that the file survives a machine failure; unnecessary for files
+            that
+            are useless after one.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -84,12 +86,10 @@ def save(
 
 
 class Opened:
-    """A file that is open: what it says of itself, and things of it.
+    """An open file: its head and entries.
 
     Args:
-        archive: the file.
-        path: its name.
-        again: what to do if this version cannot read it, as a sentence.
+        again: advice if this version cannot read it, as a sentence.
 
     Attributes:
         head: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
@@ -118,11 +118,11 @@ class Opened:
             raise _broken(self._path) from error
 
     def read(self, name: str, bytes_of: Callable[[str], Any]) -> Any:
-        """One thing; ``bytes_of`` gives what stands in a member of the archive."""
+        """Read one entry; ``bytes_of`` returns the content of an archive member."""
         return _read(self._archive, name, bytes_of)
 
     def place(self, member: str) -> tuple[int, int]:
-        """Where a member begins in the file, and its length."""
+        """Return the offset of a member in the file, and its length."""
         info = self._archive.getinfo(member)
         with open(self._path, "rb") as file:
             file.seek(info.header_offset + _LENGTHS)
@@ -132,10 +132,10 @@ class Opened:
 
 @contextmanager
 def opened(path: str | Path, again: str = "") -> Iterator[Opened]:
-    """A file opened once for its head and things: its directory is read whole each time.
+    """Open a file once for its head and entries, since each opening reads the whole directory.
 
     Raises:
-        ReadError: no such file, or one that was cut off.
+        ReadError: no such file, or a truncated one.
         ResultError: a file of another kind or of a newer layout.
     """
     with _archive(path) as archive:
@@ -143,10 +143,10 @@ def opened(path: str | Path, again: str = "") -> Iterator[Opened]:
 
 
 def head_of(path: str | Path) -> dict[str, Any]:
-    """What a file says of itself: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
+    """Return the head of a file: ``fingerprint``, ``evalengine``, ``things`` and ``about``.
 
     Raises:
-        ReadError: no such file, or one that was cut off.
+        ReadError: no such file, or a truncated one.
         ResultError: a file of another kind or of a newer layout.
     """
     with opened(path) as file:
@@ -156,16 +156,15 @@ def head_of(path: str | Path) -> dict[str, Any]:
 def load(
     path: str | Path, name: str = WHOLE, *, fingerprint: str | None = None, again: str = ""
 ) -> Any:
-    """Read a tally back, equal to the bit.
+    """Read a tally, bit-identical to the written one.
 
     Args:
-        path: the file.
-        name: which thing of it.
-        fingerprint: of the plan that it must have been made by; None for any.
-        again: what to do if this version cannot read it, as a sentence.
+        name: name of the entry.
+        fingerprint: required fingerprint of its plan; None for any.
+        again: advice if this version cannot read it, as a sentence.
 
     Raises:
-        ReadError: no such file, or one that was cut off or altered.
+        ReadError: no such file, or a truncated or altered one.
         InputError: a struct in it has a name or version that this version does not have.
         ResultError: a file of another kind, a newer layout or another plan.
     """
@@ -188,13 +187,13 @@ def load_several(
 
 
 def mapped(path: str | Path, name: str = WHOLE) -> Any:
-    """A thing of a file whose arrays stay where they are, and are read where they are looked at.
+    """Read an entry whose arrays are memory-mapped.
 
-    Checksums are not looked at: this is for files of a run that is at work.
+    Checksums are not verified: this is for files of the current run.
 
     Args:
-        path: the file, which may be deleted meanwhile, but not written to.
-        name: which thing of it.
+        path: the file; may be deleted meanwhile, but not modified.
+        name: name of the entry.
     """
     import pyarrow as pa
 
@@ -299,7 +298,7 @@ _DAMAGE = (
     zipfile.BadZipFile, EOFError, OSError, KeyError, TypeError, ValueError, IndexError,
     AttributeError, RecursionError, RuntimeError, struct.error, OverflowError,
 )  # fmt: skip
-"""What reading a file raises that is not as :func:`save` wrote it."""
+"""Exceptions from reading a file that :func:`save` did not write."""
 _LENGTHS = 26  # where the header of a member tells the lengths of its name and of what is extra
 _ZIP64 = 20  # bytes that a member without a known size takes in the latter
 _PADDING = 0xD935  # the kind of extra field by which Android's archives are aligned
@@ -345,10 +344,11 @@ def bytes_of(thing: Any) -> int:
 
 
 def _arrow(flat: Array) -> Any:
-    """An array as Arrow values. Numbers are taken as the bytes they are.
+    """Convert an array to Arrow values; numbers share their bytes.
 
-    What Arrow makes of NumPy's arrays, and the other way round, imports pandas where it is
-    installed, which costs every process of a run half a second.
+    Arrow's conversions from and to NumPy import pandas if it is installed, which costs every
+    process
+    half a second.
     """
     import pyarrow as pa
 
@@ -359,7 +359,7 @@ def _arrow(flat: Array) -> Any:
 
 
 def _numpy(values: pa.ChunkedArray) -> Array:
-    """Arrow values as an array, without a copy where they stand in one piece."""
+    """Convert Arrow values to an array, without a copy if they are one chunk."""
     import pyarrow as pa
 
     numbers = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
@@ -384,7 +384,7 @@ def _placed(values: Any, columns: Columns) -> list[Any]:
 
 
 def _made(node: Any, tables: Mapping[str, pa.Table]) -> Any:
-    """The value that a tree stands for."""
+    """Build the value of a tree node."""
     if not isinstance(node, dict):
         return node
     if "struct" in node:

@@ -1,4 +1,4 @@
-"""Tracks: what became of objects and tracks by sequence and label, and what metrics see of them."""
+"""Tracking outcomes by sequence and label, and their view."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Array = np.ndarray[Any, Any]
 
 @stored_as("tracks.rows/1")
 class TrackRows(msgspec.Struct, frozen=True):
-    """One row a sequence and label that has a box on either side.
+    """Tracking counts: one row per sequence and label that has a box on either side.
 
     Attributes:
         datum: int32 [n], code of the sequence.
         label: int32 [n], label code.
         truth: int64 [n], boxes of ground truths.
         found: int64 [n], predicted boxes.
-        frames: int64 [n], frames of the sequence; 0 where either side has none.
-        tp: int64 [n], pairs that match in CLEAR.
+        frames: int64 [n], frames of the sequence; 0 if either side has none.
+        tp: int64 [n], matched pairs in CLEAR.
         switches: int64 [n], matches whose object had another track before.
-        fragments: int64 [n], how often objects are found again.
+        fragments: int64 [n], times that objects are found again.
         mostly: int64 [n], objects that are matched in most of their frames.
-        partly: int64 [n], objects that are in some.
+        partly: int64 [n], objects that are matched in some.
         lost: int64 [n], all other objects.
-        overlap: float64 [n], sum of IoU over the pairs that match in CLEAR.
-        common: int64 [n], boxes that objects and the one track of each have in common.
-        alpha_tp: int64 [n, alphas], pairs that match in HOTA.
+        overlap: float64 [n], sum of IoU over the matched pairs in CLEAR.
+        common: int64 [n], boxes that objects share with their assigned track.
+        alpha_tp: int64 [n, alphas], matched pairs in HOTA.
         alpha_overlap: float64 [n, alphas], their IoU.
-        alpha_either: float64 [n, alphas], over these pairs, the share that their object and track
-            have in common of all boxes of either.
-        alpha_truth: float64 [n, alphas], the same of the object's alone.
-        alpha_found: float64 [n, alphas], the same of the track's alone.
+        alpha_either: float64 [n, alphas], sum over these pairs of the boxes that object and track
+            share, as a share of all boxes of either.
+        alpha_truth: float64 [n, alphas], same as a share of the object's boxes.
+        alpha_found: float64 [n, alphas], same as a share of the track's boxes.
     """
 
     datum: Array
@@ -65,12 +65,12 @@ class TrackRows(msgspec.Struct, frozen=True):
 
 @stored_as("tracks/1")
 class Tracks(msgspec.Struct, frozen=True):
-    """All counts of a run of tracking.
+    """All counts of a tracking run.
 
     Attributes:
         rows: by sequence and label.
         declared: bool [n_labels], labels that were declared.
-        labelled: whether the tables have labels; else all rows are of one that nobody named.
+        labelled: the tables have labels; otherwise all rows have one unnamed label.
     """
 
     rows: TrackRows
@@ -78,7 +78,7 @@ class Tracks(msgspec.Struct, frozen=True):
     labelled: bool
 
     def bare(self) -> Tracks:
-        """What all sequences share, without rows."""
+        """Return the shared fields, without rows."""
         return msgspec.structs.replace(self, rows=no_rows(self.rows))
 
     def blocks(self, group: Array | None) -> Iterator[tuple[Tracks, Array | None, Array | None]]:
@@ -116,19 +116,19 @@ class TrackView(CountsView):
 
 
 class TrackDraws(CountDraws, TrackView):
-    """A view of tracks whose groups are draws."""
+    """A view of tracks whose groups are resamples."""
 
 
 def merge_tracks(
     parts: Sequence[Tracks], datums: Sequence[Array], codes: Sequence[Array], whole: Labels
 ) -> Tracks:
-    """Counts of all parts.
+    """Merge the counts of all parts.
 
     Args:
         parts: counts of disjoint sets of sequences.
-        datums: new datum codes of each part.
-        codes: new label codes of each part.
-        whole: the labels of all parts.
+        datums: new datum codes per part.
+        codes: new label codes per part.
+        whole: labels of all parts.
     """
     rows = [
         msgspec.structs.replace(

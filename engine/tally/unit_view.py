@@ -19,7 +19,7 @@ Sums = Array | ExactSums
 """Numbers of units, int64 [group * width], or exact sums in as many cells."""
 
 Summands = tuple[Array, Array, int, Array | None]
-"""What :meth:`UnitView.by_group` takes."""
+"""Arguments of :meth:`UnitView.by_group`."""
 
 
 class UnitView(View):
@@ -27,7 +27,7 @@ class UnitView(View):
 
     Args:
         units: every unit.
-        labels: what label codes stand for.
+        labels: meaning of label codes.
         **grouping: see :class:`View`.
     """
 
@@ -37,7 +37,7 @@ class UnitView(View):
 
     @cached_property
     def unit_weight(self) -> Array | None:
-        """Weight of every unit, float64 [u]: its own times its datum's draws; None for 1 each."""
+        """Weight of every unit times its datum's multiplicity, float64 [u]; None for 1 each."""
         own = self.units.weight
         if self.weights is None:
             return own
@@ -51,20 +51,19 @@ class UnitView(View):
         return group if group is None or self.units.datum is None else group[self.units.datum]
 
     def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
-        """(Weighted) number or sum of units by group and one more code, float64 [group, width].
+        """Return (weighted) counts or sums of units by group and code, float64 [group, width].
 
         Sums are exact, and rounded once.
 
         Args:
             unit: int64 [m], units.
             column: int [m], code of each below ``width``.
-            width: number of codes.
-            value: float64 [m], what is summed, or None for 1 each.
+            value: float64 [m], summands, or None for 1 each.
         """
         return _rounded(self._added((unit, column, width, value), None), self.n_groups, width)
 
     def _added(self, summands: Summands, onto: Sums | None) -> Sums:
-        """Numbers or sums of units, which go on where those of other units ended."""
+        """Add counts or sums of units to existing sums."""
         unit, column, width, value = summands
         code = column.astype(np.int64)
         weight = value
@@ -88,7 +87,7 @@ class UnitView(View):
     def keyed(
         self, unit: Array, value: Array | None, at: Array | None = None, n_bins: int = 1
     ) -> Summands:
-        """Units by their label key, and a bin where they have one, as :meth:`by_group` takes them.
+        """Return the arguments of :meth:`by_group` for units by label key and bin.
 
         Args:
             unit: int64 [m], ascending.
@@ -107,19 +106,19 @@ class UnitView(View):
         yield self
 
     def summed(self, pick: Callable[[Any], tuple[Array, Array | None]]) -> Array:
-        """(Weighted) sum of a value over units, float64 [group, key].
+        """Return (weighted) sums of a value over units, float64 [group, key].
 
         Args:
-            pick: from each of the views that :meth:`blocks` gives to units, int64 [m], ascending,
-                and their values, float64 [m], or None for 1 each.
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, and their values,
+                float64 [m], or None for 1 each.
         """
         return self.added(lambda few: few.keyed(*pick(few)), len(self.labels.key_names))
 
     def added(self, pick: Callable[[Any], Summands], width: int) -> Array:
-        """What :meth:`by_group` gives of all blocks, float64 [group, width].
+        """Return :meth:`by_group` over all blocks, float64 [group, width].
 
         Args:
-            pick: from each of the views that :meth:`blocks` gives to what is summed there.
+            pick: maps each view of :meth:`blocks` to its summands.
             width: number of codes.
         """
         return _rounded(self.sums_of(pick), self.n_groups, width)
@@ -134,11 +133,11 @@ class UnitView(View):
     def summed_by_bin(
         self, pick: Callable[[Any], tuple[Array, Array, Sequence[Array | None]]], n_bins: int
     ) -> list[Array]:
-        """(Weighted) sums of values over units by key and bin, float64 [group, key, bin] each.
+        """Return (weighted) sums over units by key and bin, float64 [group, key, bin] each.
 
         Args:
-            pick: from each of the views that :meth:`blocks` gives to units, int64 [m], ascending,
-                the bin of each, int64 [m], and several values of each, as :meth:`summed` has them.
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, the bin of each,
+                int64 [m], and several values of each, as in :meth:`summed`.
             n_bins: number of bins.
         """
         n_keys = len(self.labels.key_names)

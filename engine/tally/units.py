@@ -1,4 +1,4 @@
-"""Units: one row per datum and label key, with what is true of it and what was predicted."""
+"""Units: one row per datum and label key, with its true and predicted labels."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def joined(parts: tuple[Array, ...]) -> Array:
 
 @stored_as("classification.facts/1")
 class Facts(msgspec.Struct, frozen=True):
-    """What top-k accuracy, log loss, Brier score and calibration need of every unit.
+    """Per-unit inputs of top-k accuracy, log loss, Brier score and calibration.
 
     Attributes:
-        true_score: float64 [u], score of the true label; NaN where it is not listed.
-        rank: int32 [u], rank of the true label from 0; meaningless where it is not listed.
+        true_score: float64 [u], score of the true label; NaN if it is not listed.
+        rank: int32 [u], rank of the true label from 0; meaningless if it is not listed.
         squared: float64 [u], sum over listed labels of (score - truth)^2.
     """
 
@@ -42,21 +42,21 @@ class Facts(msgspec.Struct, frozen=True):
 
 @stored_as("classification.units/1", changes={1: {"row": None}})
 class Units(msgspec.Struct, frozen=True):
-    """The units of one partition, in datum order.
+    """The units of one bucket, in datum order.
 
     Attributes:
-        datum: int32 [u], datum codes; None where unit u is datum u.
-        key: int32 [u], codes of label keys; None where there is one.
-        truth: true labels: int32 [u], -1 for none, or by unit of ``truth_start`` [m].
-        truth_start: int64 [u + 1], CSR offsets of each unit's true labels; None where none has
-            more than one.
-        hard: int32 [u], label predicted, -1 for none; None where nothing hard was asked for.
+        datum: int32 [u], datum codes; None if unit u is datum u.
+        key: int32 [u], codes of label keys; None if there is one.
+        truth: true labels: int32 [u], -1 for none, or [m] with offsets ``truth_start``.
+        truth_start: int64 [u + 1], CSR offsets of each unit's true labels; None if units have at
+            most one.
+        hard: int32 [u], label predicted, -1 for none; None if not needed.
         hard_score: float64 [u], its score, or None.
         weight: float64 [u], sample weights, or None.
-        facts: see :class:`Facts`; None where nothing asked for them.
-        by_row: whether units stand in the order of the rows of one table, not in that of datums.
-        decided: whether ``hard`` was decided by a threshold on the score of one label, so that
-            the label predicted below it is the only other one, or none where there are several.
+        facts: see :class:`Facts`; None if not needed.
+        by_row: units are in the order of one table's rows instead of datum order.
+        decided: ``hard`` was decided by a threshold on the score of one label. Below it, the other
+            label is predicted, or none if there are several others.
     """
 
     datum: Array | None
@@ -96,15 +96,15 @@ class Units(msgspec.Struct, frozen=True):
 
 
 class Listed:
-    """Rows of scores, each of a label and a unit: what structs with these attributes tell of them.
+    """Mixin for rows of scores, each of a label and a unit.
 
-    It has no fields: structs keep theirs in their own order, and tallies on disk by their own name.
+    It has no fields: structs keep their field order, and stored tallies their names.
 
     Attributes:
-        parts: float64 arrays of n scores together.
-        label: int32 [n], label codes; None where all rows are of one label, or there is a ``grid``.
-        unit: int32 [n], unit of each row; None where row i is unit i, or there is a ``grid``.
-        grid: labels and units of the rows, where every unit lists the same labels in one order.
+        parts: float64 arrays, n scores in total.
+        label: int32 [n], label codes; None if all rows have one label, or there is a ``grid``.
+        unit: int32 [n], unit of each row; None if row i is unit i, or there is a ``grid``.
+        grid: labels and units of the rows, if every unit lists the same labels in one order.
     """
 
     if TYPE_CHECKING:
@@ -120,17 +120,17 @@ class Listed:
 
     @property
     def several(self) -> bool:
-        """Whether rows have labels of their own."""
+        """True if rows have different labels."""
         return self.label is not None or self.grid is not None
 
     @cached_property
     def label_codes(self) -> Array | None:
-        """Label codes, int32 [n]; None where all rows are of one label."""
+        """Label codes, int32 [n]; None if all rows have one label."""
         return self.label if self.grid is None else self.grid.labels
 
     @cached_property
     def unit_codes(self) -> Array | None:
-        """Unit of each row, int32 [n]; None where row i is unit i."""
+        """Unit of each row, int32 [n]; None if row i is unit i."""
         return self.unit if self.grid is None else self.grid.units
 
     @cached_property
@@ -144,21 +144,19 @@ class Listed:
     changes={1: {"given": "parts", "few": None, "columns": None, "row": None}},
 )
 class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
-    """Scored labels of one partition, one row per prediction, in input order.
+    """Scored labels of one bucket, one row per prediction, in input order.
 
     Attributes:
-        parts: float64 arrays of n scores together: columns of large files come in pieces.
-        outcome: uint8 [n]: 1 where the label is true of its unit, 0 where the unit has other
-            true labels (or may have several and has none), 2 where it has none.
-        label: int32 [n], label codes; None where all rows are of label ``only``, or there
-            is a ``grid``.
-        unit: int32 [n], unit of each row; None where row i is unit i, or there is a
-            ``grid``.
-        only: the one label that is scored where ``several`` is false.
-        labels: bool [l], labels that are scored at all: in a binary table the positive one.
-        single: whether scores came in single precision; thresholds are then rounded to it.
-        ranked: whether there are scores; else every row is predicted, and its score infinite.
-        grid: labels and units of the rows, where every unit lists the same labels in one order.
+        parts: float64 arrays, n scores in total: columns of large files are chunked.
+        outcome: uint8 [n]: 1 if the label is true of its unit, 0 if the unit has other true labels
+            (or is multi-label and has none), 2 if it has none.
+        label: int32 [n], label codes; None if all rows have label ``only``, or there is a ``grid``.
+        unit: int32 [n], unit of each row; None if row i is unit i, or there is a ``grid``.
+        only: the scored label if ``several`` is False.
+        labels: bool [l], labels that are scored: in a binary table only the positive one.
+        single: scores came in single precision; thresholds are then rounded to it.
+        ranked: there are scores; otherwise every row is predicted, and its score infinite.
+        grid: labels and units of the rows, if every unit lists the same labels in one order.
     """
 
     parts: tuple[Array, ...]
@@ -175,11 +173,11 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
         return int(self.outcome.size)
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What does not depend on groups or weights, made by the first view that asks for it.
+        """Return a cached value that does not depend on groups or weights.
 
         Args:
-            name: what it is kept under.
-            make: makes it.
+            name: cache key.
+            make: computes the value on first use.
         """
         kept: dict[str, Any] = self.__dict__
         with _SHARING:

@@ -15,10 +15,10 @@ __all__ = ["NAMES", "get"]
 
 
 def get(name: str) -> Task:
-    """A task, whose code is imported when it is first asked for.
+    """Return a task, importing its code on first use.
 
     Raises:
-        OptionError: no such task; names the nearest.
+        OptionError: no such task; the message suggests the nearest.
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)

@@ -1,8 +1,8 @@
-"""Evidence that boxes of both sides would overlap under another unit, form, label or number.
+"""Warnings about boxes that would overlap in another unit or format, or with other labels or ids.
 
-A sample of datums is compared. If boxes hardly overlap as they are, but do once those of one side
-are read differently, a warning names that reading. If boxes overlap and labels differ, it names the
-label that each one overlaps. The numbers stay those of the tables as they are.
+A sample of datums is checked. If boxes hardly overlap but would after reinterpreting one side, a
+warning names the interpretation. If boxes overlap and labels differ, it names the pairs of labels.
+The numbers are unaffected.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rows(Protocol):
 
 
 Reading = Callable[[Array], Array]
-"""From boxes as corners, float64 [k, 4], to what else the four numbers may mean."""
+"""Reinterpretation of boxes, float64 [k, 4], read as corners."""
 
 
 def _from_centre(boxes: Array) -> Array:
@@ -108,17 +108,15 @@ _READINGS: tuple[tuple[str, str, Reading], ...] = (
     ),
     ("have x and y exchanged", "", _transposed),
 )
-"""What one side seems to do, what the other may do instead, and the first as a reading."""
+"""Apparent format of one side, alternative format of the other, and the first as a function."""
 
 
 def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> Note | None:
-    """A warning of boxes or labels that do not meet but would if told otherwise; None without.
+    """Return a warning about boxes or labels that do not match but would if reinterpreted, or None.
 
     Args:
-        predictions: rows of the predictions.
-        truths: rows of the ground truths.
-        datums: of both.
-        labels: of both.
+        datums: of both sides.
+        labels: of both sides.
     """
     places = np.arange(len(datums), dtype=np.int64)
     ours, theirs = sample(predictions, truths, places)
@@ -234,7 +232,7 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
 
 
 def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
-    """A warning of labels that differ wherever boxes lie on each other, and which lie on which."""
+    """Return a warning about overlapping boxes with different labels, with the label pairs."""
     mine, other = [], []
     for i, (boxes, truths) in enumerate(zip(ours.boxes, theirs.boxes, strict=True)):
         iou = _iou(boxes, truths)
@@ -251,7 +249,7 @@ def labels_apart(ours: Sample, theirs: Sample, labels: Labels) -> Note | None:
 
 
 def _exchanged(pairs: pl.DataFrame) -> bool:
-    """Whether two labels or more all have another one of the other side each, and always that."""
+    """Return True if at least two labels are consistently paired with another label, one to one."""
     apart = pairs.filter(pl.col("mine") != pl.col("other")).height
     return (
         apart >= 2
@@ -260,11 +258,11 @@ def _exchanged(pairs: pl.DataFrame) -> bool:
 
 
 class Sample(NamedTuple):
-    """Some datums' rows of one side.
+    """Rows of some datums, of one side.
 
     Attributes:
-        boxes: corners, float64 [k, 4] a datum.
-        labels: label codes, int32 [k] a datum.
+        boxes: corners, float64 [k, 4] per datum.
+        labels: label codes, int32 [k] per datum.
     """
 
     boxes: list[Array]
@@ -277,13 +275,10 @@ def good_fit(fewest: int) -> float:
 
 
 def sample(predictions: Rows, truths: Rows, places: Array) -> tuple[Sample, Sample]:
-    """Rows of some datums that both sides have.
+    """Return rows of some datums that both sides have.
 
     Args:
-        predictions: rows of the predictions.
-        truths: rows of the ground truths.
-        places: int64 [n_datums], the datum of the ground truths that a datum of the predictions
-            is; -1 for none.
+        places: int64 [n_datums], ground-truth datum of each datum of the predictions; -1 for none.
     """
     n_datums = places.size
     here = np.bincount(predictions.datum, minlength=n_datums) > 0

@@ -1,4 +1,4 @@
-"""What single datums hold, for people to look at: plain structs, capped in size, without markup."""
+"""Contents of single datums for display: plain structs, capped in size, without markup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 CHARACTERS = 2_000
 """Characters of a text that are shown."""
 DOCUMENTS = 20
-"""Documents of a ranked list that are shown, and relevant ones that it lacks."""
+"""Maximum number of displayed documents of a ranked list, and of missing relevant ones."""
 BOXES = 50
 """Boxes of an image that are shown."""
 LABELS = 20
@@ -32,12 +32,11 @@ _LINE = 120  # characters of a row that stands in one line
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Words of a text beside another.
+    """Piece of a word diff of two texts.
 
     Attributes:
-        side: ``both``, ``prediction`` for words that stand there alone, or ``reference``.
-        text: the words and the space behind them, as they are; of words that both have the
-            longer space.
+        side: ``both``, ``prediction`` or ``reference``: the text that contains the words.
+        text: the words and the space after them, unchanged; for shared words the longer space.
     """
 
     side: str
@@ -45,12 +44,12 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True):
-    """A prediction beside the closest of its references.
+    """Word diff of a prediction and the closest of its references.
 
     Attributes:
         pieces: of both texts, in order.
-        references: how many references there are.
-        cut: characters that are left out, of the prediction and of the reference.
+        references: number of references.
+        cut: omitted characters, of the prediction and of the reference.
     """
 
     pieces: tuple[Piece, ...]
@@ -59,15 +58,15 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A document of a ranked list, or one that it lacks.
+    """Document of a ranked list, or one missing from it.
 
     Attributes:
         document: its id, or its text.
-        rank: from 1; None of one that was not retrieved.
-        score: what it was ranked by, where there are scores.
-        relevance: as judged; None where nobody judged it.
-        relevant: whether it is.
-        cut: characters of the text that are left out.
+        rank: from 1; None if not retrieved.
+        score: score of the ranking, if any.
+        relevance: judged relevance; None if not judged.
+        relevant: counts as relevant.
+        cut: omitted characters of the text.
     """
 
     document: str
@@ -79,13 +78,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranked list and what it lacks.
+    """A ranked list and the relevant documents missing from it.
 
     Attributes:
         documents: the first of the list, best first.
-        left_out: documents further down.
+        left_out: number of further documents.
         missing: relevant documents that were not retrieved, the most relevant first.
-        missing_left_out: more of them.
+        missing_left_out: number of further missing ones.
     """
 
     documents: tuple[Document, ...]
@@ -95,15 +94,15 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """A predicted box, or one that was missed.
+    """A predicted box, or a missed one.
 
     Attributes:
         label: name or value.
-        outcome: ``tp``, ``fp``, ``missed``, or ``ignored`` where it counts as neither.
-        score: of a prediction; None of one that was missed.
-        corners: xmin, ymin, xmax, ymax in pixels of the image; of polygons and masks the box
-            around them.
-        rings: the outline of polygons and masks, coarsely; nothing of boxes.
+        outcome: ``tp``, ``fp``, ``missed``, or ``ignored`` if it counts as neither.
+        score: score of a prediction; None if missed.
+        corners: xmin, ymin, xmax, ymax in pixels of the image; for polygons and masks the bounding
+            box.
+        rings: coarse outline of polygons and masks; empty for boxes.
     """
 
     label: str
@@ -118,9 +117,9 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         boxes: the first of them; within an outcome by score.
-        left_out: more of them.
-        iou_threshold: at which they met.
-        score_threshold: predictions below are not shown.
+        left_out: number of further boxes.
+        iou_threshold: threshold of the match.
+        score_threshold: lower predictions are not shown.
     """
 
     boxes: tuple[Box, ...]
@@ -135,8 +134,8 @@ class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         key: label key.
         label: name or value.
-        score: None where it has none.
-        true: whether it is true of the datum.
+        score: None without scores.
+        true: the label is true of the datum.
     """
 
     key: str
@@ -146,11 +145,11 @@ class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Labelled(msgspec.Struct, frozen=True, kw_only=True):
-    """Predicted labels of a datum and its true ones.
+    """Predicted and true labels of a datum.
 
     Attributes:
         predicted: by key, the highest score first.
-        left_out: more of them.
+        left_out: number of further labels.
         truth: label key and name or value of each true label.
     """
 
@@ -165,10 +164,10 @@ class LabelPixels(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         key: label key.
         label: name or value.
-        truth: pixels of it in the ground truth.
-        missed: those of them that were predicted otherwise.
-        false: pixels that were predicted to be of it and are not.
-        iou: None where neither side has any.
+        truth: its pixels in the ground truth.
+        missed: ground-truth pixels predicted as another label.
+        false: pixels wrongly predicted as this label.
+        iou: None if neither side has pixels.
     """
 
     key: str
@@ -180,14 +179,14 @@ class LabelPixels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PixelsWrong(msgspec.Struct, frozen=True, kw_only=True):
-    """Labels of an image, those with the most wrong pixels first.
+    """Labels of an image, the most wrong pixels first.
 
     Attributes:
         labels: the first of them.
-        left_out: more of them.
-        rings: outlines of the largest regions of wrong pixels, coarsely; nothing where the inputs
-            are not label maps or were not read again.
-        size: height and width that they are in.
+        left_out: number of further labels.
+        rings: coarse outlines of the largest regions of wrong pixels; empty if the inputs are not
+            label maps or were not read again.
+        size: height and width of the outlines' coordinates.
     """
 
     labels: tuple[LabelPixels, ...]
@@ -201,8 +200,8 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         columns: names.
-        rows: values as text, None where there is none.
-        left_out: more rows.
+        rows: values as text, None if null.
+        left_out: number of further rows.
     """
 
     columns: tuple[str, ...]
@@ -211,7 +210,7 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def short(self) -> bool:
-        """Whether every row has room in a line."""
+        """True if every row fits in a line."""
         return all(sum(len(one or "") for one in row) <= _LINE for row in self.rows)
 
 
@@ -219,13 +218,13 @@ Content = Texts | Ranking | Boxes | Labelled | PixelsWrong | Rows
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task's contents of datums come from: the tally or the tables.
+    """Functions that build a task's contents of datums, from the tally or from the tables.
 
     Attributes:
-        of_tally: from tally, settings and codes int64 [m] one for each; without reading anything.
-        of_tables: from checked rows of the datums alone, settings, ids as text, what the judging
-            number was made with and threads; None for a datum of which nothing can be shown.
-        completed: of those from the tally, with what only rows tell.
+        of_tally: maps tally, settings and codes int64 [m] to one item each, without reading files.
+        of_tables: maps checked rows of the datums, settings, ids as text, parameters of the judging
+            number and threads to one item each; None for a datum without anything to show.
+        completed: adds information from the rows to items from the tally.
     """
 
     of_tally: Callable[[Any, Any, Array], list[Content]] | None = None
@@ -250,16 +249,16 @@ def by_datum(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def shortened(text: str, most: int = CHARACTERS) -> tuple[str, int]:
-    """The beginning of a text, and how many characters are left out."""
+    """Return the beginning of a text, and the number of omitted characters."""
     return text[:most], max(0, len(text) - most)
 
 
 def beside(predictions: Sequence[str], references: Sequence[str]) -> Texts:
-    """The prediction and the reference that are closest, word by word.
+    """Return the word diff of the closest pair of prediction and reference.
 
     Args:
-        predictions: of a datum, perhaps none.
-        references: likewise.
+        predictions: of a datum; may be empty.
+        references: of the datum; may be empty.
     """
     pairs = [
         (ours, theirs)
@@ -299,7 +298,7 @@ def _met(ours: str, theirs: str) -> difflib.SequenceMatcher[str]:
 
 
 def rows_of(frame: pl.DataFrame) -> Rows:
-    """The first rows as text; columns without a value are left out."""
+    """Return the first rows as text, without empty columns."""
     frame = frame[[one.name for one in frame if one.null_count() < frame.height]]
     return Rows(
         columns=tuple(frame.columns),

@@ -1,4 +1,4 @@
-"""Tallies of counts by datum and label in parts: what a part writes, and the tally of all parts."""
+"""Tallies of counts by datum and label in parts on disk."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def counts_in_parts(
     few_counts: Callable[[list[tuple[Any, slice]], list[Array]], Any] | None = None,
     rows_of_frame: Callable[[Any], int] | None = None,
 ) -> InParts:
-    """How a tally is made and seen whose parts stay in files, of tallies with counts.
+    """Return the part functions of a task whose tallies contain counts.
 
     Args:
-        field: of the tally, that has the counts: a struct with ``bare()``, itself without rows.
-        merge: of tallies; they have ``datums``, ``labels``, ``stats`` and ``present`` beside.
-        few_counts: the counts of a few datums, from those of parts, which of their datums, and the
-            new codes of these; None where the frame of single datums is made of ``stats`` alone.
-        rows_of_frame: how many rows that frame then has.
+        field: tally field with the counts, a struct with ``bare()``.
+        merge: merges tallies with ``datums``, ``labels``, ``stats`` and ``present``.
+        few_counts: selects the counts of a few datums, from counts of parts with slices, and new
+            codes; None if the per-datum frame only uses ``stats``.
+        rows_of_frame: number of rows of that frame.
     """
 
     def bare_of(tallies: Any) -> Any:
@@ -122,5 +122,5 @@ def _stats_of(part: Part) -> Stats:
 
 
 def _shown(tallies: Any, cuts: Cuts) -> int:
-    """Rows of the frame of single datums, where nothing has cut-offs."""
+    """Return the number of rows of the per-datum frame, without cut-offs."""
     return shown(tallies, {need: {None} for need in tallies.stats.columns})

@@ -16,11 +16,11 @@ Array = np.ndarray[Any, Any]
 
 
 def view_of(kind: Callable[..., Any], field: str) -> View:
-    """How a tally is seen by groups of datums, of tallies with counts.
+    """Return a function that views tallies with counts by groups of datums.
 
     Args:
-        kind: the view, a :class:`~evalengine.tally.counted_rows.CountsView`.
-        field: of the tally, that has the counts; it has ``labels`` and ``stats`` beside.
+        kind: a :class:`~evalengine.tally.counted_rows.CountsView`.
+        field: tally field with the counts, next to ``labels`` and ``stats``.
     """
 
     def view(
@@ -41,12 +41,12 @@ def view_of(kind: Callable[..., Any], field: str) -> View:
 def frames_of(
     crossings: Callable[..., pl.DataFrame] | None = None, **kept: Callable[[Any], pl.DataFrame]
 ) -> OwnFrames:
-    """The confusion matrix, the values of single datums, and frames that the tally holds.
+    """Return the frames of a task: confusion matrix, per-datum values, frames of the tally.
 
     Args:
-        crossings: the frame ``confusion`` of a slice column, its group names and view; None where
-            labels are not confused.
-        **kept: frame -> how it comes from the tally.
+        crossings: builds frame ``confusion`` from slice column, group names and view; None without
+            confusion.
+        **kept: frame -> function that extracts it from the tally.
     """
 
     def own_frames(

@@ -1,4 +1,4 @@
-"""The confusion matrix of what labels of both sides share: pixels, segments."""
+"""Confusion matrix of shared pixels or segments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from ..tally.counted_rows import CountsView
 
 
 def crossing_frame(column: str | None, names: list[str], view: CountsView) -> pl.DataFrame:
-    """The ``confusion`` frame of one view, by the contract.
+    """Build the ``confusion`` frame of one view.
 
     Args:
         column: the slice column, None for the whole set.
         names: names of the view's groups.
-        view: the counts.
     """
     labels = view.labels
     group, actual, predicted, count = view.crossed

@@ -1,4 +1,4 @@
-"""What every task encodes alike: datum ids and labels over all its columns become dense codes."""
+"""Encoding shared by all tasks: datum ids and labels of all columns as dense codes."""
 
 from __future__ import annotations
 
@@ -22,27 +22,25 @@ _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 
 
 def taken(frame: pl.DataFrame, name: str) -> pl.Series:
-    """A column taken out of the frame, so that it and its array are not held at once."""
+    """Remove a column from the frame, so that it and its array are not in memory together."""
     return frame.drop_in_place(name)
 
 
 def row_numbers(frame: pl.DataFrame) -> Array | None:
-    """Where each row stands in the whole input, int64 [n], taken out; None where rows are that."""
+    """Remove and return row numbers in the whole input, int64 [n]; None if from 0 on."""
     return taken(frame, ROW).to_numpy() if ROW in frame.columns else None
 
 
 def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) -> Array | None:
-    """First row of each datum in the one table.
+    """Return the first row of each datum in the single table.
 
     Args:
-        rows: int64 [height], numbers of the table's rows in the whole input; None where they count
-            from 0.
-        codes: int32 [height], datum of each row; None where row i is datum i.
+        rows: int64 [height], row numbers in the whole input; None if they count from 0.
+        codes: int32 [height], datum of each row; None if row i is datum i.
         n: number of datums.
-        height: rows of the table.
 
     Returns:
-        int64 [n], -1 for datums without a row; None where row i is datum i and there are no others.
+        int64 [n], -1 for datums without a row; None if row i is datum i and there are no others.
     """
     if rows is None and codes is None:
         return None
@@ -60,17 +58,17 @@ def encode_labels(
     extra: pl.Series | None = None,
     extra_key: pl.Series | None = None,
 ) -> tuple[Labels, list[Array]]:
-    """Labels over all columns that hold some, mapped, with the codes of every row.
+    """Code the labels of all columns, after mapping.
 
     Args:
         values: columns of label values, of one dtype (integer, String or Boolean).
-        keys: the label key of each of their rows; None where all have the default key.
+        keys: label keys of their rows; None if all have the default key.
         frames: the tables, for their label map and declared labels.
-        extra: label values beside the rows (columns of a wide table).
-        extra_key: their label keys; None where all have the default key.
+        extra: label values that are not rows (columns of a wide table).
+        extra_key: their label keys; None if all have the default key.
 
     Returns:
-        the labels; int32 codes of the rows of each column, then of ``extra`` where it is given.
+        the labels; int32 codes of the rows of each column, then of ``extra`` if given.
     """
     dtype = values[0].dtype
     columns = [*values] if extra is None else [*values, extra.cast(dtype)]
@@ -117,7 +115,7 @@ def _tabled(
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
     if not frames.label_map and frames.known is None and frames.labels is None:
-        # These pairs are all there are; each is there once, in order, as its code says.
+        # These pairs are complete, unique and sorted by code.
         no_name = pl.lit(None, pl.String).alias("label_name")
         return Labels.of(pairs.select(*key, no_name), bare=False), pair_codes
     mapped = _mapped(pairs, frames.label_map)
@@ -150,14 +148,14 @@ def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.Dat
 
 
 def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataFrame:
-    """Declared labels, mapped as the rows are, as label_key, label_value, label_name.
+    """Return declared labels, mapped like the rows, as label_key, label_value, label_name.
 
-    Without a key of their own they are declared for every key there is.
+    Without a key, they are declared for every key.
 
     Args:
         frames: the tables, for declared labels and the label map.
         pairs: label_key and label_value of the rows.
-        more: further columns of declared labels, kept where they are there.
+        more: further columns of declared labels, kept if present.
     """
     key = ["label_key", "label_value"]
     schema: dict[str, Any] = {**pairs.select(key).schema, "label_name": pl.String}
@@ -190,14 +188,13 @@ def encode_datums(
     dataset: pl.DataFrame | None,
     roles: Sequence[str] = (),
 ) -> tuple[Datums, list[Array]]:
-    """Datums over all columns of ids and the table of datums, with the codes of every row.
+    """Code the datums of all id columns and of the table of datums.
 
     Args:
-        columns: datum ids, of one dtype; the list is emptied, so that they need not all be held
-            until the last one is coded.
+        columns: datum ids, of one dtype; the list is emptied to free each column once coded.
         frames: the tables, for the table of datums and slices.
-        dataset: see :func:`dataset_of`, which must look before ids are taken out of the frames.
-        roles: the side that each column is of, whose flags may have been made by the checks.
+        dataset: result of :func:`dataset_of`, called before ids are removed from the frames.
+        roles: side of each column, whose flags the checks may have made.
     """
     n_columns = len(columns)
     if frames.datums is not None:
@@ -216,12 +213,11 @@ def encode_datums(
 
 
 def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
-    """Slice columns of datums.
+    """Return the slice columns of datums.
 
     Args:
         ids: of the datums.
-        frames: the tables, for slices.
-        code: int32 [rows] of the first table, whose rows slices are of if ``frames.by_row``.
+        code: int32 [rows] of the first table, to which slices belong if ``frames.by_row``.
     """
     slices = frames.slices
     if slices is None:
@@ -241,13 +237,12 @@ def _slices_of(ids: pl.Series, frames: Frames, code: Array) -> pl.DataFrame:
 
 
 def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Array:
-    """What the weights of draws come from, uint64 [n]: hashes of clusters, where they are known,
-    else of ids.
+    """Return the keys of resampling weights, uint64 [n]: hashes of known clusters, else of ids.
 
     Args:
         ids: of the datums, or the numbers of their rows.
-        slices: their slice columns, the cluster's among them.
-        cluster: its name; None where datums are drawn one by one.
+        slices: their slice columns, including the cluster's.
+        cluster: its name; None to resample single datums.
     """
     keys = hashes_of(ids)
     if cluster is None:
@@ -258,7 +253,7 @@ def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Arra
 
 
 def dataset_of(frames: Frames) -> pl.DataFrame | None:
-    """datum_id and dataset; of several tables the first that knows a datum tells."""
+    """Return datum_id and dataset; the first table that contains a datum decides."""
     told = [
         table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
         for table in (frames.datums, *(frames.sides.get(side) for side in _TELLING))
@@ -272,15 +267,14 @@ def dataset_of(frames: Frames) -> pl.DataFrame | None:
 
 
 def table_datums(frames: Frames, table: pl.DataFrame, height: int) -> tuple[Datums, Array | None]:
-    """Datums of the one table: its ids, or its rows where it has none.
+    """Return the datums of the single table: its ids, or its rows if it has none.
 
     Args:
-        frames: the tables, for slices and datasets.
-        table: the one table; its ids are taken out.
+        table: its ids are removed.
         height: its rows.
 
     Returns:
-        the datums; int32 code of each row, or None where row i is datum i.
+        the datums; int32 code of each row, or None if row i is datum i.
     """
     if frames.by_row and frames.slices is not None:
         frames.slices = _as_text(frames.slices)

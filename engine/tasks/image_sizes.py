@@ -20,17 +20,16 @@ _SHOWN = 3
 
 
 def declared_sizes(frames: Frames, datums: Datums) -> Array:
-    """Height and width of every datum as the table of datums has them.
+    """Return declared height and width of every datum.
 
     Args:
         frames: the tables; ``datums`` may have columns height and width.
-        datums: of the run.
 
     Returns:
-        int64 [n_datums, 2]; zeros where the table says nothing, or only one of the two.
+        int64 [n_datums, 2]; zeros if either is missing.
 
     Raises:
-        InputError: a height or width that is not a whole number from 1, the first rows named.
+        InputError: a height or width that is not an integer >= 1; the message names the first rows.
     """
     table = frames.datums
     if table is None or not {*SIZE_NAMES} <= set(table.columns):
@@ -45,18 +44,18 @@ def declared_sizes(frames: Frames, datums: Datums) -> Array:
 
 
 def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Array:
-    """Height and width of each row of a table that has these columns.
+    """Return height and width of each row of a table that has these columns.
 
     Args:
         table: with finite numbers, or nulls, in ``height`` and ``width``.
-        called: the table, for messages.
-        row: what a message calls a row.
+        called: name of the table, for messages.
+        row: name of a row in messages.
 
     Returns:
-        int64 [n, 2]; zeros where either is null.
+        int64 [n, 2]; zeros if either is null.
 
     Raises:
-        InputError: a height or width that is not a whole number from 1, the first rows named.
+        InputError: a height or width that is not an integer >= 1; the message names the first rows.
     """
     both = table.select(SIZE_NAMES)
     sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()

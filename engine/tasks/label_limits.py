@@ -17,16 +17,16 @@ Array = np.ndarray[Any, Any]
 
 
 def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise: float) -> Array:
-    """The score from which predictions of each label count, float64 [labels].
+    """Return the score from which predictions of each label count, float64 [labels].
 
-    A label's own row goes before that of its key, and a row of its key before one of any. Of labels
-    that have names here and there the name decides, whatever their values.
+    A row for the label has priority over one for its key, and that over a general row. If both
+    sides
+    have names, labels match by name, whatever their values.
 
     Args:
         given: thresholds.
-        labels: of the run.
-        single: whether scores came in single precision, to which thresholds are rounded then.
-        otherwise: of labels without a threshold.
+        single: scores came in single precision, to which thresholds are then rounded.
+        otherwise: value for labels without a threshold.
     """
     rows = _Rows(given)
     made = []
@@ -37,7 +37,7 @@ def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise
 
 
 class _Rows:
-    """Thresholds by what labels are met by."""
+    """Index of thresholds by name and value."""
 
     def __init__(self, given: LabelThresholds) -> None:
         self.by_value = {(row.key, row.value): row for row in given}
@@ -49,7 +49,7 @@ class _Rows:
         }
 
     def of(self, key: str, value: str, name: str | None) -> Iterator[LabelThreshold]:
-        """The rows that a label meets, the nearest first."""
+        """Yield the rows that match a label, the most specific first."""
         for k in (key, None):
             if (row := self.by_name.get((k, name or value))) is not None:
                 yield row
@@ -61,18 +61,18 @@ class _Rows:
 
 
 def _may_be(row: LabelThreshold, name: str | None) -> bool:
-    """Whether names do not tell a row and a label apart."""
+    """Return True unless row and label have different names."""
     return row.name is None or name is None or row.name == name
 
 
 def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None) -> list[Note]:
-    """What there is to tell of thresholds: labels that no table has, labels without one, labels
-    that were met by name, or by a value that means something else in one of the places.
+    """Return notes on thresholds: unknown labels, labels without one, ambiguous matches.
+
+    Matches by name, or by a value that means something else in the other place, are reported.
 
     Args:
         given: thresholds.
-        labels: of the run.
-        scored: bool [labels], those whose scores are looked at; None for all.
+        scored: bool [labels], labels whose scores are used; None for all.
     """
     rows, named = _Rows(given), _named(labels)
     met = [list(rows.of(*label)) for label in named]
@@ -103,7 +103,7 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
 
 
 def _named(labels: Labels) -> list[tuple[str, str, str | None]]:
-    """Key, value and name (None where there is none) of each label, as text."""
+    """Return key, value and name (or None) of each label, as text."""
     frame = labels.frame
     names = frame["label_name"].to_list() if "label_name" in frame.columns else [None] * len(frame)
     rows = zip(frame["label_key"].to_list(), frame["label_value"].to_list(), names, strict=True)

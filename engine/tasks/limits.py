@@ -1,4 +1,4 @@
-"""What a task knows of how far its numbers could be from what they are."""
+"""Bounds: how far the numbers of a task could move under choices that tables do not specify."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from .workers import Workers
 EXACT, AT_MOST, AT_LEAST = "exact", "at most", "at least"
 """Some choice leads to both ends and none beyond; none leads beyond; some may lead beyond."""
 RANGE, UNKNOWN = "range", "unknown"
-"""Nothing is known but the metric's range; not even that."""
+"""Only the metric's range is known; not even the range is known."""
 
 Facts = dict[str, Any]
-"""What rows tell of a choice, as JSON can hold it."""
+"""Facts about a choice, JSON-compatible."""
 Bound = Callable[[str], str]
 """From the name of a metric to one of the five words above."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows of some datums, of which limits are asked for.
+    """Input for bounds: all rows of some datums.
 
     Attributes:
         frames: checked tables.
         settings: the run's settings.
-        facts: of the whole run.
-        tallies: of these tables.
-        run: from other tables and settings, which it leaves as they are, to their tally.
-        workers: where work runs.
+        facts: facts of the whole run.
+        tallies: tally of these tables.
+        run: computes the tally of other tables and settings, without modifying them.
     """
 
     frames: Frames
@@ -42,21 +41,21 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """A choice that the tables leave open.
+    """A choice that the tables do not specify.
 
-    Where it leads is told datum by datum, so that the ends of parts make those of the whole.
+    Its effect is computed per datum, so that bounds of parts combine to those of the whole.
 
     Attributes:
         name: ties, cap or unjudged.
-        why: what is done at both ends, half a sentence.
-        facts: of the tables of a part, with the run's settings; None where they leave no such
-            choice.
-        whole: the facts of all parts as those of the whole.
-        settings: from the run's settings and facts to those of each end.
-        ends: the tally at each of them; lowest and highest are those of their numbers and of the
-            run's.
-        bound: what the ends are, from settings, facts and the tallies of the whole; None where it
-            turns out that there is no choice.
+        why: description of both extremes, half a sentence.
+        facts: computes the facts of a part's tables; None if they have no such choice.
+        whole: merges the facts of all parts.
+        settings: maps the run's settings and facts to those of each extreme.
+        ends: computes the tally at each extreme; bounds are the minimum and maximum over their
+            numbers and the run's.
+        bound: describes the bounds, from settings, facts and the tallies of the whole; None if
+            there
+            is no choice after all.
     """
 
     name: str
@@ -69,5 +68,5 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def any_of(facts: Sequence[Facts]) -> Facts:
-    """Facts that hold where they hold in some part."""
+    """Combine facts with "or"."""
     return {name: any(one[name] for one in facts) for name in facts[0]}

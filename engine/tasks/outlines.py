@@ -1,4 +1,4 @@
-"""Outlines of regions, coarse enough to be drawn: rings of few points."""
+"""Coarse outlines of regions for display: rings of few points."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ _TRIES = 8
 
 
 def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
-    """Rings of a shapely polygon or multipolygon, to be filled by the even-odd rule.
+    """Return the rings of a shapely polygon or multipolygon, for the even-odd fill rule.
 
     Args:
-        geometry: the region.
-        most: points of all rings together; the smallest parts are left out where simpler rings
-            have more.
+        most: maximum points of all rings; if simplified rings have more, the smallest parts are
+            dropped.
     """
     import shapely
 
@@ -53,14 +52,14 @@ def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
 def of_pixels(
     pixels: Array, left: float = 0.0, top: float = 0.0, most: int = POINTS, cells: int = CELLS
 ) -> tuple[Ring, ...]:
-    """Rings around the pixels that are set; of large masks every so many-th pixel is looked at.
+    """Return the rings around the pixels that are set; large masks are subsampled.
 
     Args:
         pixels: bool or uint8 [height, width].
-        left: what its first column is in the image.
-        top: what its first row is.
-        most: points of all rings together.
-        cells: pixels across that the mask is seen at.
+        left: image coordinate of its first column.
+        top: image coordinate of its first row.
+        most: maximum points of all rings.
+        cells: resolution, in pixels across the mask.
     """
     import shapely
     from rasterio.features import shapes

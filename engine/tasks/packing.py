@@ -49,7 +49,7 @@ def ragged(start: Array, length: Array) -> Array:
 
 
 def hashes_of(ids: pl.Series) -> Array:
-    """Hashes of ids, the same for equal ones of whatever side; nulls, told later, have one too."""
+    """Return hashes of ids, equal on both sides; nulls, reported later, have one too."""
     if ids.dtype.is_integer():
         wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
         return hash_integers(ids.cast(wide).fill_null(0).to_numpy())

@@ -1,4 +1,4 @@
-"""The frame of single datums: from any tally that has one row a datum, or what judges datums."""
+"""Per-datum frame, from tallies with one row per datum, or from losses."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ def per_datum_frame(
     cuts: Mapping[str, set[int | None]],
     order: np.ndarray[Any, Any] | None = None,
 ) -> pl.DataFrame:
-    """One row per datum, metric, statistic and cut-off, null where the datum does not count.
+    """Return one row per datum, metric, statistic and cut-off, null if the datum does not count.
 
     Args:
-        stats: the tally.
-        datums: what its rows stand for.
-        cuts: need -> the cut-offs to show; None stands for the whole list.
-        order: int32 [n], datums in the order they are to be shown; None for their own.
+        cuts: need -> the cut-offs to show; None for the whole list.
+        order: int32 [n], display order of datums; None for code order.
 
     Returns:
-        the contract's columns; ``parameters`` behind them where variants differ in nothing else.
+        the contract's columns; then ``parameters`` if variants differ in no other column.
     """
     columns = [column for need in stats.columns.values() for column in need]
     several = any(len(column.parameters) > 1 or column.parameters[0] for column in columns)
@@ -57,14 +55,13 @@ def per_datum_frame(
 
 
 def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:
-    """One row per datum with the number that it is judged by, null where that is undefined.
+    """Return one row per datum with its loss, null if undefined.
 
     Args:
-        losses: what single datums are judged by.
         datums: those of the same tally.
 
     Returns:
-        the contract's columns; ``parameters`` behind them, JSON of what the number was made with.
+        the contract's columns; then ``parameters``, JSON of the parameters of the loss.
     """
     value = losses.value
     if losses.nothing is not None and losses.counted is not None:
@@ -88,7 +85,7 @@ _Status = tuple[tuple[str, ...], np.ndarray[Any, Any]]
 
 
 def _statuses(stats: Stats, columns: list[Column]) -> list[_Status]:
-    """The datums' standing, and that of metrics which have their own."""
+    """Return the status of datums, and the statuses specific to metrics."""
     return [stats.status, *(column.status for column in columns if column.status is not None)]
 
 

@@ -1,4 +1,4 @@
-"""Scores that must be probabilities, checked where row and column are still the user's own."""
+"""Check of scores that must be probabilities, while rows and columns are still the user's."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class NotProbabilities(PartRefused):
 
     Args:
         role: of the table.
-        titles: the user's names of the columns that have such scores, by their place.
-        count: how many scores.
-        found: row, place of the column and score of the first of them, in order.
-        counted: which rows are counted.
+        titles: the user's names of the affected columns, by index.
+        count: number of such scores.
+        found: row, column index and score of the first of them.
+        counted: kind of row numbers.
         needing: the metrics that need probabilities, and "need".
     """
 
@@ -65,15 +65,14 @@ class NotProbabilities(PartRefused):
 
 
 def check_probabilities(frames: Frames, needing: str) -> None:
-    """Refuse scores outside [0, 1].
+    """Raise an error for scores outside [0, 1].
 
     Args:
         frames: checked tables, not encoded yet; scores in a column, or in one for each label.
         needing: the metrics that need probabilities, and "need", for messages.
 
     Raises:
-        NotProbabilities: naming the columns, how many values, and the first of them by row and
-            column.
+        NotProbabilities: names the columns, the number of values, and the first row and column.
     """
     role = PREDICTIONS if frames.table is None else TABLE
     frame = frames.sides[role]
@@ -105,7 +104,6 @@ def check_probabilities(frames: Frames, needing: str) -> None:
 
 
 def _beyond(scores: pl.Series) -> bool:
-    """Whether any score lies outside [0, 1]."""
     if not len(scores):
         return False
     low, high = scores.min(), scores.max()

@@ -1,4 +1,4 @@
-"""Rules about labels that differ where both sides overlap: renamed, exchanged, or one-sided."""
+"""Rules about labels that differ on overlapping objects: renamed, exchanged, or one-sided."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _SHOWN = 8  # labels
 
 
 class Pairs(msgspec.Struct, frozen=True):
-    """Evidence of how labels of both sides overlap.
+    """Evidence from overlapping objects about the labels of both sides.
 
     Attributes:
         counts: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
-            ``len``, how often they overlap; each pair once, most frequent first.
+            ``len``, number of overlaps; unique pairs, most frequent first.
         values: labels of the codes.
         met: beginning of the message.
-        least: labels that must differ; of one label alone much may overlap another.
-        independent: whether pairs are; pixels of one region are not, so chance explains more.
+        least: minimum number of labels that differ; a single label may overlap another by chance.
+        independent: pairs are independent; pixels of one region are not, so chance explains more.
     """
 
     counts: pl.DataFrame
@@ -73,7 +73,7 @@ class Pairs(msgspec.Struct, frozen=True):
     def facts(self, chosen: pl.DataFrame, **values: Any) -> Facts:
         """Return the facts of a mapping of labels, one per row of ``mine`` and ``other``.
 
-        The mapping is one-to-one: of labels that overlap the same other one, the first in count.
+        The mapping is one-to-one: among labels that overlap the same other one, the first in count.
         """
         single = chosen.sort("len", descending=True, maintain_order=True).unique(
             "other", keep="first", maintain_order=True
@@ -94,15 +94,15 @@ class Pairs(msgspec.Struct, frozen=True):
 def renamed(
     pairs: pl.DataFrame, values: pl.Series, met: str, least: int = 1, *, independent: bool = True
 ) -> Note | None:
-    """Return a warning about labels that differ where both sides overlap; None otherwise.
+    """Return a warning if overlapping objects have different labels; otherwise None.
 
     Args:
         pairs: label codes ``mine`` of the predictions and ``other`` of the ground truths, and
-            ``len``, how often they overlap; each pair once.
+            ``len``, number of overlaps; unique pairs.
         values: labels of the codes.
-        met: what overlaps, for the message: ``boxes ... lie on each other, but``.
-        least: labels that must differ.
-        independent: whether pairs are independent of each other, as pixels are not.
+        met: beginning of the message: ``boxes ... lie on each other, but``.
+        least: minimum number of labels that differ.
+        independent: pairs are independent of each other, unlike pixels.
     """
     signals = _signals(*(pairs[name].to_numpy() for name in ("mine", "other", "len")))
     if not signals:
@@ -136,7 +136,7 @@ def _all_renamed(pairs: Pairs) -> Iterator[Facts]:
     whole, same, best = pairs.whole, pairs.same, pairs.best
     agreed = int(best["len"].sum()) / whole
     others = best["other"].n_unique()
-    # If most overlap one label, any other label agrees with it: that explains nothing.
+    # If most overlap one label, any other label agrees with it, so that this explains nothing new.
     if same > _FEW_SAME or 2 * others <= best.height or others < pairs.least:
         return
     enough = same <= _SAME and agreed >= (_AGREED if whole >= _MANY else _SURELY)
@@ -172,12 +172,12 @@ def _exchanged(pairs: Pairs) -> Iterator[Facts]:
 
 
 def _surely_exchanged(candidates: pl.DataFrame, tests: int) -> pl.DataFrame:
-    """Candidates that, with the labels they overlap, are right too rarely for siblings confused.
+    """Return candidates that are right too rarely to be similar labels that are merely confused.
 
     Args:
-        candidates: labels ``mine`` that overlap ``other``, in ``len`` pairs, and in ``own`` pairs
-            themselves.
-        tests: how many pairs of labels there are to look exchanged.
+        candidates: labels ``mine`` that overlap ``other``, in ``len`` pairs, and the same label in
+            ``own`` pairs.
+        tests: number of label pairs that could look exchanged.
     """
     counted = candidates.with_columns(pl.col("own").fill_null(0))
     theirs = counted.select(other="mine", their="len", right="own")
@@ -227,7 +227,7 @@ _SIGNS = (
 
 
 def _beyond_chance(pairs: Pairs, agreed: float) -> bool:
-    """Whether shuffled labels never agree as well."""
+    """Return True if shuffled labels never agree as well."""
     counts = pairs.counts
     n = counts["len"].to_numpy()
     n = np.rint(n * min(1.0, _SHUFFLED / n.sum())).astype(np.int64)
@@ -317,4 +317,4 @@ RULES: tuple[Rule[Pairs], ...] = (
         say=_say_exchanged,
     ),
 )
-"""Of the rules that fire the first one is reported."""
+"""Rules in order; the first that fires is reported."""

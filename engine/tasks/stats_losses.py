@@ -1,4 +1,4 @@
-"""What single datums are judged by where a tally has one row a datum: a column of it."""
+"""Loss of single datums for tallies with one row per datum: one of its columns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SHOWN = 3
 
 
 class Judging(msgspec.Struct, frozen=True):
-    """A number of single datums, of a variant and cut-off of a column.
+    """Per-datum number: a variant and cut-off of a column.
 
     Attributes:
         column: the column.
-        k: place of the cut-off.
-        higher: whether higher values are better.
-        best: the best value there is.
-        value: float64 [n_datums], NaN where undefined or the datum does not count.
+        k: index of the cut-off.
+        higher: higher values are better.
+        best: best possible value.
+        value: float64 [n_datums], NaN if undefined or the datum does not count.
     """
 
     column: Column
@@ -46,7 +46,7 @@ class Judging(msgspec.Struct, frozen=True):
         return name if self.column.statistic is None else f"{name} {self.column.statistic}"
 
     def loss(self, codes: Array) -> Array:
-        """Of some datums, higher ones worse."""
+        """Return the values of datums, negated if needed so that higher is worse."""
         value: Array = self.value[codes]
         return -value if self.higher else value
 
@@ -70,7 +70,7 @@ def _numbers(
 
 
 def _nearness(one: Judging) -> tuple[bool, float]:
-    """Of numbers of one metric the lowest is judged by: no part of it, at the usual cut-off."""
+    """Sort key of numbers of a metric: the metric first, cut-offs near the default first."""
     cut = one.column.k[one.k]
     return one.column.statistic is not None, float("inf") if cut is None else abs(cut - AT)
 
@@ -82,14 +82,13 @@ def chosen(
     cuts: Cuts,
     first: tuple[str, ...] = (),
 ) -> list[Judging]:
-    """All numbers of single datums, the one that they are judged by first.
+    """Return all per-datum numbers, the loss first.
 
     Args:
         tallies: of the run, in memory.
-        metrics: of the run.
-        dialect: says which direction is better.
-        cuts: need -> the cut-offs at which it is wanted.
-        first: names that go before the run's own order.
+        dialect: decides the better direction.
+        cuts: need -> requested cut-offs.
+        first: names with priority over the run's order.
     """
     every = list(_numbers(tallies, metrics, dialect, cuts))
     known = [one for one in every if not np.isnan(one.value).all()]
@@ -112,18 +111,17 @@ def losses(
     spared: str | None = None,
     told: Callable[[StatsTallies, Sequence[Judging], Array], list[str]] | None = None,
 ) -> Losses | str:
-    """See :class:`.task.JudgeDatums`: the run's first metric that single datums have.
+    """See :class:`.task.JudgeDatums`: the run's first metric with per-datum values.
 
     Args:
         tallies: of the run, in memory.
         settings: unused.
-        metrics: of the run.
-        dialect: says which direction is better.
-        cuts: need -> the cut-offs at which it is wanted.
-        first: names of numbers that go before the run's first.
-        spared: standing of datums that are left out whatever their value, as no answer to them
-            could be better.
-        told: sentences of some datums; None for their values.
+        dialect: decides the better direction.
+        cuts: need -> requested cut-offs.
+        first: names with priority over the run's order.
+        spared: status of datums that are skipped whatever their value, since no answer could be
+            better.
+        told: describes datums; None to list their values.
     """
     every = chosen(tallies, metrics, dialect, cuts, first)
     if not every:
@@ -146,7 +144,7 @@ def losses(
 
 
 def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> list[str]:
-    """The first values of each datum, and its standing where it is not plainly scored."""
+    """Describe datums by their first values, and their status unless it is "scored"."""
     names = dict.fromkeys(one.column.metric for one in every)
     shown = [next(one for one in every if one.column.metric == name) for name in names][:_SHOWN]
     words, standing = shown[0].column.status or tallies.stats.status

@@ -1,4 +1,4 @@
-"""Tallies of one row a datum in parts: what a part writes, and the tally that all parts are."""
+"""Tallies of one row per datum in parts on disk."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str, Any]:
-    """What is written of the tally of one part, datums in the order in which they are shown.
+    """Return the file entries of one part's tally, datums in display order.
 
     Args:
-        tallies: of the part, whose rows are numbered as in the whole.
-        settings: the run's settings; unused.
-        metrics: those of the run; unused.
+        tallies: of the part, with rows numbered as in the whole.
+        settings: unused.
+        metrics: unused.
     """
     order = tallies.order
     every = np.arange(len(tallies.datums)) if order is None else order
@@ -42,15 +42,14 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
-    """The tally whose parts stand in files.
+    """Return the tally whose parts are on disk.
 
     Args:
-        files: of all parts.
-        place: where what is too long to hold goes.
-        settings: the run's settings; unused.
+        place: storage for long data.
+        settings: unused.
 
     Raises:
-        InputError: parts that were measured differently.
+        InputError: parts were measured differently.
     """
     heads, parts, datums = parts_of(files, place)
     bare: list[StatsTallies] = [head.bare for head in heads]
@@ -72,20 +71,18 @@ def _stats_of(part: Part) -> Stats:
 
 
 def shown(tallies: Any, cuts: Cuts) -> int:
-    """Rows of the frame of single datums.
+    """Return the number of rows of the per-datum frame.
 
     Args:
-        tallies: of a run.
         cuts: need -> the cut-offs to show.
     """
     return len(tallies.datums) * sum(1 for _ in variants(tallies.stats, cuts))
 
 
 def tallies_of_few(tallies: StatsTallies, cuts: Cuts) -> Iterator[tuple[StatsTallies, Cuts]]:
-    """Tallies of a few datums and one metric each, in the order in which their rows are shown.
+    """Yield tallies of a few datums and one metric each, in display order.
 
     Args:
-        tallies: of a run.
         cuts: need -> the cut-offs to show.
     """
     for datums, stats, chosen in single_datums(tallies.stats, cuts):

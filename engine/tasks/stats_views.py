@@ -23,20 +23,20 @@ Array = np.ndarray[Any, Any]
 
 @stored_as("values.run/1")
 class StatsTallies(msgspec.Struct, frozen=True):
-    """What a run leaves behind whose tally has one row a datum.
+    """Tally of a run with one row per datum.
 
     Attributes:
         datums: images, datums, texts.
-        labels: none.
-        stats: one row a datum: :class:`~evalengine.tally.stats.Stats`, or in files
+        labels: empty.
+        stats: one row per datum: :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.
-        row: int64 [n], row of each datum in the one table, -1 where only a table of datums has
-            it: their order in frames of single datums; None for the datums' own order.
-        height: rows of that table, where ``row`` counts from its first; None where ``row`` counts
-            from the first row of the whole input already.
+        row: int64 [n], row of each datum in the single table, -1 if only a table of datums has it;
+            defines the display order. None for code order.
+        height: rows of that table, if ``row`` counts from its first; None if ``row`` already counts
+            from the first row of the whole input.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False.
     """
 
     datums: Datums
@@ -50,21 +50,20 @@ class StatsTallies(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> Array | None:
-        """Datums in the order of the one table's rows, others behind them; None for their own."""
+        """Datums in the order of the single table's rows, others last; None for code order."""
         if self.row is None:
             return None
         return np.argsort(np.where(self.row < 0, np.iinfo(np.int64).max, self.row), kind="stable")
 
 
 def merge(parts: Sequence[StatsTallies], settings: Any) -> StatsTallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
-        parts: tallies of disjoint sets of datums; of one table, in the order of their rows.
-        settings: the run's settings.
+        parts: tallies of disjoint sets of datums; for a single table, in the order of their rows.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, codes = merge_datums([part.datums for part in parts])
     labels, _ = merge_labels([part.labels for part in parts])
@@ -108,15 +107,12 @@ def view(
     weights: Array | None = None,
     threads: Workers | None = None,
 ) -> StatsView:
-    """The tally by groups of datums.
+    """Return the tally by groups of datums.
 
     Args:
-        tallies: what the run left behind.
-        settings: the run's settings.
-        group: int32 [n], group of each datum, -1 for none; None for all in one.
-        n_groups: number of groups.
-        weights: int64 [n], how often each datum counts, or None.
-        threads: unused: means are one cheap pass.
+        group: int32 [n], -1 for none; None for a single group.
+        weights: int64 [n], multiplicity of each datum, or None.
+        threads: unused, since means are one cheap pass.
     """
     return StatsView(tallies.stats, tallies.labels, group=group, n_groups=n_groups, weights=weights)
 
@@ -135,20 +131,18 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """The values of single datums.
+    """Return the per-datum frame.
 
     Args:
         frame: its name, ``per_datum``.
-        tallies: what the run left behind.
-        settings: the run's settings.
-        each_view: unused: single datums have no slices.
-        cuts: need -> the cut-offs at which it is wanted.
+        each_view: unused, since single datums have no slices.
+        cuts: need -> requested cut-offs.
     """
     return per_datum_frame(tallies.stats, tallies.datums, cuts, tallies.order)
 
 
 def counted(tallies: StatsTallies) -> Array:
-    """Which datums enter means, bool [n_datums]."""
+    """Return the datums that enter means, bool [n_datums]."""
     inside: Array = tallies.stats.counted
     return inside
 

@@ -1,7 +1,7 @@
-"""What a task is to the rest of the engine: one struct, whose fields are all that is called of it.
+"""Task interface: one struct with everything that the engine calls.
 
-What only some tasks can do is a field that is None for the others. ``Any`` stands for what is a
-task's own: its settings, its tallies.
+Optional abilities are fields that may be None. ``Any`` is used for task-specific settings and
+tallies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Needs = frozenset[str]
 Cuts = Mapping[str, set[int | None]]
-"""Need -> cut-offs at which it is wanted; None stands for the whole list."""
+"""Need -> requested cut-offs; None for the whole list."""
 
 Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 """Predictions, ground truths and options of a tiny run."""
@@ -42,7 +42,7 @@ EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
 
 
 class Fit(Protocol):
-    """Which metrics the tables can carry, and what is said of the others."""
+    """Return the metrics that the tables support, and notes on the others."""
 
     def __call__(
         self, metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, asked_for: bool
@@ -71,15 +71,13 @@ class View(Protocol):
 
 
 class OwnFrames(Protocol):
-    """A frame that is not made of cells.
+    """Build a frame that does not consist of cells.
 
     Args:
         frame: its name.
-        tallies: what the run left behind.
-        settings: the run's settings.
         each_view: calls a function with slice column (None for the whole set), group names and
             view of each, and returns the results in order.
-        cuts: need -> the cut-offs at which it is wanted.
+        cuts: need -> requested cut-offs.
     """
 
     def __call__(
@@ -105,8 +103,8 @@ class Scaling(msgspec.Struct, frozen=True):
     """Metrics that scale by the highest value of a column of the whole input.
 
     Attributes:
-        column: which, of what is needed; None where nothing scales.
-        with_highest: settings that know that value.
+        column: the column, for given needs; None if no need scales.
+        with_highest: adds that value to settings.
     """
 
     column: Callable[[Needs], str | None]
@@ -114,11 +112,11 @@ class Scaling(msgspec.Struct, frozen=True):
 
 
 class LateNotes(msgspec.Struct, frozen=True):
-    """Notes that only the merged tally can tell.
+    """Notes that require the merged tally.
 
     Attributes:
-        kinds: of notes of single parts that they take the place of.
-        notes: of a tally.
+        kinds: notes of single parts that they replace.
+        notes: builds the notes of a tally.
     """
 
     kinds: tuple[str, ...]
@@ -126,7 +124,7 @@ class LateNotes(msgspec.Struct, frozen=True):
 
 
 class MayFit(Protocol):
-    """Which metrics rows may carry, by the distinct values of some columns; and what else."""
+    """Return the metrics that rows may support, by the distinct values of some columns."""
 
     def __call__(
         self, metrics: tuple[Metric, ...], needs: Needs, ahead: pl.DataFrame, *, asked_for: bool
@@ -134,7 +132,7 @@ class MayFit(Protocol):
 
 
 class FitLate(Protocol):
-    """What :class:`Fit` tells, of tables whose parts are tallied already."""
+    """:class:`Fit` for tables whose parts are already tallied."""
 
     def __call__(
         self,
@@ -147,7 +145,7 @@ class FitLate(Protocol):
 
 
 class TallyPart(Protocol):
-    """The tally of a part, and what was found in its rows."""
+    """Return the tally of a part, and findings on its rows."""
 
     def __call__(
         self, frames: Frames, settings: Any, needs: Needs, workers: Workers, *, several: bool
@@ -155,12 +153,12 @@ class TallyPart(Protocol):
 
 
 class Unanswered(msgspec.Struct, frozen=True):
-    """Datums with ground truths and without a prediction leave means, where options say no other.
+    """Handling of datums with ground truths but without a prediction, which means skip by default.
 
     Attributes:
-        counted: of a tally the datums that enter means, bool [n_datums].
-        leaves: whether such datums leave means, by the run's settings.
-        way: what counts them, as the end of a sentence; empty where nothing does.
+        counted: returns the datums that enter means, bool [n_datums].
+        leaves: returns True if means skip such datums under the run's settings.
+        way: advice to count them, as the end of a sentence; may be empty.
     """
 
     counted: Callable[[Any], Array]
@@ -169,13 +167,13 @@ class Unanswered(msgspec.Struct, frozen=True):
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """Scores as ranks within a run, for metrics that depend on the order of scores.
+    """Replacement of scores by ranks within a run, for metrics that depend on their order.
 
     Attributes:
-        by_rank: the tally with ranks in place of scores; from the tally, the run's settings and
-            the datums that are compared, bool [n_datums] or None for all.
-        by_value: whether a metric depends on the values of scores, and not only on their order or
-            on what was decided before; from a tally, the run's settings and the metric.
+        by_rank: returns the tally with ranks as scores, from the tally, the run's settings and the
+            compared datums, bool [n_datums] or None for all.
+        by_value: returns True if a metric depends on score values and not just on their order or on
+            earlier decisions, from a tally, the run's settings and the metric.
     """
 
     by_rank: Callable[[Any, Any, Array | None], Any]
@@ -183,13 +181,13 @@ class Ranking(msgspec.Struct, frozen=True):
 
 
 class Common(msgspec.Struct, frozen=True):
-    """Means leave out datums without a value, so that runs are compared over those that all have.
+    """Restriction of compared runs to datums for which all have a value.
 
     Attributes:
-        values: tallies of all runs in which each value is undefined that some run has not, or
-            filled; from the tallies, the place of each datum among those compared (-1 for others)
-            and the fill. None if no run lacks a value that another has.
-        fills: whether missing values can be filled.
+        values: returns tallies in which a value missing from one run is undefined in all, or
+            filled; from the tallies, the index of each datum among those compared (-1 for others)
+            and the fill. None if no run is missing a value that another has.
+        fills: missing values can be filled.
     """
 
     values: Callable[[Sequence[Any], Sequence[Array], Fill], list[Any] | None]
@@ -197,16 +195,16 @@ class Common(msgspec.Struct, frozen=True):
 
 
 class ToldByRows(msgspec.Struct, frozen=True):
-    """Tasks whose rows say which metrics they carry: parts tell what they found.
+    """Functions of tasks whose rows determine the metrics: findings are collected per part.
 
     Attributes:
-        columns: whose distinct values are looked at before parts are tallied.
-        may_fit: the metrics that these values allow.
-        fit: the metrics that all parts together carry.
-        tally: of a part.
-        findings: type of what a part found.
-        together: the findings of all parts.
-        notes: what is said of them.
+        columns: columns whose distinct values are read before parts are tallied.
+        may_fit: returns the metrics that these values allow.
+        fit: returns the metrics that all parts together support.
+        tally: tallies a part.
+        findings: type of a part's findings.
+        together: merges the findings of all parts.
+        notes: builds notes from findings.
     """
 
     columns: tuple[str, ...]
@@ -219,18 +217,19 @@ class ToldByRows(msgspec.Struct, frozen=True):
 
 
 class InParts(msgspec.Struct, frozen=True):
-    """How a tally is made and seen whose parts stay in files.
+    """Functions for tallies whose parts are on disk.
 
     Attributes:
-        things: what is written of the tally of a part, by name.
-        of_parts: the tally whose parts the files are.
-        bytes_on_disk: of a unit and of a scored row, for metrics, settings, needs, first rows by
-            role and the number of slices; None where :attr:`Task.scratch_row` tells.
-        shown: how many rows the frame of single datums has.
-        of_few: the tally of a few datums after the other, in the order of that frame, with the
-            cut-offs to show; None where that frame is made of the whole tally.
-        judged: of a tally that single datums are judged from, and of metrics: the same in memory,
-            where it is in files; None where those of files are judged as they are.
+        things: returns the file entries of a part's tally, by name.
+        of_parts: returns the tally of the parts in files.
+        bytes_on_disk: bytes of a unit and of a scored row, for metrics, settings, needs, first rows
+            by role and the number of slices; None to use :attr:`Task.scratch_row`.
+        shown: returns the number of rows of the per-datum frame.
+        of_few: yields tallies of a few datums in the order of that frame, with the cut-offs to
+            show;
+            None if that frame is built from the whole tally.
+        judged: returns an in-memory tally for assessing single datums, from a tally on disk and
+            metrics; None if tallies on disk can be used directly.
     """
 
     things: Callable[[Any, Any, Sequence[Metric]], dict[str, Any]]
@@ -242,15 +241,16 @@ class InParts(msgspec.Struct, frozen=True):
 
 
 class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame that the report draws from, made of the tally of a run.
+    """A frame for the report, built from the tally of a run.
 
     Attributes:
-        name: of the frame, as the report knows it.
-        metrics: whose rows it holds.
-        options: those that are not the run's, from its tally.
-        tallied: whether the default set tallies what the metrics need, since that costs next to
-            nothing; else the frame is made where the run's own metrics need it too.
-        then: from the rows to those that are drawn.
+        name: name in the report.
+        metrics: metrics whose rows it contains.
+        options: overrides of the run's options, from its tally.
+        tallied: the default set tallies the needs of the metrics, which is cheap; otherwise the
+            frame
+            is built only if the run's metrics need the same.
+        then: converts the rows to those displayed.
     """
 
     name: str
@@ -261,27 +261,25 @@ class PageFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """What every single datum is judged by.
+    """Loss of every single datum.
 
     Attributes:
-        metric: the number, by the name that people are told; what it was made with stands in
-            ``made_with``.
+        metric: display name of the number; its parameters are in ``made_with``.
         made_with: options of the number, plain values.
-        value: float64 [n_datums], NaN where undefined.
-        higher: whether higher values are better.
-        best: datums with this value have nothing wrong, and are not among the worst; None where
-            any may be.
-        nothing: what NaN counts as in a change, where it says that nothing is wrong; None where it
-            says that nothing is known.
-        counted: bool [n_datums], whose NaN says that nothing is wrong, where others may have it
-            because nothing is known.
-        ties: what orders datums of equal value: for codes int64 [m] columns float64 [m], the first
-            deciding first, higher ones worse, NaN the least.
+        value: float64 [n_datums], NaN if undefined.
+        higher: higher values are better.
+        best: datums with this value have no error and are not among the worst; None if any may be.
+        nothing: replacement for NaN in differences if NaN means "no error"; None if it means
+            unknown.
+        counted: bool [n_datums], datums whose NaN means "no error", if it means unknown for others.
+        ties: sort keys of datums of equal value: for codes int64 [m] columns float64 [m], the first
+            key first, higher is worse, NaN last.
         why: for codes int64 [m] a short sentence each.
-        weight: float64 [n_datums], how much each counts in numbers of many; None for all alike.
-        rows: of a frame of rows of errors those that the number counts, and what is told of the
-            others; None where it counts them all, or none.
-        by_score: whether these are listed by score, of one datum; else as they stand.
+        weight: float64 [n_datums], weight of each in aggregates; None if equal.
+        rows: selects the rows of an errors frame that the number counts, with remarks on the
+            others;
+            None if it counts all, or no rows.
+        by_score: these rows are listed by score within a datum; otherwise in their order.
     """
 
     metric: str
@@ -319,8 +317,10 @@ class PointsOf(Protocol):
 
 
 class DrawnCurves(Protocol):
-    """The curves of each draw of a block, of labels and of all labels of a key as one, from a view
-    of a tally in files; None where they cannot be had."""
+    """Yield the curves of each resample of a block, per label and per key with labels pooled.
+
+    The view is of a tally on disk. None if unavailable.
+    """
 
     def __call__(
         self, view: Any, settings: Any, draws: Draws
@@ -331,47 +331,46 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task.
 
     Attributes:
-        name: what users write.
-        settings: the options with every default of the dialect filled in.
-        default_metrics: what is computed unless metrics are named.
-        fit: which metrics the tables can carry.
-        tally: encode, match and count checked tables.
-        merge: tallies of parts.
-        view: a tally by groups of datums, which metrics are computed from.
-        cells_per_group: about how many numbers are held for one group.
-        own_frames: frames that are not made of cells.
-        explain: the steps of a run in words.
-        samples: tiny runs that reach every kernel but those of large tables.
-        losses: what single datums are judged by, for the worst of them.
-        contents: what single datums hold, for people to look at.
-        limits: choices that the tables leave open, and how far they move numbers.
-        no_limits: why there are none, as the end of a sentence; empty where nothing is to be said.
-        warm_large: runs the kernels that only large tables reach.
-        examine: looks for what only encoding finds, and adds notes to the frames.
-        needs_all_rows: why only all rows together tell what tables hold; empty where the first
-            ones do.
+        name: public name.
+        settings: fills in every option with the defaults of the dialect.
+        default_metrics: returns the metrics computed by default.
+        fit: returns the metrics that the tables support.
+        tally: encodes, matches and counts checked tables.
+        merge: merges tallies of parts.
+        view: returns a tally by groups of datums, from which metrics are computed.
+        cells_per_group: approximate numbers in memory per group.
+        own_frames: builds frames that do not consist of cells.
+        explain: describes the steps of a run.
+        samples: tiny runs that use every kernel except those of large tables.
+        losses: returns the loss of single datums, for the worst of them.
+        contents: contents of single datums for display.
+        limits: choices that the tables do not specify, and their effect on numbers.
+        no_limits: why there are none, as the end of a sentence; may be empty.
+        warm_large: runs the kernels used only by large tables.
+        examine: checks that require encoding; adds notes to the frames.
+        needs_all_rows: returns why the kind of content depends on all rows; empty if the first rows
+            suffice.
         scaling: metrics that scale by a value of the whole input.
-        late_notes: what only the merged tally tells.
-        told_by_rows: rows say which metrics they carry.
-        by_labels: whether parts are merged by groups of labels: the tally is ``ranked``.
-        drawn: the view of a block of draws of a view's datums, whose groups are draws; None where
-            numbers of draws are computed one draw after the other.
-        one_draw: the view of one draw, from a view of a tally in memory and how often each datum
-            counts, where it can share what the view has found; None where ``view`` makes it.
-        truth: of a tally, a number for each datum that differs where its ground truths do, uint64
-            [n_datums].
-        curve: from a view to the points that score thresholds are chosen among; None where
-            nothing is scored.
-        drawn_curves: the same points in draws, of datums whose keys are in files; None where such
-            keys are held.
-        in_parts: seeing a tally whose parts stay in files.
-        unanswered: means leave out datums without a prediction; None where all there is counts.
-        common: means leave out datums without a value; None where every datum has one.
-        ranking: scores as ranks; None where nothing is scored.
-        page: what the report draws from beside the run's own frames.
-        growth: bytes held for a byte of the input, where they are many.
-        scratch_row: bytes on the disk of a row beyond its columns, where no more has been seen:
-            rows go as tallies come, and these are merged again.
+        late_notes: notes that require the merged tally.
+        told_by_rows: set if rows determine the metrics.
+        by_labels: parts are merged by groups of labels: the tally is ``ranked``.
+        drawn: returns the view of a block of resamples, which are its groups; None to compute one
+            resample after another.
+        one_draw: returns the view of one resample, from a view of a tally in memory and the
+            multiplicity of each datum, sharing cached results; None to use ``view``.
+        truth: returns a number per datum that differs if its ground truths do, uint64 [n_datums].
+        curve: maps a view to the points among which score thresholds are chosen; None without
+            scores.
+        drawn_curves: same points per resample, for datums whose keys are on disk; None if keys are
+            in memory.
+        in_parts: functions for tallies in parts on disk.
+        unanswered: set if means skip datums without a prediction; None if all datums count.
+        common: set if means skip datums without a value; None if every datum has one.
+        ranking: replacement of scores by ranks; None without scores.
+        page: frames for the report, in addition to the run's frames.
+        growth: bytes in memory per byte of input, if large.
+        scratch_row: maximum observed bytes on disk of a row, in addition to its columns: rows are
+            written as tallies, and these are merged again.
     """
 
     name: str

@@ -17,8 +17,8 @@ class Tied(msgspec.Struct, frozen=True):
         n: datums in which a right and a wrong answer share the highest score.
         of: datums with a right answer.
         unit: word for one datum, and for several.
-        answers: what is ranked, in the plural.
-        numbers: what depends on the order.
+        answers: word for the ranked items, plural.
+        numbers: numbers that depend on the order.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""Ground truths of datums as numbers: equal where two runs had the same labels there."""
+"""Ground truths of datums as numbers, equal if two runs had the same labels there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ Array = np.ndarray[Any, Any]
 
 
 def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array:
-    """Sums over the ground truths of each datum of a hash of their labels.
+    """Return the sum of label hashes over the ground truths of each datum.
 
     Args:
-        labels: of the run.
         n: number of datums.
         datum: int [m], datum of each ground truth.
         label: int [m], its label.

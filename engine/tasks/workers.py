@@ -1,4 +1,4 @@
-"""What a task asks of whoever runs it: to call a function on ranges, perhaps side by side."""
+"""Interface for running a function on ranges, possibly in parallel."""
 
 from __future__ import annotations
 

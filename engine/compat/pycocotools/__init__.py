@@ -1,7 +1,7 @@
-"""pycocotools' modules and classes over the engine: change the import, keep the calls.
+"""Modules and classes of pycocotools on top of the engine: change the import, keep the calls.
 
-``coco.COCO``, ``cocoeval.COCOeval``, ``cocoeval.Params`` and ``mask`` stand where pycocotools has
-them; :func:`init_as_pycocotools` gives them to code whose imports cannot be changed.
+``coco.COCO``, ``cocoeval.COCOeval``, ``cocoeval.Params`` and ``mask`` have the same places as in
+pycocotools; :func:`init_as_pycocotools` installs them for code whose imports cannot be changed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotool
 
 
 def init_as_pycocotools() -> ExitStack:
-    """Make ``import pycocotools`` and its modules give what is here, from now on.
+    """Make ``import pycocotools`` and its modules return these ones from now on.
 
-    What was imported before stays what it is.
+    Earlier imports are unaffected.
 
     Returns:
-        what undoes it: call its ``close()``, or use it in a ``with`` statement.
+        an ExitStack that undoes it: call its ``close()``, or use it in a ``with`` statement.
     """
     here = sys.modules[__name__]
     modules = {"": here, ".coco": coco, ".cocoeval": cocoeval, ".mask": mask, "._mask": mask}

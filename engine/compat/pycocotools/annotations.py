@@ -19,7 +19,7 @@ _SHOWN = 3
 
 
 def column(rows: Sequence[Annotation], key: str, what: str = "results") -> list[Any]:
-    """One value of each row.
+    """Return one value of each row.
 
     Raises:
         InputError: rows without it, or that are not dicts.
@@ -37,13 +37,12 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
     """Raise if any row is wrong.
 
     Args:
-        rows: n rows.
-        wrong: which of them are, [n].
-        why: after their number: ``without ...``, ``whose ...``.
-        what: what the rows are called.
+        wrong: flag per row, [n].
+        why: follows their number: ``without ...``, ``whose ...``.
+        what: name of the rows in the message.
 
     Raises:
-        InputError: naming the count and the first rows.
+        InputError: gives the count and the first rows.
     """
     at = [i for i, is_wrong in enumerate(wrong) if is_wrong]
     if at:
@@ -59,13 +58,12 @@ def _short(row: Any) -> str:
 
 
 def numbers(rows: Sequence[Annotation], values: Sequence[Any], key: str, what: str) -> Array:
-    """Values as finite numbers, float64 [n].
+    """Convert values to finite numbers, float64 [n].
 
     Args:
-        rows: whose they are, for errors.
-        values: n of them.
-        key: their name, for errors.
-        what: the rows' name, for errors.
+        rows: rows of the values, for errors.
+        key: name of the values, for errors.
+        what: name of the rows, for errors.
 
     Raises:
         InputError: rows whose value is not a finite number.
@@ -110,15 +108,14 @@ def boxes(rows: Sequence[Annotation], what: str) -> Array:
 
 
 def points(rows: Sequence[Annotation], k: int, what: str) -> Points:
-    """Keypoints of rows.
+    """Return the keypoints of rows.
 
     Args:
-        rows: n of them.
-        k: how many each has.
-        what: what the rows are called.
+        k: number of keypoints per row.
+        what: name of the rows, for errors.
 
     Raises:
-        InputError: rows that have another number, or numbers that are not finite.
+        InputError: rows with another number of keypoints, or numbers that are not finite.
     """
     given = column(rows, "keypoints", what)
     odd = [not hasattr(one, "__len__") or len(one) != 3 * k for one in given]

@@ -1,4 +1,4 @@
-"""``evalImgs``: what became of each image's rows of a category in an area range, there and back."""
+"""``evalImgs``: outcomes per category, area range and image, written and read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ Cell = dict[str, Any]
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """What cells there are: one a category, area range and image, in this order.
+    """Grid of the cells: one per category, area range and image, in this order.
 
     Attributes:
         images: ids.
-        categories: ids; -1 alone where categories do not count.
-        ranges: area ranges as they were given.
-        thresholds: IoU thresholds as they were given.
-        caps: how many results of an image and category count, the best ones; the largest number
-            of them was matched.
+        categories: ids; only -1 if categories do not count.
+        ranges: area ranges as given.
+        thresholds: IoU thresholds as given.
+        caps: numbers of top results per image and category that count; the largest was matched.
     """
 
     images: Sequence[Any]
@@ -57,7 +56,7 @@ def bits_of(words: Array, variants: Variants) -> Array:
 
 
 def words_of(bits: Array, variants: Variants) -> Array:
-    """The words that hold such bits, uint64 [words, n]."""
+    """Pack bits into words, uint64 [words, n]."""
     out = np.zeros((len(variants.words), bits.shape[2]), np.uint64)
     for w, word in enumerate(variants.words):
         block = bits[word.places].reshape(word.n_areas * word.n_thresholds, bits.shape[2])
@@ -67,18 +66,15 @@ def words_of(bits: Array, variants: Variants) -> Array:
 
 
 def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> list[Cell | None]:
-    """All cells; None of those without rows.
+    """Return all cells; None for those without rows.
 
     Args:
-        matched: the match, with what each result took.
-        results: rows of the results.
-        truths: rows of the ground truths.
-        grid: what cells there are.
+        matched: the match, with the ground truth of each result.
     """
     ranked = matched.ranked
     n_images, n_cells = len(grid.images), len(grid.images) * len(grid.categories)
     at = [ranked.variants.threshold_index(iou) for iou in grid.thresholds]
-    # Results by category and image, the best first; those beyond the cap left out.
+    # Sort results by category and image, best first; drop those beyond the cap.
     p_cell = label_of(ranked.start).astype(np.int64) * n_images + ranked.datum
     order = np.argsort(p_cell, kind="stable")
     order = order[ranked.rank[order] < grid.cap]
@@ -130,15 +126,14 @@ def _starts(cell: Array, n_cells: int) -> list[int]:
 
 
 def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
-    """The tally of one area range's cells, from wherever these came.
+    """Return the tally of one area range from cells, which may have been set by the user.
 
     Args:
         cells: all cells of the grid, mappings or None.
-        grid: what cells there are.
-        area: place of the area range.
+        area: index of the area range.
 
     Raises:
-        InputError: another number of cells than the grid has.
+        InputError: a number of cells other than the grid's.
     """
     n_images, n_ranges = len(grid.images), len(grid.ranges)
     n_cells = n_images * n_ranges * len(grid.categories)
@@ -193,12 +188,11 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
 
 
 def _find_zeros(hit: Array, found: Sequence[tuple[int, int, Any]], n: Sequence[int]) -> None:
-    """Mark the results that took a ground truth of id 0, which is told by what it was taken by.
+    """Mark results matched to a ground truth with id 0, by the match recorded on the ground truth.
 
     Args:
-        hit: bool [thresholds, results], written.
-        found: the cells.
-        n: how many results each has.
+        hit: bool [thresholds, results], modified in place.
+        n: number of results per cell.
     """
     lengths = [len(cell["gtIds"]) for *_, cell in found]
     of_cell = np.repeat(np.arange(len(found)), lengths)

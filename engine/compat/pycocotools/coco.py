@@ -31,18 +31,18 @@ class NotOfThisSet(InputError, AssertionError):
 
 
 class COCO:
-    """A data set of COCO's JSON, or results on one.
+    """Data set in COCO's JSON, or results on one.
 
-    Annotations stay the dicts that they were given as. What ``loadRes`` adds to results (``id``,
-    ``area``, ``iscrowd``, a ``bbox`` or ``segmentation``) is added once they are looked at; an
-    evaluation needs none of it.
+    Annotations stay the dicts that were given. The keys that ``loadRes`` adds to results (``id``,
+    ``area``, ``iscrowd``, a ``bbox`` or ``segmentation``) are added on first access; an evaluation
+    does not need them.
 
     Args:
-        annotation_file: a JSON file; nothing for an empty set, whose ``dataset`` is then given,
-            followed by :meth:`createIndex`.
+        annotation_file: a JSON file; None for an empty set: then set ``dataset`` and call
+            :meth:`createIndex`.
 
     Attributes:
-        dataset: what the file holds: ``images``, ``annotations``, ``categories``, ``info``.
+        dataset: content of the file: ``images``, ``annotations``, ``categories``, ``info``.
         imgs: image id to image.
         cats: category id to category.
         anns: annotation id to annotation.
@@ -50,7 +50,7 @@ class COCO:
         catToImgs: category id to the image ids of its annotations.
 
     Raises:
-        InputError: a file that holds no JSON, or not one object.
+        InputError: a file that is not JSON, or not one object.
     """
 
     def __init__(self, annotation_file: str | Path | None = None) -> None:
@@ -81,7 +81,7 @@ class COCO:
 
     @property
     def dataset(self) -> dict[str, Any]:
-        """What the file holds."""
+        """Content of the file."""
         self.complete()
         return self._dataset
 
@@ -114,13 +114,13 @@ class COCO:
 
     @property
     def results(self) -> str | None:
-        """What results were told by, ``bbox`` or ``segmentation``, whose areas nobody has looked
-        at yet: they are still to be made. None of all other annotations, which have theirs.
+        """Kind of results, ``bbox`` or ``segmentation``, whose areas are not yet computed;
+        otherwise None.
         """
         return self._results
 
     def complete(self) -> None:
-        """Add to results what ``loadRes`` adds, where nobody has looked at them yet."""
+        """Add the keys of ``loadRes`` to results, if not done yet."""
         kind, self._results = self._results, None
         if kind is not None:
             made = _COMPLETED[kind](self._rows)
@@ -138,12 +138,11 @@ class COCO:
         print("index created!")
 
     def rows(self, images: Collection[Any], what: str) -> tuple[Sequence[Annotation], list[Any]]:
-        """Annotations, and the image id of each, as they would be looked up.
+        """Return the annotations and their image ids, in lookup order.
 
         Args:
-            images: image ids of which none may be missing; other images' are there, too, unless
-                these are few.
-            what: what the annotations are called in errors.
+            images: required image ids; annotations of other images may be included.
+            what: name of the annotations, for errors.
         """
         few = self._results is None and 4 * len(images) < len(self.imgs)
         if not few and not {*_INDEX[:2]} & {*self.__dict__}:
@@ -154,7 +153,7 @@ class COCO:
         return found, column(found, "image_id", what)
 
     def info(self) -> None:
-        """Print what the file says of itself."""
+        """Print the section "info" of the file."""
         for key, value in self._dataset["info"].items():
             print(f"{key}: {value}")
 
@@ -165,13 +164,13 @@ class COCO:
         areaRng: Sequence[float] = (),
         iscrowd: bool | None = None,
     ) -> list[Any]:
-        """Ids of the annotations that fit all that is given.
+        """Return the ids of the annotations that match all conditions.
 
         Args:
-            imgIds: of these images, or this one.
-            catIds: of these categories, or this one.
-            areaRng: of an area between these two, neither included.
-            iscrowd: crowd regions alone, or none of them.
+            imgIds: image ids, or one.
+            catIds: category ids, or one.
+            areaRng: bounds of the area, both excluded.
+            iscrowd: True for only crowd regions, False for none.
         """
         images, categories = _several(imgIds), _several(catIds)
         rows: Iterable[Annotation]
@@ -189,12 +188,12 @@ class COCO:
         return [row["id"] for row in rows]
 
     def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
-        """Ids of the categories that fit all that is given.
+        """Return the ids of the categories that match all conditions.
 
         Args:
-            catNms: of these names, or this one.
-            supNms: of these supercategories, or this one.
-            catIds: of these ids, or this one.
+            catNms: names, or one.
+            supNms: supercategories, or one.
+            catIds: ids, or one.
         """
         rows = self._dataset["categories"]
         for key, given in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
@@ -204,11 +203,11 @@ class COCO:
         return [row["id"] for row in rows]
 
     def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
-        """Ids of the images that are among those given and have all these categories.
+        """Return the ids of the images that match all conditions.
 
         Args:
-            imgIds: among these, or this one.
-            catIds: with annotations of each of these categories, or this one.
+            imgIds: candidates, or one.
+            catIds: required categories, or one: an image needs annotations of each.
         """
         images, categories = _several(imgIds), _several(catIds)
         if not len(images) and not len(categories):
@@ -232,15 +231,15 @@ class COCO:
         return [self.imgs[i] for i in _several(ids)]
 
     def loadRes(self, resFile: Any) -> COCO:
-        """Results on the images of this set.
+        """Load results on the images of this set.
 
         Args:
             resFile: a list of dicts, a JSON file of one, or an array [N, 7] of image id, x, y,
-                width, height, score and category id. Nothing was found where it is empty.
+                width, height, score and category id. May be empty.
 
         Raises:
-            InputError: a file that holds no JSON; no list of dicts; rows without what they need;
-                :class:`NotOfThisSet`, which is an ``AssertionError`` too, for other images.
+            InputError: a file that is not JSON; not a list of dicts; rows without required keys;
+                :class:`NotOfThisSet`, which is also an ``AssertionError``, for unknown images.
         """
         found = COCO()
         print("Loading and preparing results...")
@@ -276,7 +275,7 @@ class COCO:
         return found
 
     def _refuse_others(self, rows: Sequence[Annotation]) -> list[Any]:
-        """The images of results; an error where some are not there."""
+        """Return the images of results; refuse unknown ones."""
         ids = column(rows, "image_id")
         if not {*ids} <= self.imgs.keys():
             other = [i for i in ids if i not in self.imgs]
@@ -288,7 +287,7 @@ class COCO:
         return ids
 
     def loadNumpyAnnotations(self, data: Array) -> list[Annotation]:
-        """Results as dicts.
+        """Convert an array of results to dicts.
 
         Args:
             data: [N, 7] of image id, x, y, width, height, score and category id.
@@ -322,11 +321,11 @@ class COCO:
         return mask.decode(self.annToRLE(ann))
 
     def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:
-        """Not there: nothing is drawn."""
+        """Raise NotImplementedError: there is no plotting here."""
         raise NotImplementedError("showAnns draws; nothing here does. annToMask gives the pixels.")
 
     def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
-        """Not there: nothing is fetched."""
+        """Raise NotImplementedError: images are not downloaded."""
         raise NotImplementedError("download fetches images; nothing here does.")
 
 
@@ -358,11 +357,10 @@ _COMPLETED = {
     "segmentation": _of_masks,
     "keypoints": _of_keypoints,
 }
-"""What the first result has, the first of these -> what the others of it are made of."""
+"""Key of the first result, first match wins -> function that yields the missing keys of each."""
 
 
 def _decoded(path: str | Path) -> Any:
-    """What a JSON file holds."""
     text = Path(path).read_bytes()
     collecting = gc.isenabled()
     gc.disable()  # nothing of what is made here is garbage, and looking for some takes as long
@@ -380,12 +378,11 @@ def _decoded(path: str | Path) -> Any:
 
 
 def _several(given: Any) -> Any:
-    """What was given, as a collection."""
     return given if hasattr(given, "__iter__") and hasattr(given, "__len__") else [given]
 
 
 def _members(given: Any) -> Any:
-    """What membership is asked of, quickly where that may be."""
+    """Return a collection for membership tests: a set if the values are hashable."""
     try:
         return set(given)
     except TypeError:

@@ -1,4 +1,4 @@
-"""``COCOeval``: results held against ground truths, in pycocotools' calls and arrays."""
+"""``COCOeval``: evaluation with the calls and arrays of pycocotools."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Array = np.ndarray[Any, Any]
 
 
 class COCOeval:
-    """Results held against ground truths.
+    """Evaluation of results against ground truths.
 
-    ``params`` are set, then come :meth:`evaluate`, :meth:`accumulate` and :meth:`summarize`.
+    Set ``params``, then call :meth:`evaluate`, :meth:`accumulate` and :meth:`summarize`.
 
     Args:
         cocoGt: the ground truths.
         cocoDt: the results.
-        iouType: what is compared: ``bbox``, ``segm`` or ``keypoints``.
+        iouType: ``bbox``, ``segm`` or ``keypoints``.
 
     Attributes:
-        params: what is looked at.
-        eval: after :meth:`accumulate`: ``precision`` and ``scores`` [T, R, K, A, M], ``recall``
-            [T, K, A, M], -1 where undefined, ``counts``, ``params`` and ``date``.
-        stats: after :meth:`summarize`: the numbers it printed, float64.
+        params: settings of the evaluation.
+        eval: after :meth:`accumulate`: ``precision`` and ``scores`` [T, R, K, A, M], ``recall`` [T,
+            K, A, M], -1 if undefined, ``counts``, ``params`` and ``date``.
+        stats: after :meth:`summarize`: the printed numbers, float64.
 
     Raises:
         OptionError: another ``iouType``.
@@ -56,11 +56,11 @@ class COCOeval:
             self.params.catIds = sorted(cocoGt.getCatIds())
 
     def evaluate(self) -> None:
-        """Match the results of ``params``' images and categories.
+        """Match the results of the images and categories in ``params``.
 
         Raises:
-            InputError: rows that lack what is needed, or cannot be compared.
-            OptionError: an IoU threshold that is not above 0, an area range upside down.
+            InputError: rows without required keys, or that cannot be compared.
+            OptionError: an IoU threshold that is not above 0, a reversed area range.
         """
         began = time.time()
         print("Running per image evaluation...")
@@ -87,10 +87,10 @@ class COCOeval:
 
     @property
     def evalImgs(self) -> Any:
-        """What became of each category, area range and image, in this order: a dict, or None.
+        """Outcome per category, area range and image, in this order: a dict, or None.
 
-        Made when it is first asked for. Another list may be set, such as one gathered from
-        several processes, and is then what :meth:`accumulate` reads.
+        Computed on first access. Another list may be set, such as one gathered from several
+        processes; :meth:`accumulate` then reads it.
         """
         if self._cells is None and self._run is not None:
             self._cells = self._run.cells
@@ -101,16 +101,16 @@ class COCOeval:
         self._cells = cells
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Cell | None:
-        """One entry of :attr:`evalImgs`.
+        """Return one entry of :attr:`evalImgs`.
 
         Args:
-            imgId: an image among ``params.imgIds``.
-            catId: a category among ``params.catIds``; -1 where they do not count.
+            imgId: an image in ``params.imgIds``.
+            catId: a category in ``params.catIds``; -1 if categories do not count.
             aRng: one of ``params.areaRng``.
             maxDet: the largest of ``params.maxDets``.
 
         Raises:
-            OptionError: what was not evaluated.
+            OptionError: a cell that was not evaluated.
         """
         run = self._evaluated()
         if maxDet != run.grid.cap:
@@ -124,8 +124,8 @@ class COCOeval:
 
     @property
     def ious(self) -> Any:
-        """(image id, category id) to the IoU of each result with each ground truth, as
-        :meth:`computeIoU` has them. Made when it is first asked for.
+        """(image id, category id) to the IoU matrix of :meth:`computeIoU`; computed on first
+        access.
         """
         if self._pairs is None and self._run is not None:
             grid = self._run.grid
@@ -139,18 +139,18 @@ class COCOeval:
         self._pairs = given
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """IoU of an image's results of a category with its ground truths.
+        """Compute the IoU of an image's results of a category with its ground truths.
 
         Args:
-            imgId: an image among ``params.imgIds``.
-            catId: a category among ``params.catIds``; -1 where they do not count.
+            imgId: an image in ``params.imgIds``.
+            catId: a category in ``params.catIds``; -1 if categories do not count.
 
         Returns:
-            float64 [n, m], results by descending score, as many as count, ground truths as they
-            stand; an empty list where one side is empty.
+            float64 [n, m]: results by descending score up to the cap, ground truths in input order;
+            an empty list if one side is empty.
 
         Raises:
-            OptionError: what was not evaluated.
+            OptionError: a cell that was not evaluated.
         """
         return self._evaluated().ious(imgId, catId)
 
@@ -169,7 +169,7 @@ class COCOeval:
 
     @property
     def _dts(self) -> dict[tuple[Any, Any], list[Any]]:
-        """(image id, category id) to results, likewise."""
+        """(image id, category id) to results."""
         if self.cocoDt is not None:
             self.cocoDt.complete()
         return _by_cell(self._evaluated().met.results.rows)
@@ -180,14 +180,14 @@ class COCOeval:
         return self._run
 
     def accumulate(self, p: Params | None = None) -> None:
-        """Make :attr:`eval`.
+        """Compute :attr:`eval`.
 
         Args:
-            p: params of which numbers are wanted, perhaps of fewer images, categories, area
-                ranges and caps than were evaluated; those of the evaluation unless given.
+            p: params of the requested numbers, perhaps with fewer images, categories, area ranges
+                and caps than were evaluated; by default those of the evaluation.
 
         Raises:
-            ResultError: nothing was evaluated.
+            ResultError: :meth:`evaluate` was not called.
             OptionError: IoU thresholds that were not evaluated.
         """
         began = time.time()
@@ -212,7 +212,7 @@ class COCOeval:
         print(f"DONE (t={time.time() - began:0.2f}s).")
 
     def summarize(self) -> None:
-        """Print the numbers of ``iouType`` and keep them as :attr:`stats`.
+        """Print the numbers of ``iouType`` and store them as :attr:`stats`.
 
         Raises:
             ResultError: :meth:`accumulate` was not called.

@@ -33,10 +33,10 @@ _NEEDS = frozenset({"iou_thresholds"})
 
 
 def grid_of(params: Params) -> Grid:
-    """The cells that params describe.
+    """Return the grid of cells that params describe.
 
     Raises:
-        OptionError: no caps, or one below 1; an area range that is not a pair or upside down.
+        OptionError: no caps, or one below 1; an area range that is not a pair or is reversed.
     """
     caps = [int(cap) for cap in params.maxDets]
     if min(caps, default=0) < 1:
@@ -57,8 +57,7 @@ class Tally(msgspec.Struct, frozen=True):
     """Ranked outcomes of all cells.
 
     Attributes:
-        grid: what cells there are.
-        ranked: tallies whose area ranges, one after the other, are the grid's.
+        ranked: tallies whose concatenated area ranges are the grid's.
     """
 
     grid: Grid
@@ -71,10 +70,10 @@ class Tally(msgspec.Struct, frozen=True):
         return Tally(grid, ranked)
 
     def accumulated(self, params: Params) -> dict[str, Array]:
-        """The arrays of ``eval``.
+        """Return the arrays of ``eval``.
 
         Args:
-            params: of which numbers are wanted; those that were not evaluated are -1.
+            params: of the requested numbers; those that were not evaluated are -1.
 
         Raises:
             OptionError: IoU thresholds that were not evaluated.
@@ -135,14 +134,12 @@ def _places(wanted: Sequence[Any], there: Sequence[Any]) -> tuple[list[int], lis
 
 
 class Evaluation:
-    """What was held against what, and what came of it.
+    """One evaluation: the compared rows and their outcomes.
 
     Args:
         sets: results and ground truths.
-        params: what is looked at.
 
     Attributes:
-        grid: what cells there are.
         met: the rows.
     """
 
@@ -182,7 +179,7 @@ class Evaluation:
         return of_category, of_image
 
     def place(self, category: Any, image: Any) -> tuple[int, int]:
-        """Places of a category and an image.
+        """Return the indices of a category and an image.
 
         Raises:
             OptionError: one that was not evaluated.

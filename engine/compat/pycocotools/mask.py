@@ -1,4 +1,4 @@
-"""``mask``: run-length codes of masks, as pycocotools makes, joins and compares them.
+"""``mask``: run-length codes of masks, encoded, merged and compared as in pycocotools.
 
 A code is a dict of ``size``, [height, width], and ``counts``, COCO's string as bytes.
 """
@@ -24,7 +24,7 @@ __all__ = ["area", "decode", "encode", "frPyObjects", "iou", "merge", "toBbox"]
 
 
 def encode(bimask: Array) -> Any:
-    """The code of a mask [height, width], or a list of codes of masks [height, width, n].
+    """Encode a mask [height, width], or masks [height, width, n] as a list of codes.
 
     Raises:
         InputError: another shape.
@@ -39,10 +39,10 @@ def encode(bimask: Array) -> Any:
 
 
 def decode(rleObjs: Any) -> Array:
-    """The pixels of a code, uint8 [height, width], or of a list of them [height, width, n].
+    """Decode a code to uint8 [height, width], or a list of codes to [height, width, n].
 
     Raises:
-        InputError: codes that cannot be read; several of different sizes.
+        InputError: codes that cannot be parsed, or of different sizes.
     """
     masks = _read(_listed(rleObjs))
     _refuse_sizes(masks)
@@ -60,14 +60,16 @@ def area(rleObjs: Any) -> Any:
 
 
 def toBbox(rleObjs: Any) -> Array:
-    """x, y, width and height around what is set, float64 [4], of a list of codes [n, 4]."""
+    """Return the bounding box x, y, width, height of a code, float64 [4], or of a list of codes [n,
+    4].
+    """
     found = _read(_listed(rleObjs)).boxes.copy()
     found[:, 2:] -= found[:, :2]
     return found if isinstance(rleObjs, list) else found[0]
 
 
 def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
-    """One code of what any of the masks has, or with ``intersect`` of what all have.
+    """Merge masks to one code: their union, or with ``intersect`` their intersection.
 
     Raises:
         InputError: masks of different sizes.
@@ -86,16 +88,16 @@ def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
 
 
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
-    """Codes of what may stand for regions, a list of them; of one dict its code.
+    """Convert regions to codes: a list to a list, one dict to one code.
 
     Args:
-        pyobj: flat rings x, y, x, y, ... or dicts of size and listed counts, a list of them; boxes
-            x, y, width, height, an array [n, 4]; or one dict.
-        h: height of the image that rings and boxes are drawn on.
+        pyobj: a list of flat rings x, y, x, y, ... or of dicts of size and listed counts; boxes x,
+            y, width, height, an array [n, 4]; or one dict.
+        h: height of the image for rings and boxes.
         w: its width.
 
     Raises:
-        InputError: what is none of these.
+        InputError: any other input.
     """
     if isinstance(pyobj, dict):
         return frPyObjects([pyobj], h, w)[0]
@@ -110,18 +112,19 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
 
 
 def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
-    """IoU of each region with each, float64 [n, m]; against a crowd region the share of the first.
+    """Compute the IoU of each pair of regions; against a crowd region, the covered share of the
+    first.
 
     Args:
         dt: n boxes x, y, width, height, or n codes.
         gt: m of the same.
-        pyiscrowd: whether each of the m is a crowd region.
+        pyiscrowd: m flags for crowd regions.
 
     Returns:
-        float64 [n, m]; an empty list where one side is empty.
+        float64 [n, m]; an empty list if one side is empty.
 
     Raises:
-        InputError: masks of different sizes, sides of different kinds.
+        InputError: masks of different sizes, or sides of different kinds.
     """
     if not len(dt) or not len(gt):
         return []

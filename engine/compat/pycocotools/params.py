@@ -1,4 +1,4 @@
-"""``Params``: what an evaluation looks at, in pycocotools' names and with its defaults."""
+"""``Params``: settings of an evaluation, with the names and defaults of pycocotools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 class Params:
-    """What an evaluation looks at.
+    """Settings of an evaluation.
 
     Args:
         iouType: ``bbox``, ``segm`` or ``keypoints``.
@@ -43,12 +43,12 @@ class Params:
         catIds: ids of the categories.
         iouThrs: float64 [T], IoU thresholds.
         recThrs: float64 [R], ascending recall levels.
-        maxDets: numbers of results of an image and category that count.
+        maxDets: numbers of results per image and category that count.
         areaRng: [low, high] each, squared pixels, both included.
         areaRngLbl: their names.
-        useCats: 1 where categories are told apart, else 0.
-        iouType: what is compared.
-        kpt_oks_sigmas: float64 [k], of ``keypoints`` alone.
+        useCats: 1 to match within categories, 0 to ignore them.
+        iouType: kind of comparison.
+        kpt_oks_sigmas: float64 [k], only for ``keypoints``.
         useSegm: None; 0 or 1 are bbox and segm.
 
     Raises:
@@ -87,10 +87,10 @@ class Params:
 
 
 def thresholds(params: Params) -> list[float]:
-    """The IoU thresholds.
+    """Return the IoU thresholds.
 
     Raises:
-        OptionError: none, or one that is not above 0.
+        OptionError: none given, or one that is not above 0.
     """
     found = [float(iou) for iou in params.iouThrs]
     wrong = [iou for iou in found if not iou > 0]

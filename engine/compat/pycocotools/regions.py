@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def of_boxes(boxes: Any) -> Shapes:
-    """Boxes as what is compared, by the corners that ``kernels.boxes`` makes of them.
+    """Convert boxes to shapes, with the corners that ``kernels.boxes`` computes.
 
     Args:
         boxes: float64 [n, 4], x, y, width and height.
@@ -31,25 +31,24 @@ def of_boxes(boxes: Any) -> Shapes:
 
 
 def of_masks(masks: Masks) -> Shapes:
-    """Masks as what is compared."""
+    """Convert masks to shapes."""
     return Shapes((MaskLayer(masks.area.astype(np.float64), masks),), masks.boxes)
 
 
 def masks_of(
     regions: Sequence[Any], height: Array, width: Array, what: str, over: Over | None = None
 ) -> Masks:
-    """Masks of polygons, run-length codes and counts.
+    """Convert polygons, run-length codes and counts to masks.
 
     Args:
-        regions: n of them: lists of flat rings, or dicts of ``size`` and ``counts``, a string or a
-            list.
-        height: int64 [n], of each one's image, which polygons are drawn on.
+        regions: n lists of flat rings, or dicts of ``size`` and ``counts``, a string or a list.
+        height: int64 [n], image heights, for polygons.
         width: int64 [n].
-        what: what the rows are called in errors.
-        over: runs ranges side by side.
+        what: name of the rows, for errors.
+        over: runs ranges in parallel.
 
     Raises:
-        InputError: a region that is none of these, or not to be read.
+        InputError: any other region, or one that cannot be parsed.
     """
     listed = np.fromiter(map(_is_list, regions), np.bool_, len(regions))
     counted = np.fromiter(map(_is_counted, regions), np.bool_, len(regions))

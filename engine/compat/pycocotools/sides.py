@@ -1,4 +1,4 @@
-"""Both sides of an evaluation as detection works on them, and what they were made of."""
+"""Both sides of an evaluation, encoded for detection, with their source rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ RESULTS, TRUTHS = "results", "ground truths"
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The rows of one side that an evaluation looks at.
+    """Selected rows of one side.
 
     Attributes:
-        rows: they, in the order in which equal scores stand.
-        ids: their ids, [n].
-        datum: int32 [n], place of each one's image among the images.
-        label: int32 [n], place of its category; 0 where categories do not count.
-        score: the scores as they were given, [n], of results.
+        rows: in the order that breaks ties of scores.
+        ids: [n].
+        datum: int32 [n], image index.
+        label: int32 [n], category index; 0 if categories do not count.
+        score: [n], as given; only for results.
     """
 
     rows: Sequence[Annotation]
@@ -52,13 +52,13 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 class EvaluatedSides(msgspec.Struct, frozen=True):
-    """An evaluation's rows, and what of them is compared.
+    """Rows of an evaluation and their shapes.
 
     Attributes:
         results: rows of the results.
         truths: rows of the ground truths.
         batch: both, encoded.
-        shown: what is compared, by row.
+        shown: shapes of both sides, per row.
     """
 
     results: Chosen
@@ -68,21 +68,20 @@ class EvaluatedSides(msgspec.Struct, frozen=True):
 
     @property
     def shapes(self) -> tuple[Shapes, Shapes]:
-        """What is compared, by row."""
+        """Shapes of both sides, per row."""
         return self.shown[0].shapes, self.shown[1].shapes
 
 
 def choose(
     coco: COCO, images: Mapping[Any, int], categories: Mapping[Any, int], what: str, *, apart: bool
 ) -> Chosen:
-    """The rows of some images and categories.
+    """Select the rows of some images and categories.
 
     Args:
-        coco: of which set.
-        images: image id to place.
-        categories: category id to place.
-        what: what the rows are called in errors.
-        apart: whether categories are told apart; otherwise rows go by category, then row.
+        images: image id to index.
+        categories: category id to index.
+        what: name of the rows, for errors.
+        apart: separate the categories; otherwise rows are sorted by category, then row.
     """
     rows, image_ids, ids = _rows(coco, images, what)
     datum, label = (
@@ -104,7 +103,7 @@ def choose(
 
 
 def _coded(values: Sequence[Any], places: Mapping[Any, int]) -> Array:
-    """The place of each value, -1 where it has none, int32 [n]."""
+    """Return the index of each value, -1 if it has none, int32 [n]."""
     try:  # a table of small integers takes half the time of looking up one after the other
         found = np.frombuffer(array("q", values), np.int64)
         known = np.frombuffer(array("q", places), np.int64)
@@ -148,18 +147,17 @@ def meet(
     apart: bool,
     threads: Workers,
 ) -> EvaluatedSides:
-    """Results and ground truths of some images and categories.
+    """Select and encode the results and ground truths of some images and categories.
 
     Args:
         sets: results and ground truths.
-        images: ids, one after the other.
-        categories: likewise.
-        params: whose ``iouType``, a key of :data:`KINDS`, says what is compared.
-        apart: whether categories are told apart.
-        threads: where the work runs.
+        images: ids.
+        categories: ids.
+        params: ``iouType``, a key of :data:`KINDS`, selects the comparison.
+        apart: whether to separate categories.
 
     Raises:
-        InputError: rows that lack what is needed, or hold what cannot be compared.
+        InputError: rows without required keys, or that cannot be compared.
     """
     by_image, by_category = ({one: i for i, one in enumerate(ids)} for ids in (images, categories))
     ours, theirs = (
@@ -190,11 +188,11 @@ def labels_of(n: int) -> Labels:
 
 
 class Boxes:
-    """Boxes as they are given.
+    """Boxes as given.
 
     Args:
         boxes: float64 [n, 4], x, y, width and height.
-        told_area: what area ranges go by, where that is not width x height.
+        told_area: areas for the area ranges, if not width x height.
     """
 
     def __init__(self, boxes: Array, told_area: Array | None = None) -> None:
@@ -202,16 +200,11 @@ class Boxes:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """What is compared."""
         return msgspec.structs.replace(of_boxes(self.boxes), told_area=self.told_area)
 
 
 class Regions(NamedTuple):
-    """Masks or keypoints.
-
-    Attributes:
-        shapes: what is compared.
-    """
+    """Masks or keypoints."""
 
     shapes: Shapes
 
@@ -220,7 +213,7 @@ Shown = Boxes | Regions
 
 
 def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
-    """Rows for matching, which compares boxes by itself where nothing else is to be looked at."""
+    """Build one side for matching; plain boxes are matched without shapes."""
     corners: Any
     if plain and isinstance(shown, Boxes):
         x, y, w, h = np.ascontiguousarray(shown.boxes.T)
@@ -232,18 +225,18 @@ def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
 
 
 def _set_aside(truths: Shown, n: int) -> Array:
-    """Ground truths that count for nothing, crowds aside, bool [n]."""
+    """Return the ignored ground truths other than crowds, bool [n]."""
     aside = truths.shapes.set_aside if isinstance(truths, Regions) else None
     return np.zeros(n, np.bool_) if aside is None else aside
 
 
 def _areas(rows: Sequence[Annotation], what: str) -> Array:
-    """What area ranges go by, float64 [n]."""
+    """Return the areas for the area ranges, float64 [n]."""
     return numbers(rows, column(rows, "area", what), "area", what)
 
 
 def _told(area: Callable[[], Array], coco: COCO, rows: Sequence[Annotation], kind: str) -> Any:
-    """The areas that results have of their own; None where what is compared has the same."""
+    """Return the areas given with results; None if they equal those of the shapes."""
     if coco.results == kind:
         return None  # those that loadRes would write into them
     coco.complete()
@@ -267,7 +260,7 @@ def _boxes(
 def _masks(
     sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], params: Params, threads: Workers
 ) -> tuple[Regions, Regions]:
-    """Masks, polygons being drawn on their images."""
+    """Make masks of both sides; polygons are rasterised."""
     if sets[0].results != "segmentation":
         sets[0].complete()
     made = []
@@ -284,7 +277,7 @@ def _masks(
 
 
 def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
-    """Height and width of each row's image, int64 [n]; 0 where nobody says."""
+    """Return height and width of each row's image, int64 [n]; 0 if unknown."""
     found = np.zeros((2, len(side.rows)), np.int64)
     for i, row in enumerate(side.rows):
         image = coco.imgs.get(row["image_id"], {})
@@ -293,7 +286,7 @@ def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
 
 
 def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
-    """Raise where masks of one image differ in size: they have no pixels in common."""
+    """Refuse masks of one image that differ in size: they have no common pixel grid."""
     size = np.concatenate([(m.height << np.int64(32)) | m.width for m, _ in sides])
     datum = np.concatenate([side.datum for _, side in sides])
     first = np.zeros(int(datum.max(initial=-1)) + 1, np.int64)
@@ -309,7 +302,7 @@ def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:
 def _keypoints(
     sets: tuple[COCO, COCO], chosen: tuple[Chosen, Chosen], params: Params, threads: Workers
 ) -> tuple[Regions, Regions]:
-    """Keypoints, held against each other by ``kpt_oks_sigmas``."""
+    """Make keypoints of both sides, compared by OKS with ``kpt_oks_sigmas``."""
     sigmas = np.asarray(params.kpt_oks_sigmas, np.float64)
     ours, theirs = (
         points(side.rows, sigmas.size, what)
@@ -336,4 +329,4 @@ Kind = Callable[
 ]
 
 KINDS: dict[str, Kind] = {"bbox": _boxes, "segm": _masks, "keypoints": _keypoints}
-"""``iouType`` -> what of the rows is compared."""
+"""``iouType`` -> function that makes the compared shapes."""

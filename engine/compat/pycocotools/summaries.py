@@ -1,4 +1,4 @@
-"""What ``summarize`` prints: which numbers of ``eval``, by ``iouType``, and their lines."""
+"""Lines that ``summarize`` prints: numbers of ``eval``, by ``iouType``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Line(NamedTuple):
-    """One number.
+    """One printed number.
 
     Attributes:
         of: ``precision`` or ``recall``, an array of ``eval``.
-        place: place of the cap among ``maxDets``; None where ``cap`` says it.
+        place: index of the cap in ``maxDets``; None if ``cap`` is given.
         iou: the IoU threshold; None for the mean of all.
         area: name of the area range.
-        cap: the cap itself, whatever ``maxDets`` holds.
+        cap: the cap itself, independent of ``maxDets``.
     """
 
     of: str
@@ -51,12 +51,11 @@ _TITLES = {"precision": ("Average Precision", "(AP)"), "recall": ("Average Recal
 
 
 def number(line: Line, found: Mapping[str, Any], params: Params) -> tuple[float, str]:
-    """A number, -1 where it is undefined, and the line that says it.
+    """Return a number, -1 if undefined, and its printed line.
 
     Args:
-        line: which.
         found: ``eval``.
-        params: whose thresholds, area ranges and caps its arrays have.
+        params: defines the axes of the arrays.
     """
     cap = line.cap if line.place is None else params.maxDets[line.place]
     values: Array = found[line.of]

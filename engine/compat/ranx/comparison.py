@@ -36,19 +36,19 @@ def compare(
 
     Args:
         qrels: the judgments.
-        runs: two or more, over the same queries; names tell them apart.
-        metrics: as of :func:`evaluate`.
+        runs: two or more, over the same queries, with distinct names.
+        metrics: see :func:`evaluate`.
         stat_test: student (paired t) or fisher (randomisation).
-        n_permutations: of fisher.
-        max_p: highest p that is significant.
-        random_seed: of fisher.
-        threads: how many; 0 for all.
-        rounding_digits: of the report.
+        n_permutations: for fisher.
+        max_p: highest significant p.
+        random_seed: for fisher.
+        threads: number of threads; 0 for all.
+        rounding_digits: digits in the report.
         show_percentages: whether the report shows percentages.
-        make_comparable: as of :func:`evaluate`.
+        make_comparable: see :func:`evaluate`.
 
     Raises:
-        InputError: other queries, or two runs of one name.
+        InputError: different queries, or two runs of one name.
         OptionError: no such metric or test.
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)

@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Evaluated(NamedTuple):
-    """A run's numbers.
+    """Numbers of a run.
 
     Attributes:
         values: metric as the caller wrote it -> float64 [q], by ascending query id.
-        cards: what the engine made, and the metrics of each.
+        cards: scorecards, with the metrics of each.
     """
 
     values: dict[str, Array]
@@ -39,7 +39,7 @@ def evaluate(
     save_results_in_run: bool = True,
     make_comparable: bool = False,
 ) -> Any:
-    """Numbers of a run.
+    """Evaluate a run.
 
     Args:
         qrels: the judgments.
@@ -47,18 +47,19 @@ def evaluate(
         metrics: one or several of ranx's: hits, hit_rate, precision, recall, f1, r-precision, mrr,
             map, dcg, dcg_burges, ndcg, ndcg_burges, bpref, rbp.95; with ``@10`` for a cut-off and
             ``-l2`` for the lowest relevance that counts.
-        return_mean: means over queries; otherwise an array by ascending query id.
-        return_std: dicts of ``mean`` and ``std``, over n.
-        threads: how many; 0 for all.
-        save_results_in_run: keep the numbers in ``scores``, ``mean_scores`` and ``std_scores``.
-        make_comparable: leave unjudged queries of the run out and add those that it lacks, for
-            good where it is a :class:`Run`.
+        return_mean: return means over queries; otherwise an array by ascending query id.
+        return_std: return dicts of ``mean`` and ``std``, over n.
+        threads: number of threads; 0 for all.
+        save_results_in_run: store the numbers in ``scores``, ``mean_scores`` and ``std_scores``.
+        make_comparable: remove unjudged queries from the run and add missing ones; a :class:`Run`
+            is modified in place.
 
     Returns:
-        a dict by metric; of one metric its number alone.
+        a dict by metric; for a single metric only its number.
 
     Raises:
-        InputError: other queries in the run than in the judgments, or scores that are not numbers.
+        InputError: the run and the judgments have different queries, or scores that are not
+            numbers.
         OptionError: no such metric.
     """
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -85,11 +86,11 @@ def evaluate(
 def numbers_of(
     qrels: Qrels, runs: Sequence[Run], names: Sequence[str], threads: int, comparable: bool
 ) -> list[Evaluated]:
-    """What :func:`evaluate` and :func:`compare` show, of every run.
+    """Compute the numbers that :func:`evaluate` and :func:`compare` show, per run.
 
     Raises:
-        InputError: as :func:`evaluate`.
-        OptionError: as :func:`evaluate`.
+        InputError: as in :func:`evaluate`.
+        OptionError: as in :func:`evaluate`.
     """
     queries = qrels.get_query_ids()
     if not queries:
@@ -155,12 +156,12 @@ def _refuse_others(queries: list[Any], run: Run, name: str) -> None:
 
 
 def as_qrels(qrels: Any) -> Qrels:
-    """Judgments of what a caller gave."""
+    """Convert nested dicts to :class:`Qrels`."""
     return qrels if isinstance(qrels, Qrels) else Qrels(_nested("qrels", qrels))
 
 
 def as_run(run: Any) -> Run:
-    """A run of what a caller gave."""
+    """Convert nested dicts to a :class:`Run`."""
     return run if isinstance(run, Run) else Run(_nested("run", run))
 
 

@@ -12,7 +12,7 @@ from .results import Run
 
 _KNOWN = {name: one for one in METHODS.values() for name in (one.name, *one.aliases)}
 _PARAMS = {"k": "k", "weights": "weights", "gamma": "gamma", "phi": "persistence"}
-"""Parameter of a method -> what it is called here."""
+"""Parameter of ranx's method -> name of the engine's option."""
 
 
 def fuse(
@@ -21,18 +21,18 @@ def fuse(
     method: str = "wsum",
     params: Mapping[str, Any] | None = None,
 ) -> Run:
-    """One run out of several; see :func:`evalengine.fuse`.
+    """Fuse several runs into one; see :func:`evalengine.fuse`.
 
     Args:
-        runs: two or more; a query that one lacks is one for which it retrieved nothing.
-        norm: of each list's scores: min-max, max, sum, zmuv, rank, borda or None. Methods of ranks
-            take none.
+        runs: two or more; a missing query counts as an empty list.
+        norm: normalisation of each list's scores: min-max, max, sum, zmuv, rank, borda or None.
+            Methods on ranks take none.
         method: rrf, isr, log_isr, rbc, wsum, mixed, gmnz, condorcet, bordafuse, sum, mnz, anz, max,
             min or med.
         params: weights of wsum and mixed, k of rrf, gamma of gmnz, phi of rbc; name.
 
     Raises:
-        OptionError: a method, normalisation or parameter that is not there.
+        OptionError: an unknown method, normalisation or parameter.
     """
     if method not in _KNOWN:
         raise unknown("fusion method", method, tuple(_KNOWN))

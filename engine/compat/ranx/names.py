@@ -13,14 +13,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Translation(NamedTuple):
-    """One of ranx's metrics.
+    """Translation of one of ranx's metrics.
 
     Attributes:
         label: its name in reports.
         cut: the engine's metric up to k.
-        whole: the same of whole lists; None for ``cut`` at the longest list.
-        gains: gain of a relevance, of metrics that are graded; None of the others.
-        times_k: whether the number is k times the engine's.
+        whole: the same over whole lists; None to use ``cut`` at the longest list.
+        gains: gain function of graded metrics; None for others.
+        times_k: whether ranx's number is k times the engine's.
     """
 
     label: str
@@ -53,14 +53,14 @@ _GAINS: dict[str, Callable[[float], float]] = {
 
 
 class Asked(NamedTuple):
-    """A metric that was asked for.
+    """One requested metric.
 
     Attributes:
         name: as the caller wrote it.
         metric: the engine's, without its cut-off.
         k: the cut-off, or None.
-        times: what the engine's number is multiplied by.
-        options: the options of the engine that make it.
+        times: factor on the engine's number.
+        options: engine options.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Asked(NamedTuple):
 
 
 def asked(name: str, relevance: Array, longest: int) -> Asked:
-    """The engine's number for a name of ranx's.
+    """Translate a name of ranx's to the engine's metric and options.
 
     Args:
         name: such as ``ndcg@10``, ``map-l2`` or ``rbp.95``.
-        relevance: distinct ones of the judgments.
-        longest: documents of the longest list.
+        relevance: distinct values of the judgments.
+        longest: length of the longest list.
 
     Raises:
         OptionError: no such metric, cut-off, level or persistence.
@@ -103,7 +103,7 @@ def asked(name: str, relevance: Array, longest: int) -> Asked:
 
 
 def _parts(name: str) -> tuple[str, int, str]:
-    """The metric, the lowest relevance that is relevant, and what stands behind ``@`` or ``.``."""
+    """Split a name into metric, lowest relevant relevance, and the text after ``@`` or ``.``."""
     said, _, level = name.partition("-l")
     base, behind = said, ""
     for mark in ".@" if said.startswith("rbp") else "@":
@@ -128,7 +128,7 @@ def _persistence(name: str, digits: str) -> float:
 
 
 def _gains(kind: str, level: int, relevance: Array) -> str | dict[float, float]:
-    """What relevance gains: nothing below the level."""
+    """Return the gain of each relevance, 0 below the level."""
     if level == 1:
         return kind
     return {

@@ -1,4 +1,4 @@
-"""What ``compare`` returns: means of runs, p-values of pairs, as text, LaTeX or a dict."""
+"""Result of ``compare``: means of runs, p-values of pairs, as text, LaTeX or a dict."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class OfPairs(dict[Any, Any]):
 
 
 class Report:
-    """The result of :func:`compare`.
+    """Result of :func:`compare`.
 
     Attributes:
         model_names: names of the runs.
         results: name -> metric -> mean.
         comparisons: two names, in either order -> metric -> ``p_value`` and ``significant``.
-        metrics: as they were asked for.
-        max_p: highest p that is significant.
-        win_tie_loss: (one name, other name) -> metric -> queries on which the first is better (W),
-            alike (T) and worse (L).
-        rounding_digits: of what is shown.
+        metrics: as requested.
+        max_p: highest significant p.
+        win_tie_loss: (one name, other name) -> metric -> number of queries on which the first is
+            better (W), equal (T) and worse (L).
+        rounding_digits: displayed digits.
         show_percentages: whether percentages are shown.
-        stat_test: where p comes from.
+        stat_test: source of p.
     """
 
     def __init__(

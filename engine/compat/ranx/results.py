@@ -31,11 +31,11 @@ class Results:
     """Numbers of documents by query; see :class:`Qrels` and :class:`Run`.
 
     Attributes:
-        name: of the set or the system.
+        name: name of the set or the system.
     """
 
     _number: ClassVar[str]
-    """What the engine calls the number."""
+    """Engine column of the number."""
 
     def __init__(self, results: Nested | None = None, name: str | None = None) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Results:
         return self.rows.sort("query_id", "score", descending=[False, True], maintain_order=True)
 
     def _opened(self) -> dict[Any, dict[Any, Any]]:
-        """The numbers where they can be changed."""
+        """Return the numbers as a mutable nested dict."""
         if self._nested is None:
             self._nested = self.to_dict()
         self._rows = None
@@ -116,15 +116,15 @@ class Results:
         return import_module("pandas").DataFrame(rows.to_dict(as_series=False))
 
     def save(self, path: str, kind: str | None = None) -> None:
-        """Write the numbers: JSON, lines of TREC, or Parquet with ``q_id, doc_id, score``.
+        """Write the numbers as JSON, TREC lines, or Parquet with ``q_id, doc_id, score``.
 
         Args:
             path: ends in .json, .trec, .txt, .parq or .parquet.
-            kind: json, trec or parquet, whatever the path's ending.
+            kind: json, trec or parquet; overrides the suffix.
 
         Raises:
             OptionError: another kind.
-            InputError: the file cannot be written, or ids that TREC's lines cannot hold.
+            InputError: the file cannot be written, or ids that TREC lines cannot contain.
         """
         target, found = Path(path), _kind(path, kind)
         rows = self._ordered().with_columns(self._told())
@@ -144,10 +144,10 @@ class Results:
 
     @classmethod
     def from_dict(cls: type[_Own], d: Nested, name: str | None = None) -> _Own:
-        """Query to document to number.
+        """Build from nested dicts: query to document to number.
 
         Raises:
-            InputError: ids of two kinds, or what is not a number.
+            InputError: ids of two kinds, or a value that is not a number.
         """
         return cls(d, name)
 
@@ -160,7 +160,7 @@ class Results:
         score_col: str = "score",
         name: str | None = None,
     ) -> _Own:
-        """A table: pandas, Polars, pyarrow, or a path.
+        """Build from a table: pandas, Polars, pyarrow, or a path.
 
         Raises:
             InputError: a column is missing.
@@ -189,10 +189,10 @@ class Results:
         pd_kwargs: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> _Own:
-        """A Parquet file.
+        """Build from a Parquet file.
 
         Raises:
-            OptionError: arguments for pandas, which does not read it here.
+            OptionError: arguments for pandas, which is not used here.
         """
         if pd_kwargs:
             raise OptionError("pd_kwargs: pandas does not read the file here; leave it out.")
@@ -202,12 +202,12 @@ class Results:
     def from_file(
         cls: type[_Own], path: str, kind: str | None = None, name: str | None = None
     ) -> _Own:
-        """A JSON file of nested objects, or lines of TREC, gzipped or not.
+        """Build from a JSON file of nested objects, or TREC lines, gzipped or not.
 
         Args:
-            path: the file; what is in it is told by its content.
-            kind: read for errors alone.
-            name: of a run: its lines' tag unless given.
+            path: the file; its format is detected from the content.
+            kind: only validated.
+            name: for runs, by default the tag of the lines.
 
         Raises:
             OptionError: an LZ4 file.
@@ -224,7 +224,7 @@ class Results:
 
     @property
     def size(self) -> int:
-        """How many queries there are."""
+        """Number of queries."""
         return len(self)
 
     def __getitem__(self, q_id: Any) -> dict[Any, Any]:
@@ -244,10 +244,10 @@ class Qrels(Results):
 
     Args:
         qrels: whole numbers, 1 and above relevant; fractions are kept.
-        name: of the set.
+        name: name of the set.
 
     Raises:
-        InputError: ids of two kinds, or what is not a number.
+        InputError: ids of two kinds, or a value that is not a number.
     """
 
     _number = "relevance"
@@ -272,20 +272,20 @@ class Qrels(Results):
 
 
 class Run(Results):
-    """A run: query to document to score.
+    """Run: query to document to score.
 
     Args:
-        run: higher scores rank first, equal ones in the order given.
-        name: of the system.
+        run: higher scores rank first, ties in the order given.
+        name: name of the system.
 
     Attributes:
-        metadata: a dict for whatever callers keep.
-        scores: metric -> query -> value, of what was evaluated.
+        metadata: a dict for use by callers.
+        scores: metric -> query -> value, of evaluated metrics.
         mean_scores: metric -> mean.
         std_scores: metric -> standard deviation, over n.
 
     Raises:
-        InputError: ids of two kinds, or what is not a number.
+        InputError: ids of two kinds, or a value that is not a number.
     """
 
     _number = "score"
@@ -298,7 +298,7 @@ class Run(Results):
         self.std_scores: dict[str, float] = {}
 
     def make_comparable(self, qrels: Qrels) -> Run:
-        """Leave queries out that are not judged, and add those that were not answered, for good."""
+        """Remove queries that are not judged and add unanswered ones, in place."""
         judged = qrels.get_query_ids()
         rows = self.rows
         rows = rows.filter(
@@ -322,7 +322,6 @@ def _bare(nested: Nested) -> list[Any]:
 
 
 def _kind(path: str, kind: str | None) -> str:
-    """The kind of a file, said or told by its ending."""
     found = kind or _KINDS.get(Path(path).suffix, Path(path).suffix.removeprefix("."))
     if found not in _KINDS.values():
         raise unknown("kind", found, sorted(set(_KINDS.values())))
@@ -330,6 +329,6 @@ def _kind(path: str, kind: str | None) -> str:
 
 
 def only_here(one: Iterable[Any], other: Iterable[Any]) -> list[Any]:
-    """The first ids of one side that the other lacks."""
+    """Return up to five ids of one side that are missing in the other."""
     there = set(other)
     return list(itertools.islice((query for query in one if query not in there), 5))

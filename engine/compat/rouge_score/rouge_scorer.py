@@ -23,7 +23,7 @@ _OF_SEQUENCES = {"rougeL": "rougel", _SUMMARY: "rougelsum"}
 
 
 def _measure(rouge_type: str) -> Any:
-    """What measures a type.
+    """Return the measure of a ROUGE type.
 
     Raises:
         OptionError: there is no such type.
@@ -38,14 +38,14 @@ def _measure(rouge_type: str) -> Any:
 
 
 class RougeScorer:
-    """ROUGE of texts, equal to rouge-score 0.1.2's.
+    """ROUGE of texts, equal to rouge-score 0.1.2.
 
     Args:
         rouge_types: some of rouge1 to rouge9, rougeL and rougeLsum.
         use_stemmer: whether words of four letters and more are stemmed.
         split_summaries: whether rougeLsum splits texts into sentences by NLTK's Punkt, which must
             be installed with its data; otherwise into lines.
-        tokenizer: an object whose ``tokenize`` makes a list of strings of a text, in place of the
+        tokenizer: an object whose ``tokenize`` splits a text into a list of strings; by default
             words of a to z and digits.
 
     Raises:
@@ -68,7 +68,7 @@ class RougeScorer:
         self._sentences = _nltk_sentences() if split_summaries else None
 
     def score(self, target: str, prediction: str) -> dict[str, Score]:
-        """Precision, recall and F of one text, by type.
+        """Compute precision, recall and F of one text, by type.
 
         Args:
             target: the reference.
@@ -80,10 +80,10 @@ class RougeScorer:
         return self._scored([[target]], [prediction])[0]
 
     def score_multi(self, targets: Sequence[str], prediction: str) -> dict[str, Score]:
-        """The same of the reference whose F is highest, type by type.
+        """Compute the scores against the reference with the highest F, per type.
 
         Raises:
-            InputError: no reference; what is not a string.
+            InputError: no reference; a value that is not a string.
         """
         if isinstance(targets, str):
             raise InputError("targets: write a list of strings; score() takes one.")
@@ -92,14 +92,15 @@ class RougeScorer:
     def score_all(
         self, targets: Sequence[str] | Sequence[Sequence[str]], predictions: Sequence[str]
     ) -> list[dict[str, Score]]:
-        """:meth:`score` (or, of lists of references, :meth:`score_multi`) of many texts at once.
+        """Compute :meth:`score` (for lists of references, :meth:`score_multi`) of many texts at
+        once.
 
         Args:
             targets: the reference of each text, or a list of several.
             predictions: the texts.
 
         Raises:
-            InputError: different lengths, a text without reference, what is not a string.
+            InputError: different lengths, a text without reference, a value that is not a string.
         """
         if isinstance(targets, str) or isinstance(predictions, str):
             raise InputError("targets and predictions are lists of strings; score() takes one.")
@@ -142,7 +143,7 @@ class RougeScorer:
         return pairs_of(ours, [[next(rest) for _ in range(count)] for count in counts])
 
     def _cut(self, pairs: Pairs, sentences: Callable[[str], list[str]]) -> Words:
-        """The caller's tokens of all texts by codes, and the sentences that they stand in."""
+        """Encode the tokens of the user's tokenizer, with their sentences."""
         tokenize = self._tokenize
         assert tokenize is not None
         code: dict[str, int] = {}
@@ -169,10 +170,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _nltk_sentences() -> Callable[[str], list[str]]:
-    """NLTK's sentences, as rouge-score has them.
+    """Return NLTK's sentence splitter, as used by rouge-score.
 
     Raises:
-        OptionError: it is not installed.
+        OptionError: NLTK is not installed.
     """
     try:
         split: Callable[[str], list[str]] = import_module("nltk").sent_tokenize

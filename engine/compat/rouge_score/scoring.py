@@ -11,7 +11,7 @@ import numpy as np
 from ...schemas.errors import OptionError
 
 _AT_ONCE = 4_000_000
-"""Rows that are drawn in one step."""
+"""Rows resampled per step."""
 
 
 class Score(NamedTuple):
@@ -31,14 +31,14 @@ class AggregateScore(NamedTuple):
 
 
 class BootstrapAggregator:
-    """Means of scores over texts, with the interval that drawing the texts anew gives.
+    """Means of scores over texts, with bootstrap intervals.
 
-    Draws come from NumPy's global generator, as in rouge-score: ``numpy.random.seed`` makes both
-    the same.
+    Resamples come from NumPy's global generator, as in rouge-score: with the same
+    ``numpy.random.seed`` both give the same numbers.
 
     Args:
-        confidence_interval: share of draws between the two ends, from 0 to 1.
-        n_samples: how many draws.
+        confidence_interval: confidence level, from 0 to 1.
+        n_samples: number of resamples.
 
     Raises:
         OptionError: one of them is out of range.
@@ -68,7 +68,7 @@ class BootstrapAggregator:
         return found
 
     def _means(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The mean of every draw, [n_samples, measures]."""
+        """Return the mean of every resample, [n_samples, measures]."""
         n = len(rows)
         means = np.empty((self._draws, rows.shape[1]))
         step = max(1, _AT_ONCE // n)

@@ -1,4 +1,4 @@
-"""Tokenizers of ROUGE: what cuts texts where the engine's own words will not do."""
+"""Tokenizers of ROUGE, for texts that the engine's tokenizer does not cover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Tokenizer(abc.ABC):
 
 
 class DefaultTokenizer(Tokenizer):
-    """Lower-case words of a to z and digits; :class:`.RougeScorer` has the engine cut them.
+    """Lower-case words of a to z and digits; :class:`.RougeScorer` delegates to the engine.
 
     Args:
         use_stemmer: whether words of four letters and more are stemmed.
@@ -24,7 +24,7 @@ class DefaultTokenizer(Tokenizer):
         self.use_stemmer = use_stemmer
 
     def tokenize(self, text: str) -> list[str]:
-        """Refused: the engine holds hashes of tokens, and never makes strings of them."""
+        """Raise NotImplementedError: the engine has only hashes of tokens, not strings."""
         raise NotImplementedError(
             "DefaultTokenizer is for RougeScorer(tokenizer=...) alone; for tokens as strings use"
             " rouge_score.tokenizers.DefaultTokenizer."

@@ -39,7 +39,7 @@ _SHORT = {
     "case": "c",
     "eff": "e",
 }
-"""What short signatures call the parts that all have."""
+"""Short names of signature parts that all metrics have."""
 _TOKENIZED = 100
 """Lines that end in a stop between spaces from which texts seem to be tokens already."""
 
@@ -49,7 +49,7 @@ class Metric(ABC):
 
     _short: ClassVar[dict[str, str]]
     _advice = ""
-    """What is worth knowing of scores of single texts."""
+    """Advice on scores of single texts."""
 
     def __init__(self, references: References | None) -> None:
         self.n_bootstrap: int | None = None
@@ -60,17 +60,18 @@ class Metric(ABC):
     def corpus_score(
         self, hypotheses: Sequence[str], references: References | None, n_bootstrap: int = 1
     ) -> Any:
-        """The score of all texts together.
+        """Compute the score of all texts together.
 
         Args:
             hypotheses: the texts.
-            references: streams of references, each as long; None in one where a text has fewer.
-                None for those given to the class.
-            n_bootstrap: draws of texts for the mean and the 95% interval in the printed score;
-                seeded by the variable SACREBLEU_SEED, 12345 unless set.
+            references: streams of references, each of the same length; None in a stream if a text
+                has fewer. None for those given to the class.
+            n_bootstrap: resamples for the mean and the 95% interval in the printed score; the seed
+                is the variable SACREBLEU_SEED, by default 12345.
 
         Raises:
-            InputError: different lengths, no text, a text without reference, what is not a string.
+            InputError: different lengths, no text, a text without reference, a value that is not a
+                string.
         """
         counts = self._counts(hypotheses, references)
         found = self._score(_total(counts))
@@ -84,10 +85,10 @@ class Metric(ABC):
         return found
 
     def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
-        """The score of one text.
+        """Compute the score of one text.
 
         Raises:
-            InputError: no reference, or what is not a string.
+            InputError: no reference, or a value that is not a string.
         """
         if isinstance(references, str) or not isinstance(hypothesis, str):
             raise InputError("give a string and a list of its references.")
@@ -103,10 +104,10 @@ class Metric(ABC):
         return [self._score(_plain(row)) for row in self._counts(hypotheses, references)]
 
     def get_signature(self) -> Signature:
-        """How the last score was made.
+        """Return the settings of the last score.
 
         Raises:
-            InputError: nothing was scored yet.
+            InputError: no text was scored yet.
         """
         if self.num_refs is None:
             raise InputError("the number of references is not known: score something first.")
@@ -170,21 +171,21 @@ def _total(counts: Array) -> list[Any]:
 
 
 class BLEU(Metric):
-    """BLEU; arguments and numbers are sacrebleu's.
+    """BLEU with the arguments and numbers of sacrebleu.
 
     Args:
-        lowercase: whether case is ignored.
-        force: no word about texts that look like tokens already.
-        tokenize: 13a (unless given; zh where ``trg_lang`` is that), intl, zh, char or none.
+        lowercase: whether to ignore case.
+        force: suppress the warning about texts that look tokenized.
+        tokenize: 13a (default; zh if ``trg_lang`` is zh), intl, zh, char or none.
         smooth_method: exp, floor, add-k or none.
-        smooth_value: of floor and add-k, 0.1 and 1 unless given.
+        smooth_value: for floor and add-k, by default 0.1 and 1.
         max_ngram_order: highest order of n-grams.
-        effective_order: leave out orders that the texts are too short for.
+        effective_order: skip orders that the texts are too short for.
         trg_lang: language of the texts.
-        references: streams of references, for :meth:`corpus_score` without any.
+        references: streams of references, default of :meth:`corpus_score`.
 
     Raises:
-        OptionError: a tokenizer or smoothing that is not there, or an order out of range.
+        OptionError: an unknown tokenizer or smoothing, or an order out of range.
     """
 
     SMOOTH_DEFAULTS: ClassVar[dict[str, float | None]] = {
@@ -312,16 +313,16 @@ class BLEU(Metric):
 
 
 class CHRF(Metric):
-    """chrF, and chrF++ with ``word_order=2``; arguments and numbers are sacrebleu's.
+    """chrF, and chrF++ with ``word_order=2``; arguments and numbers of sacrebleu.
 
     Args:
-        char_order: highest order of n-grams of characters.
-        word_order: the same of words.
+        char_order: highest order of character n-grams.
+        word_order: highest order of word n-grams.
         beta: weight of recall.
-        lowercase: whether case is ignored.
-        whitespace: whether white space counts among the characters.
+        lowercase: whether to ignore case.
+        whitespace: whether white space counts as characters.
         eps_smoothing: mean of F over all orders, with a tiny number for empty ones.
-        references: as of :class:`BLEU`.
+        references: see :class:`BLEU`.
 
     Raises:
         OptionError: an order out of range.
@@ -365,7 +366,7 @@ class CHRF(Metric):
 
     def _score(self, counts: Any) -> CHRFScore:
         value = self._f(np.asarray(counts).reshape(1, -1, 3))[0]
-        # Means and intervals of drawn scores are in their precision, too.
+        # Means and intervals of resampled scores have the same precision.
         found = value if value.dtype == np.float32 else float(value)
         return CHRFScore(found, self.char_order, self.word_order, self.beta)
 
@@ -380,14 +381,14 @@ class CHRF(Metric):
 
 
 class TER(Metric):
-    """Translation edit rate; arguments and numbers are sacrebleu's.
+    """Translation edit rate with the arguments and numbers of sacrebleu.
 
     Args:
-        normalized: part punctuation from words.
-        no_punct: leave punctuation out.
-        asian_support: either, for Chinese and Japanese too.
-        case_sensitive: mind case.
-        references: as of :class:`BLEU`.
+        normalized: separate punctuation from words.
+        no_punct: remove punctuation.
+        asian_support: apply both also to Chinese and Japanese.
+        case_sensitive: whether case matters.
+        references: see :class:`BLEU`.
     """
 
     _short: ClassVar[dict[str, str]] = {"tok": "t", "norm": "nr", "punct": "pn", "asian": "as"}

@@ -1,4 +1,4 @@
-"""What sacrebleu's metrics return: a number, what it was made of, and how it prints."""
+"""Results of sacrebleu's metrics: number, components, printed form."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ VERSION = "2.6.0"
 
 
 class Score:
-    """A number with its name.
+    """Number with its name.
 
     Attributes:
-        name: of the metric.
-        score: the number, 0 to 100 (TER has no upper end).
+        name: name of the metric.
+        score: 0 to 100 (TER has no upper bound).
     """
 
     def __init__(self, name: str, score: float) -> None:
@@ -29,13 +29,13 @@ class Score:
     def format(
         self, width: int = 2, score_only: bool = False, signature: str = "", is_json: bool = False
     ) -> str:
-        """The number as text, or as JSON.
+        """Format the number as text or JSON.
 
         Args:
-            width: digits behind the point.
-            score_only: without the name, where it is text.
+            width: decimal digits.
+            score_only: omit the name in text.
             signature: of the metric, added to the name.
-            is_json: JSON, with the parts of the signature as members; it needs one.
+            is_json: JSON with the parts of the signature as members; requires a signature.
         """
         shown = f"{self.score:.{width}f}"
         members: dict[str, Any] = {
@@ -59,7 +59,7 @@ class Score:
         return f"{name} = {shown} {self._verbose}".rstrip(" ")
 
     def estimate_ci(self, scores: Iterable[Score]) -> None:
-        """Keep the mean of drawn scores and half the width of their 95% interval."""
+        """Store the mean of resampled scores and half the width of their 95% interval."""
         values: list[Any] = sorted(one.score for one in scores)
         if any(isinstance(value, np.float32) for value in values):
             values = [np.float32(value) for value in values]  # those of nothing are floats
@@ -72,16 +72,16 @@ class Score:
 
 
 class BLEUScore(Score):
-    """BLEU, and what it was made of.
+    """BLEU and its components.
 
     Attributes:
-        counts: n-grams that a reference has, too, by order.
+        counts: n-grams that also occur in a reference, by order.
         totals: n-grams, by order.
         precisions: their ratio, smoothed, 0 to 100.
-        bp: penalty for texts shorter than their references.
+        bp: brevity penalty.
         sys_len: tokens of the texts.
-        ref_len: tokens of the references whose lengths are closest.
-        ratio: of these two, 0 where there are none.
+        ref_len: tokens of the references closest in length.
+        ratio: sys_len / ref_len, 0 if there are none.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class TERScore(Score):
 
 
 class Signature:
-    """How a number was made, as text that can be compared.
+    """Settings of a number as comparable text.
 
     Args:
-        info: name -> value, in order; None is left out.
-        short: name -> what short signatures call it.
+        info: name -> value, in order; None is omitted.
+        short: name -> abbreviation.
     """
 
     def __init__(self, info: Mapping[str, Any], short: Mapping[str, str]) -> None:

@@ -1,8 +1,8 @@
-"""The functions of ``sklearn.metrics`` that the engine computes: change the import, keep the calls.
+"""Functions of ``sklearn.metrics`` that the engine computes: change the import, keep the calls.
 
-Signatures, results and their shapes and dtypes are scikit-learn's; arguments that cannot be
-honoured are refused. Lists, arrays, Series, sparse matrices and whatever has ``__array__`` are
-taken; where the original takes several labels a row, so do these.
+Signatures, results and their shapes and dtypes are those of scikit-learn; unsupported arguments are
+refused. Lists, arrays, Series, sparse matrices and objects with ``__array__`` are accepted, and
+several labels per row if the original accepts them.
 
 Example:
     >>> from evalengine.compat.sklearn import f1_score

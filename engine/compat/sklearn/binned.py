@@ -1,4 +1,4 @@
-"""Functions of what lies in bins or above thresholds: calibration curve, counts, ranked gains."""
+"""Functions over bins or thresholds: calibration curve, counts, ranked gains."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def calibration_curve(
     n_bins: int = 5,
     strategy: str = "uniform",
 ) -> tuple[Array, Array]:
-    """Share of positives and mean probability of every bin that is not empty.
+    """Compute the share of positives and the mean probability of every non-empty bin.
 
-    It is ``sklearn.calibration.calibration_curve``, bins of equal width alone.
+    Same as ``sklearn.calibration.calibration_curve``, but only with bins of equal width.
     """
     chosen("strategy", strategy, ("uniform",))
     scores = numbers("y_prob", y_prob)
@@ -63,7 +63,7 @@ def ndcg_score(
     if (gains < 0).any():
         raise InputError("y_true: a gain is 0 or more.")
     row, column = np.indices(gains.shape).reshape(2, -1)
-    # Of equal scores the last column stands first, as in a sort that is turned round.
+    # Break ties by descending column, as a reversed sort does.
     ids = {"query_id": row, "doc_id": column}
     run = pl.DataFrame(ids | {"score": scores.ravel().astype(np.float64)}).reverse()
     judged = pl.DataFrame(ids | {"relevance": gains.ravel().astype(np.float64)})

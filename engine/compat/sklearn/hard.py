@@ -64,7 +64,7 @@ def balanced_accuracy_score(
 
 
 def matthews_corrcoef(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Matthews' correlation of several classes; 0 where a side has one label alone."""
+    """Compute the multiclass Matthews correlation; 0 if a side has only one label."""
     return Sides(y_true, y_pred, sample_weight).value("MCC")
 
 
@@ -175,7 +175,7 @@ class _Ratios:
         fill = math.nan if warn else float(zero_division)
         self._read(both.card(metrics, labels=asked, zero_division=fill))
         self.undefined = set[str]()
-        # The mean over rows leaves out what is undefined, and so does not tell of it.
+        # Means over rows skip undefined values without a warning.
         if warn and (samples or None in self.values.values()):
             left = self.values
             self._read(both.card(metrics, labels=asked, zero_division=0.0))
@@ -219,7 +219,7 @@ def _ratios(
     zero_division: Any,
     warn_for: Collection[str] | None = None,
 ) -> tuple[list[Any], _Ratios]:
-    """Each metric of the labels that count, and what it was read from."""
+    """Return each metric of the selected labels, and the underlying ratios."""
     chosen("average", average, _AVERAGES)
     both = sides(y_true, y_pred, sample_weight)
     if both.several and average == "binary":
@@ -279,7 +279,9 @@ def precision_recall_fscore_support(
     sample_weight: Any = None,
     zero_division: Any = "warn",
 ) -> tuple[Any, Any, Any, Any]:
-    """Precision, recall, F-beta and support: arrays [L], or numbers and None of an average."""
+    """Compute precision, recall, F-beta and support: arrays [L], or numbers and None for an
+    average.
+    """
     names = {"precision": "Precision", "recall": "Recall", "f-score": _f_name(beta)}
     loud = {names[one] for one in warn_for if one in names}
     given = (labels, pos_label, average, sample_weight, zero_division)

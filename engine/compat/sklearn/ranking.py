@@ -24,7 +24,7 @@ def _card(table: pl.DataFrame, metric: str, **options: Any) -> Scorecard:
 
 
 def _number(card: Scorecard, metric: str, said: str, **where: Any) -> float:
-    """One number; NaN and a warning where it is undefined."""
+    """Return one number; NaN with a warning if undefined."""
     found = card.value(metric, **where)
     if found is None:
         undefined(said)
@@ -44,17 +44,18 @@ class _Truth:
         self.classes = self.values.unique().sort().to_list()
 
     def is_label(self, label: Any) -> pl.Series:
-        """Whether each row has it."""
+        """Return flags for the rows with a label."""
         if isinstance(label, str) != (self.values.dtype == pl.String):
             raise InputError(f"pos_label={label!r} is of another type than the labels.")
         found: pl.Series = self.values == label
         return found
 
     def positive(self, pos_label: Any) -> pl.Series:
-        """Rows of the positive label: 1 unless said, where labels are 0 and 1 or -1 and 1.
+        """Return flags for the rows of the positive label, by default 1 if labels are 0 and 1 or -1
+        and 1.
 
         Raises:
-            InputError: none is said and the labels are others; or there are three.
+            InputError: no positive label for other labels; or more than two labels.
         """
         if pos_label is None:
             if not any(set(self.classes) <= {other, 1} for other in (0, -1)):
@@ -68,10 +69,10 @@ class _Truth:
         return self.is_label(column("pos_label", [pos_label]).values[0])
 
     def among(self, labels: Any, n_columns: int) -> list[Any]:
-        """The labels of the columns of scores: those declared, or all.
+        """Return the labels of the score columns: declared ones, or all.
 
         Raises:
-            InputError: they are not as many, not in order, or not all that there are.
+            InputError: the number does not match, they are unsorted, or some are missing.
         """
         classes = self.classes
         if labels is not None:
@@ -98,7 +99,7 @@ def _binary_table(positive: pl.Series, scores: Array, sample_weight: Any) -> pl.
 def _wide(
     truth: _Truth, scores: Array, classes: Sequence[Any], sample_weight: Any
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """A column of scores a label, and the options that say so; labels are counted from 0."""
+    """Build a table with one score column per label, and matching options; labels count from 0."""
     places = truth.values.replace_strict(classes, range(len(classes)), return_dtype=pl.Int64)
     columns = {f"score_{i}": scores[:, i] for i in range(len(classes))}
     table = pl.DataFrame({"actual": places, **columns, **weights(sample_weight, len(scores))})
@@ -180,7 +181,7 @@ def _of_sets(
 
 
 def _of_labels(card: Scorecard, n_labels: int, said: str) -> Array:
-    """A number a label, [L]; NaN and a warning where one is undefined."""
+    """Return one number per label, [L]; NaN with a warning if one is undefined."""
     found = dict(card.metrics.select("label_value", "value").iter_rows())
     values = np.array([found.get(label) for label in range(n_labels)], np.float64)
     if np.isnan(values).any():
@@ -250,7 +251,7 @@ def of_positive(
     sample_weight: Any = None,
     **options: Any,
 ) -> Scorecard:
-    """What the engine makes of one score a row, that of the positive label."""
+    """Score one score per row, that of the positive label."""
     truth = _Truth(y_true, len(scores))
     table = _binary_table(truth.positive(pos_label), scores, sample_weight)
     return _card(table, metric, labels=[0, 1], **options)
@@ -401,7 +402,7 @@ def brier_score_loss(
     labels: Any = None,
     scale_by_half: bool | str = "auto",
 ) -> float:
-    """Mean squared distance of probabilities from the truth, halved where there are two labels."""
+    """Compute the mean squared difference of probabilities and truth, halved for two labels."""
     chosen("scale_by_half", scale_by_half, ("auto", True, False))
     scores = _probabilities("y_proba", y_proba)
     if scores.ndim == 1:

@@ -16,12 +16,12 @@ from ..arrays import Array, alike, classify, column, weights
 
 
 class Sides:
-    """Both sides of one call as a table.
+    """Table of both sides of a call.
 
     Attributes:
-        table: actual, predicted, weight (where there are weights).
-        kind: what the labels were: bool, float, int or str.
-        whole: whether counts are integers: there are no weights, or only integers.
+        table: actual, predicted, weight (if there are weights).
+        kind: original type of the labels: bool, float, int or str.
+        whole: True if counts are integers: no weights, or only integer weights.
         several: whether a row may have several labels.
     """
 
@@ -46,10 +46,10 @@ class Sides:
         return pl.concat(both).unique().sort().to_list()
 
     def subset(self, labels: Any) -> list[Any]:
-        """Labels that were asked for, or all, as the table has them.
+        """Return the requested labels, or all, in the table's type.
 
         Raises:
-            InputError: none, one twice, or of another type.
+            InputError: none, a duplicate, or another type.
         """
         if labels is None:
             return self.present
@@ -61,7 +61,7 @@ class Sides:
 
     @cached_property
     def dtype(self) -> type:
-        """Of counts: integers without weights, if any prediction is right, as scikit-learn's."""
+        """Dtype of counts: int64 without weights if any prediction is right, as in scikit-learn."""
         hit = (self.table["actual"] == self.table["predicted"]).any()
         return np.int64 if hit and "weight" not in self.table.columns else np.float64
 
@@ -73,11 +73,10 @@ class Sides:
         return float(self.table.height)
 
     def card(self, metrics: Iterable[str], **options: Any) -> Scorecard:
-        """What the engine makes of the table."""
         return classify(self.table, *metrics, dialect="sklearn", **options)
 
     def value(self, metric: str, **options: Any) -> float:
-        """One number of the whole table; NaN where it is undefined."""
+        """Return one number of the whole table; NaN if undefined."""
         found = self.card([metric], **options).value(metric)
         return math.nan if found is None else found
 
@@ -104,7 +103,7 @@ class Sets(Sides):
 
     @cached_property
     def dtype(self) -> type:
-        """Of counts: integers without weights."""
+        """Dtype of counts: int64 without weights."""
         return np.float64 if self._weight else np.int64
 
     def subset(self, labels: Any) -> list[Any]:
@@ -119,7 +118,7 @@ class Sets(Sides):
         return asked
 
     def card(self, metrics: Iterable[str], labels: Any = None, **options: Any) -> Scorecard:
-        """What the engine makes of the columns asked for."""
+        """Score the columns of the requested labels."""
         asked = self.present if labels is None else labels
         table = self.table
         if len(asked) < len(self.present):
@@ -138,10 +137,10 @@ def _once(asked: pl.Series) -> list[Any]:
 
 
 def sides(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Sides:
-    """The table of two columns of labels, or of two indicator matrices.
+    """Build the table of two label columns, or of two indicator matrices.
 
     Raises:
-        InputError: one of the two is a matrix.
+        InputError: only one of the two is a matrix.
     """
     truth, predicted = indicator("y_true", y_true), indicator("y_pred", y_pred)
     if truth is None and predicted is None:
@@ -154,10 +153,10 @@ def sides(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Sides:
 
 
 def indicator(name: str, values: Any) -> Array | None:
-    """Which labels each row has, bool [N, L], of a dense or sparse matrix; None of anything else.
+    """Convert a dense or sparse indicator matrix to bool [N, L]; None for other input.
 
     Raises:
-        InputError: a matrix of other numbers than 0 and 1, or without rows.
+        InputError: a matrix with values other than 0 and 1, or without rows.
     """
     if hasattr(values, "toarray"):
         values = values.toarray()

@@ -1,7 +1,7 @@
-"""torchmetrics' classes that the engine computes: change the import, keep the calls.
+"""Classes of torchmetrics that the engine computes: change the import, keep the calls.
 
-Batches are kept as columns, and torch is not imported: results are floats and arrays, and tensors
-where torch is imported already.
+Batches are kept as columns, and torch is not imported. Results are floats and arrays, or tensors if
+torch is already imported.
 """
 
 from __future__ import annotations

@@ -17,21 +17,21 @@ from .metric import Metric, array, result
 
 
 class _Classification(Metric):
-    """What they share.
+    """Base class of classification metrics.
 
     Args:
         task: binary or multiclass.
         threshold: score above which a binary prediction is positive.
-        num_classes: how many, of multiclass.
-        ignore_index: a target whose rows are left out.
-        validate_args: not read: batches are always checked.
+        num_classes: number of classes, for multiclass.
+        ignore_index: a target whose rows are ignored.
+        validate_args: ignored: batches are always checked.
 
     Raises:
-        OptionError: an argument that cannot be honoured.
+        OptionError: an unsupported argument.
     """
 
     hard: ClassVar[bool] = True
-    """Whether predictions are labels; scores otherwise."""
+    """True if predictions are labels, False if scores."""
 
     def __init__(
         self,
@@ -52,11 +52,15 @@ class _Classification(Metric):
         super().__init__(**kwargs)
 
     def update(self, preds: Any, target: Any) -> None:
-        """Keep a batch: ``target`` [N, ...] of classes, ``preds`` the same, or scores: [N, ...] of
-        the positive class, or [N, C, ...]; logits become probabilities.
+        """Add a batch.
+
+        Args:
+            preds: classes [N, ...], or scores: [N, ...] of the positive class, or [N, C, ...];
+                logits are converted to probabilities.
+            target: classes, [N, ...].
 
         Raises:
-            InputError: shapes that do not fit, or classes that are not there.
+            InputError: shapes that do not match, or unknown classes.
         """
         truth, found = array("target", target), array("preds", preds)
         if truth.dtype.kind == "f":
@@ -178,7 +182,7 @@ class _Ratio(_Classification):
 
 
 class Accuracy(_Ratio):
-    """Share that is right; of classes and their means, of each class's targets.
+    """Share of correct predictions; per class and in class means, of each class's targets.
 
     Example:
         >>> from evalengine.compat.torchmetrics import Accuracy
@@ -318,13 +322,13 @@ class CohenKappa(_Classification):
         super().__init__(task, threshold, num_classes, ignore_index, validate_args, **kwargs)
 
     def compute(self) -> Any:
-        """The value of all batches since the last reset; NaN where it is undefined."""
+        """Compute the value over all batches since the last reset; NaN if undefined."""
         name = f"CohenKappa{self.weights}"
         return result(_float(self._card(name).value(name)))
 
 
 class MatthewsCorrCoef(_Classification):
-    """Matthews' correlation; 0 where a side has one class alone."""
+    """Matthews correlation; 0 if a side has only one class."""
 
     def __init__(
         self,

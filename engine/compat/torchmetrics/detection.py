@@ -23,18 +23,18 @@ class MeanAveragePrecision(Metric):
     """COCO's mean average precision and recall.
 
     Args:
-        box_format: of ``boxes``: xyxy, xywh or cxcywh.
+        box_format: format of ``boxes``: xyxy, xywh or cxcywh.
         iou_type: bbox, segm, or both in a tuple; names then start with ``bbox_`` and ``segm_``.
-        iou_thresholds: COCO's ten unless given.
-        rec_thresholds: COCO's 101, no others.
-        max_detection_thresholds: three numbers of detections an image; 1, 10 and 100 unless given.
-        class_metrics: whether ``map_per_class`` and ``mar_..._per_class`` are made.
-        extended_summary: not there.
+        iou_thresholds: COCO's ten by default.
+        rec_thresholds: only COCO's 101.
+        max_detection_thresholds: three caps on detections per image; by default 1, 10 and 100.
+        class_metrics: whether to compute ``map_per_class`` and ``mar_..._per_class``.
+        extended_summary: not supported.
         average: macro, or micro: all labels are one.
-        backend: whichever is named, the engine computes.
+        backend: accepted, but the engine always computes.
 
     Raises:
-        OptionError: an argument that cannot be honoured.
+        OptionError: an unsupported argument.
 
     Example:
         >>> from evalengine.compat.torchmetrics import MeanAveragePrecision
@@ -83,11 +83,14 @@ class MeanAveragePrecision(Metric):
     def update(
         self, preds: Sequence[Mapping[str, Any]], target: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Keep images: a dict each of ``boxes`` [N, 4] and/or ``masks`` [N, H, W], ``labels`` [N];
-        of predictions also ``scores`` [N], of targets perhaps ``iscrowd`` and ``area`` [N].
+        """Add images, one dict each.
+
+        Args:
+            preds: ``boxes`` [N, 4] and/or ``masks`` [N, H, W], ``labels`` [N] and ``scores`` [N].
+            target: the same without scores; optionally ``iscrowd`` and ``area`` [N].
 
         Raises:
-            InputError: lists of different lengths, a key that is missing, or rows that differ.
+            InputError: lists of different lengths, a missing key, or different numbers of rows.
         """
         if isinstance(preds, Mapping) or isinstance(target, Mapping) or len(preds) != len(target):
             raise InputError("preds and target must be lists of dicts of the same length.")
@@ -137,7 +140,7 @@ class MeanAveragePrecision(Metric):
         return pl.DataFrame(columns)
 
     def compute(self) -> dict[str, Any]:
-        """The numbers by torchmetrics' names; -1 where there is nothing to count."""
+        """Compute the numbers by torchmetrics' names; -1 without data."""
         numbers: dict[str, Any] = {}
         classes: list[int] = []
         if self._kept.datums:
@@ -158,7 +161,7 @@ class MeanAveragePrecision(Metric):
             return {**dict.fromkeys(names, -1.0), "map_per_class": -1.0, last: -1.0}
         card = self._card(iou_type, caps, classes, self.average == "micro")
         found = dict(zip(names, card.to_coco()["stats"], strict=True))
-        # pycocotools prints the mean of all sizes and thresholds at 100 detections, where it can
+        # pycocotools prints the mean of all sizes and thresholds at 100 detections, if it can
         usual = [cap for cap in caps if cap <= 100]
         if 100 in caps[:-1]:
             at_100 = self._card(iou_type, usual, classes, self.average == "micro")
@@ -202,7 +205,7 @@ def _of_rows(name: str, item: Mapping[str, Any], key: str, n: int) -> Array:
 
 
 def _by_class(card: Any, metric: str, classes: list[int], more: pl.Expr | None = None) -> Any:
-    """A metric's number over all sizes of each class, [K]; -1 where it is undefined."""
+    """Return a metric over all sizes per class, [K]; -1 if undefined."""
     chosen_rows = [(pl.col("metric") == metric) & (pl.col("area") == "all")]
     rows = card.metrics.filter(*chosen_rows, *([] if more is None else [more]))
     values = dict(rows.select("label_value", "value").iter_rows())

@@ -1,4 +1,4 @@
-"""What all of torchmetrics' classes share: update, compute, reset, call, merge, pickle."""
+"""Base class of all metrics: update, compute, reset, call, merge, pickle."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Metric(ABC):
         return fresh
 
     def merge_state(self, incoming: Metric) -> None:
-        """Add what another metric of the same arguments has kept.
+        """Add the batches of another metric with the same arguments.
 
         Raises:
-            InputError: it is of another class or other arguments.
+            InputError: another class or other arguments.
         """
         mine, theirs = (
             {name: value for name, value in one.__dict__.items() if name != "_kept"}
@@ -67,7 +67,7 @@ class Metric(ABC):
         self._kept.extend(incoming._kept)
 
     def _table(self, side: str) -> pl.DataFrame:
-        """All batches of a side.
+        """Return all batches of a side.
 
         Raises:
             InputError: there was no batch.
@@ -78,10 +78,10 @@ class Metric(ABC):
 
 
 def array(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """A tensor or what is like one, on whatever device, as an array.
+    """Convert a tensor, on any device, or array-like to an array.
 
     Raises:
-        InputError: no numbers.
+        InputError: not numeric.
     """
     found = as_array(values)
     if found.dtype.kind not in "fiub":
@@ -90,7 +90,7 @@ def array(name: str, values: Any) -> np.ndarray[Any, Any]:
 
 
 def result(value: Any, dtype: str = "float32") -> Any:
-    """A float or an array; a tensor of that dtype where torch is imported."""
+    """Return the value, as a tensor of that dtype if torch is imported."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return torch.as_tensor(np.asarray(value), dtype=getattr(torch, dtype))

@@ -16,7 +16,7 @@ from evalengine.schemas.wording import option
 
 _OWN = {"datum_id", "label_value", "label_key", "score", "polygon", "mask", "segmentation",
         "iscrowd", "ignore", "area", "annotation_id", *BOX_NAMES}  # fmt: skip
-"""Columns that have a place of their own in COCO; others stand under their own names."""
+"""Columns with a fixed place in COCO; others keep their names."""
 _SHOWN = 3
 _SEEN = 2  # visibility of a point that is labelled and seen
 
@@ -29,20 +29,19 @@ def coco_files(
     datums: pl.DataFrame | None,
     labels: pl.DataFrame | None,
 ) -> dict[str, tuple[Writer, int]]:
-    """Writers of ``groundtruths.json`` and ``predictions.json``, and how many rows each has.
+    """Return writers of ``groundtruths.json`` and ``predictions.json``, with their numbers of rows.
 
-    Ids that are integers stay; images and categories with other ids are numbered from 1, and their
-    ids stand as ``file_name`` and ``name`` where there is no other. What a row lacks of box and
-    area is that of its polygon or mask. A polygon with holes becomes a mask.
+    Integer ids are kept; other ids of images and categories are numbered from 1 and stored as
+    ``file_name`` and ``name`` by default. Missing boxes and areas are computed from the polygon or
+    mask. A polygon with holes becomes a mask.
 
     Args:
-        truths: canonical columns; None writes results alone.
-        found: the predictions, alike.
-        datums: ``datum_id`` and whatever is known of images; None for those of the rows.
+        truths: canonical columns; None writes only results.
+        datums: ``datum_id`` and further columns of images; None for those of the rows.
         labels: ``label_value`` and ``label_name``; None for those of the rows.
 
     Raises:
-        InputError: several label keys, which COCO does not know; or a polygon with holes of an
+        InputError: several label keys, which COCO does not have; or a polygon with holes of an
             image whose size is unknown.
     """
     sides = [side for side in (truths, found) if side is not None and side.width]
@@ -78,7 +77,7 @@ def coco_files(
 
 
 class _Ids(msgspec.Struct, frozen=True):
-    """What images and categories are called in COCO, by their ids here."""
+    """COCO ids of images and categories, by our ids."""
 
     images: dict[Any, int]
     categories: dict[Any, int]
@@ -108,7 +107,6 @@ def _numbers(ids: pl.Series) -> dict[Any, int]:
 
 
 def _sizes(images: pl.DataFrame) -> dict[Any, tuple[int, int]]:
-    """Height and width by image, where both are known."""
     if not {"height", "width"} <= {*images.columns}:
         return {}
     known = images.select("datum_id", "height", "width").drop_nulls()
@@ -182,14 +180,14 @@ def _rows(
 
 
 def _flat(points: list[Any]) -> list[float]:
-    """Points as COCO has them, x, y and visibility one after the other; places alone are seen."""
+    """Flatten points to COCO's x, y, visibility; points without visibility are visible."""
     if not points or not isinstance(points[0], list):
         return points
     return [value for point in points for value in (*point, _SEEN)[:3]]
 
 
 class _Shapes:
-    """Polygons and masks of one side's rows, and what follows from them."""
+    """Polygons and masks of one side's rows, with derived values."""
 
     def __init__(self, side: pl.DataFrame, sizes: dict[Any, tuple[int, int]], called: str) -> None:
         from evalengine.geometry.masks import read_masks
@@ -237,7 +235,7 @@ class _Shapes:
         return float(self._shape(i).area[self._at(i)])
 
     def segmentation(self, i: int, row: dict[str, Any]) -> Any:
-        """Flat rings, or a run-length mask with compressed counts.
+        """Return flat rings, or a run-length mask with compressed counts.
 
         Raises:
             InputError: a polygon with holes in an image of unknown size.

@@ -1,7 +1,7 @@
 """CVAT's XML 1.1, of images and of videos.
 
-The elements are those of https://docs.cvat.ai/docs/manual/advanced/xml_format/. Frames of a track
-between two that are listed are interpolated linearly, as CVAT does with boxes.
+Elements as in https://docs.cvat.ai/docs/manual/advanced/xml_format/. Frames of a track between two
+listed ones are interpolated linearly, as CVAT does with boxes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAKEN = (
     *("datum_id", "label_value", "xmin", "ymin", "xmax", "ymax", "polygon", "mask", "track_id"),
     *("label_key", "score", "occluded", "iscrowd", "ignore", "area", "annotation_id"),
 )
-"""Columns that mean something: an attribute of such a name stands as ``attribute_area``."""
+"""Reserved columns: an attribute of such a name becomes e.g. ``attribute_area``."""
 
 
 _OF = "\0"  # between a video's file and a frame; XML cannot have it
@@ -51,7 +51,7 @@ def _read(look: Look) -> Annotations:
         if tree.find("track") is not None:
             videos.append(file)
             _video(tree, file, rows, datums, skipped, look.room)
-    # Every video has a first frame: of several, the name of its file tells whose it is.
+    # Every video has a first frame: with several, the file name is added.
     several = [f"{stem}_" for stem in image_ids(look, (*videos,))] if len(videos) > 1 else [""]
     clips = {"": ""} | dict(zip(videos, several, strict=False))
     parts = [name.rpartition(_OF) for name in datums]
@@ -137,7 +137,7 @@ _MOST = 5_000_000
 
 
 def _refuse_long(tree: Element, frames: int, file: str, room: Room | None) -> None:
-    """Refuse a few lines that stand for more frames than there is memory for."""
+    """Refuse short files that expand to more frames than fit into memory."""
     for track in tree.iter("track"):
         listed = [_whole(shape, "frame", file) or 0 for shape in track if shape.tag in _SHAPES]
         frames += 1 + max(listed) - min(listed) if listed else 0
@@ -152,14 +152,13 @@ def _refuse_long(tree: Element, frames: int, file: str, room: Room | None) -> No
 
 
 def _frame(file: str, number_: int) -> str:
-    """A file, and what CVAT calls a frame's image."""
     return f"{file}{_OF}frame_{number_:06d}"
 
 
 def _frames(
     listed: list[tuple[int, Element]], label: str | None, size: dict[str, int | None], file: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Frame by frame, where an object of a track is: on listed frames and between them."""
+    """Yield the positions of a tracked object, on listed frames and interpolated between them."""
     for i, (frame, shape) in enumerate(listed):
         if shape.get("outside") == "1":
             continue

@@ -1,6 +1,6 @@
-"""DOTA: a text file an image, four corners of an oriented box, class and difficulty a line.
+"""DOTA: one text file per image; one line per oriented box: four corners, class, difficulty.
 
-``x1 y1 x2 y2 x3 y3 x4 y4 class difficulty`` in pixels, below lines that begin with ``imagesource:``
+``x1 y1 x2 y2 x3 y3 x4 y4 class difficulty`` in pixels, after lines that begin with ``imagesource:``
 and ``gsd:``: https://captain-whu.github.io/DOTA/dataset.html
 """
 
@@ -22,7 +22,7 @@ def _detect(look: Look) -> bool:
 
 
 def _is_label(head: str) -> bool:
-    """Whether the first line below headers is eight numbers and a word."""
+    """Return whether the first line after the headers is eight numbers and a word."""
     lines = (line.split() for line in head.splitlines())
     for fields in lines:
         if fields and not _is_header(fields):

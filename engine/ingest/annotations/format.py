@@ -1,4 +1,4 @@
-"""What a format of annotations is: how it is recognised, and what reading it gives."""
+"""Interface of annotation formats: detection, and the result of reading."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ IMAGES: dict[str, Any] = {
 }  # fmt: skip
 """Schema of images."""
 NAMELESS = "classes_without_names"
-"""Kind of the note that nothing beside a side's files names their classes."""
+"""Kind of the note that no file names the classes of a side."""
 
 
 class Other(msgspec.Struct, frozen=True):
-    """The other side, as evidence for formats that look alike.
+    """The other side, as evidence for ambiguous formats.
 
     Attributes:
-        title: what it was read as, and its path.
-        points: number of key points of an object, and of numbers of each, as its description has
-            it; None if there is none.
-        box_format: xywh or xyxy if its boxes were read as one of them without names of columns.
+        points: number of key points per object, and of numbers per point, as described in the data
+            set; or None.
+        box_format: xywh or xyxy if its boxes were read so without column names.
         names: returns the names of its images and of its classes.
     """
 
@@ -50,15 +49,13 @@ class Other(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct):
-    """What somebody gave as annotations: a folder or files, of which nothing is read yet.
+    """Folder or files given as annotations, not yet read.
 
     Attributes:
-        given: the path as given, for messages.
-        root: the folder that names of files are told from: the given one, or that of the file.
-        files: every file of it, hidden ones left out, in order of their names.
+        root: base folder of relative names: the given one, or that of the file.
+        files: all files except hidden ones, sorted by name.
         other: the other side; None if it is not open.
-        box_format: of the options.
-        room: memory that reading may take; None if nothing is known of it.
+        room: memory limit for reading; None if unknown.
     """
 
     given: str
@@ -79,11 +76,10 @@ class Look(msgspec.Struct):
         )
 
     def heads(self, *suffixes: str, most: int = 20) -> Iterator[tuple[str, bytes]]:
-        """The first files that hold anything and their first bytes, without a byte-order mark.
+        """Yield the first non-empty files and their first bytes, without a byte-order mark.
 
         Args:
-            suffixes: of the files wanted.
-            most: how many files are looked into; formats of a file an image have empty ones.
+            most: maximum number of files; formats with one file per image have empty ones.
         """
         found = 0
         for name in self.of(*suffixes):
@@ -95,13 +91,12 @@ class Look(msgspec.Struct):
                 return
 
     def mostly(self, says: Callable[[bytes], bool], *suffixes: str) -> bool:
-        """Whether at least half of the first files that hold anything are of a format.
+        """Return whether at least half of the first non-empty files are of a format.
 
-        So that one broken file among many is told of as what it is.
+        So a single broken file among many is still reported as one of the format.
 
         Args:
-            says: whether a file's first bytes are.
-            suffixes: of the files looked at.
+            says: detects the format from a file's first bytes.
         """
         found = [says(head) for _, head in self.heads(*suffixes)]
         return bool(found) and 2 * sum(found) >= len(found)
@@ -112,29 +107,28 @@ class Look(msgspec.Struct):
 
 
 class Annotations(msgspec.Struct, kw_only=True):
-    """One side as a format holds it.
+    """One side as read from a format.
 
     Attributes:
-        rows: a row an object in canonical columns: ``datum_id`` (the image), ``label_value`` (the
-            class by name, by number where the format has no names), ``score`` where these are
-            detections, ``xmin ymin xmax ymax`` (Float64; null where there is a shape alone),
-            ``polygon`` (List of rings, each a List of [x, y]) or ``mask`` (a COCO run-length
-            struct) where there are shapes, and whatever else the format says of an object.
-        datums: a row an image, those without objects among them: ``datum_id``, ``file_name``
-            where it is known, ``width`` and ``height`` (Int64, pixels; null where nothing says),
-            and whatever else the format says of an image, such as ``split``.
-        labels: ``label_value`` of all declared classes in their order, and ``label_name`` where
-            the values are numbers that have names; None where nothing declares them.
-        found: the detections of a file that holds both sides, ``rows`` being the ground truths.
-        shares: whether coordinates are shares of the image's width and height.
-        firsts: first rows of each file, where several may speak of the same images.
-        notes: what had to be decided, as (kind, message, count).
-        warnings: what makes numbers of it meaningless, alike.
-        points: number of key points of an object, and of numbers of each, where a description of
-            the data set says it; None elsewhere.
-        evidence: why it is read so, if another format has lines alike.
-        pixels: whether corners are pixels that count from 1, of which the last is in the box:
-            ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
+        rows: one row per object in canonical columns: ``datum_id`` (the image), ``label_value``
+            (class name, or number if the format has no names), ``score`` for detections, ``xmin
+            ymin xmax ymax`` (Float64; null if there is only a shape), ``polygon`` (List of rings,
+            each a List of [x, y]) or ``mask`` (a COCO run-length struct) for shapes, and further
+            properties of objects.
+        datums: one row per image, including those without objects: ``datum_id``, ``file_name`` if
+            known, ``width`` and ``height`` (Int64, pixels; null if unknown), and further properties
+            of images, such as ``split``.
+        labels: ``label_value`` of all declared classes in their order, and ``label_name`` if the
+            values are numbers with names; None without a declaration.
+        found: detections of a file that contains both sides; ``rows`` are then the ground truths.
+        shares: whether coordinates are relative to the image's width and height.
+        firsts: first rows of each file, if several may describe the same images.
+        warnings: reasons why numbers may be meaningless, as (kind, message, count).
+        points: number of key points per object, and of numbers per point, if the data set describes
+            them; otherwise None.
+        evidence: reason for this format, if another one has similar lines.
+        pixels: whether corners are 1-based pixels, the last included: ``yes``, ``as truths`` (if
+            those of the ground truths are), or empty for edges.
     """
 
     rows: pl.DataFrame
@@ -151,14 +145,11 @@ class Annotations(msgspec.Struct, kw_only=True):
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A format of annotations, as data.
+    """Annotation format.
 
     Attributes:
-        name: what it is called in the shell; one of ``TITLES``.
-        suffixes: of the files it is made of, in lower case, with the dot.
-        detect: whether what was given is of this format, told by content.
-        read: all of it.
-        datum: the column of its rows that names datums: images, or sequences of tracks.
+        name: name in the shell; one of ``TITLES``.
+        datum: column of its rows that names datums: images, or sequences of tracks.
     """
 
     name: str
@@ -169,12 +160,12 @@ class Format(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What people call it, for messages."""
+        """Display name."""
         return TITLES[self.name]
 
 
 def head_of(file: str, size: int = _HEAD) -> bytes:
-    """The first bytes of a file, without a byte-order mark.
+    """Return the first bytes of a file, without a byte-order mark.
 
     Raises:
         ReadError: it cannot be read.
@@ -223,7 +214,7 @@ UNPACKED = (OSError, EOFError, zlib.error)
 
 
 def plain(file: str) -> IO[bytes]:
-    """A file open for reading, decompressed where it is gzip's."""
+    """Open a file for reading, decompressed if gzipped."""
     if file.lower().endswith(PACKED):
         return _Inflated(file)  # type: ignore[return-value]  # of bytes, whatever its stub says
     return open(file, "rb")  # closed by who asked for it
@@ -234,7 +225,7 @@ def _why(error: Exception) -> str:
 
 
 def text_of(file: str) -> str:
-    """All text of a file.
+    """Return the text of a file.
 
     Raises:
         ReadError: it cannot be read, or is not UTF-8.
@@ -256,42 +247,31 @@ def text_of(file: str) -> str:
 
 
 def broken(file: str, line: int | None, wrong: str, repair: str) -> ReadError:
-    """The error of a file that does not fit its format.
+    """Make the error for a file that violates its format.
 
     Args:
-        file: which.
-        line: counted from 1; None where the format has no lines.
-        wrong: what is wrong there, without a stop at its end.
-        repair: what to do, as a sentence.
+        line: from 1; None if the format has no lines.
+        wrong: the problem, without a full stop.
     """
     place = file if line is None else f"{file}, line {line:,}"
     return ReadError(f"{place}: {wrong}. {repair}", code="file_malformed", file=file, line=line)
 
 
 def image_ids(look: Look, files: tuple[str, ...], *, below: str = "") -> list[str]:
-    """The datum of each file of a format that has a file an image.
+    """Return the datum id of each file, for formats with one file per image.
 
-    It is the file's name without folders and extension, as the image's is; where two files of
-    different folders are called alike, all are told with their folders.
+    It is the file name without folders and suffix, as for the image. If two files in different
+    folders have the same name, all ids include their folders.
 
     Args:
-        look: what was given.
-        files: of one image each.
-        below: a folder that every path has and that says nothing, such as ``labels``.
+        below: a folder that every path has and that carries no information, such as ``labels``.
     """
     named = [look.relative(name) for name in files]
     return stems_or_paths([name.replace(f"{below}/", "", 1) if below else name for name in named])
 
 
 def stems_or_paths(names: list[str]) -> list[str]:
-    """What images are called by: names without folder and extension, or with the folder.
-
-    Args:
-        names: of images, with slashes between folders.
-
-    Returns:
-        names without folders where these tell all apart, else with them.
-    """
+    """Return names without folder and suffix if unique, otherwise without suffix only."""
     paths = [os.path.splitext(name.removesuffix(PACKED))[0] for name in names]
     stems = [path.rsplit("/", 1)[-1] for path in paths]
     return stems if len({*stems}) == len(stems) else paths

@@ -1,4 +1,4 @@
-"""Open Images' hierarchy: what shows a class shows all classes above it.
+"""Open Images' class hierarchy: an instance of a class is one of all its ancestors.
 
 Source: Open Images challenge, "Evaluation"; TensorFlow's ``oid_hierarchical_labels_expansion``.
 """
@@ -28,22 +28,22 @@ def expand_hierarchy(
     *,
     datums: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Ground truths and verified labels of images, with all that follows from a tree of classes.
+    """Expand ground truths and verified image labels along a tree of classes.
 
-    A box is one of each class above its own as well, but for the root; an image that shows a class
-    shows those above it, and one that does not show a class shows none below it. A class that
-    stands in the tree twice counts as often among those above: its boxes are repeated, as
-    TensorFlow's tool does. Detections are not expanded: they are to name classes above themselves.
+    A box is also one of each ancestor class except the root. An image that shows a class shows its
+    ancestors; one that does not show a class shows no descendant of it. The boxes of a class that
+    occurs twice in the tree are repeated among its ancestors, as in TensorFlow's tool. Detections
+    are not expanded: a model has to predict ancestor classes itself.
 
     Args:
         ground_truths: a table with ``label_value``, or Open Images' CSV files, or their folder.
-        hierarchy: the JSON tree of ``LabelName`` and ``Subcategory``, or its file; ``Part`` is not
-            looked at.
-        datums: the table of images with ``positive_labels`` and ``negative_labels``; that of the
-            files, where it is not given.
+        hierarchy: the JSON tree of ``LabelName`` and ``Subcategory``, or its file; ``Part`` is
+            ignored.
+        datums: the table of images with ``positive_labels`` and ``negative_labels``; by default
+            that of the files.
 
     Returns:
-        both tables, as :func:`evalengine.score` takes them; None where there is no table of images.
+        both tables, as :func:`evalengine.score` takes them; None if there is no table of images.
 
     Raises:
         ReadError: a file that cannot be read.
@@ -118,7 +118,7 @@ def _above(node: Tree, *, root: bool = False) -> dict[str, list[str]]:
 def _expanded(
     rows: pl.DataFrame, column: str, more: Mapping[str, list[str]], what: str
 ) -> pl.DataFrame:
-    """Each row, and behind it the same of the classes that follow from its own."""
+    """Return each row, followed by copies for the implied classes."""
     _refuse(rows[column].unique().sort(), more, what)
     table = pl.DataFrame(
         {column: [*more], "_all": [[label, *classes] for label, classes in more.items()]},

@@ -1,7 +1,7 @@
 """Width and height of image files, from their headers.
 
-JPEG and PNG are read here, as GDAL takes ten times as long to open them; it reads the others, and
-what is odd. JPEG: ITU-T T.81, annex B; orientation: Exif 2.32, tag 0x0112; PNG: W3C, section 5.
+JPEG and PNG are parsed here, as GDAL takes ten times as long to open them; other and unusual files
+use GDAL. JPEG: ITU-T T.81, annex B; orientation: Exif 2.32, tag 0x0112; PNG: W3C, section 5.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def images_by_stem(files: Iterable[str]) -> dict[str, str]:
 
 
 def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Width and height of each image as it is shown, in pixels; without those that cannot be read.
+    """Return width and height of each image as displayed, in pixels; unreadable ones are omitted.
 
     Args:
         images: key to path of a local file.
@@ -48,13 +48,13 @@ def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
 
 
 def _size(path: str) -> tuple[int, int] | None:
-    """Of a plain JPEG or PNG; None of anything else."""
+    """Return the size of a plain JPEG or PNG; None for other files."""
     with open(path, "rb", buffering=_HEAD) as file:
         head = file.read(24)
         try:
             if head.startswith(_PNG):
                 width, height = struct.unpack(">II", head[16:])
-                # An orientation stands before the pixels, if there is one.
+                # An orientation, if any, comes before the pixels.
                 return None if b"eXIf" in file.read(_HEAD - len(head)) else (width, height)
             return _of_jpeg(file) if head.startswith(b"\xff\xd8\xff") else None
         except (struct.error, IndexError):  # cut off, or nothing that is known
@@ -62,7 +62,7 @@ def _size(path: str) -> tuple[int, int] | None:
 
 
 def _of_jpeg(file: BinaryIO) -> tuple[int, int] | None:
-    """Walk over segments to the frame, noting an orientation on the way."""
+    """Skip segments up to the frame header; read an orientation on the way."""
     turned, at = False, 2
     while True:
         file.seek(at)

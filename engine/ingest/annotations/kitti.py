@@ -1,7 +1,8 @@
-"""KITTI's objects: a text file an image; a class, 14 numbers and, of detections, a score a line.
+"""KITTI objects: one text file per image; one line per object: class, 14 numbers, score of
+detections.
 
-The numbers are truncation, occlusion, angle, the box in pixels (xmin, ymin, xmax, ymax), and size,
-place and turn in space: https://www.cvlibs.net/datasets/kitti/eval_object.php
+The numbers are truncation, occlusion, angle, the box in pixels (xmin, ymin, xmax, ymax), 3-D size,
+position and rotation: https://www.cvlibs.net/datasets/kitti/eval_object.php
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Label Studio's JSON: tasks with annotations and predictions, in percent of the image.
 
-Its export has the fields of https://labelstud.io/guide/export. A file holds ground truths
-(annotations) and detections (predictions); what it is used for decides which count.
+Fields as in https://labelstud.io/guide/export. A file contains ground truths (annotations) and
+detections (predictions); its role decides which count.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def _detect(look: Look) -> bool:
 
 
 def _is_export(head: bytes) -> bool:
-    """Whether the first task of a list has answers, and data or, where these stand too far behind,
-    results."""
+    """Return whether the first task of a list has answers, and data or (if truncated) results."""
     if not head.lstrip().startswith(b"["):
         return False
     own = _own_keys(head)
@@ -70,11 +69,7 @@ _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)\s*([\[{]?)|([\[{])|([\]}])')
 
 
 def _own_keys(head: bytes) -> dict[bytes, bytes]:
-    """The first object's own keys, and the bracket that their values begin with, if any.
-
-    Args:
-        head: of a list of objects, perhaps cut off.
-    """
+    """Return the first object's top-level keys, and the opening bracket of their values, if any."""
     keys: dict[bytes, bytes] = {}
     depth = 0
     for found in _TOKEN.finditer(head):
@@ -88,7 +83,7 @@ def _own_keys(head: bytes) -> dict[bytes, bytes]:
 
 
 class _Counts(msgspec.Struct):
-    """What is counted on the way."""
+    """Counters of the reader."""
 
     skipped: Counter[str]
     cancelled: int = 0
@@ -232,7 +227,7 @@ def _rows(
 
 
 def _kind(one: _Result) -> str:
-    """The type of a region; of labels, that of the place that stands beside them."""
+    """Return the type of a region; for labels, the type of their geometry."""
     if one.type != _LABELS:
         return one.type
     if {"x", "y", "width", "height"} <= one.value.keys():

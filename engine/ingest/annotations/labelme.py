@@ -1,7 +1,7 @@
-"""LabelMe: a JSON file per image, with shapes of points in pixels.
+"""LabelMe: one JSON file per image, with shapes of points in pixels.
 
-Shapes of one label and ``group_id`` are one object, as its own converters have it, whose code has
-the fields: https://github.com/wkentaro/labelme
+Shapes with the same label and ``group_id`` are one object, as in LabelMe's converters, whose code
+defines the fields: https://github.com/wkentaro/labelme
 """
 
 from __future__ import annotations
@@ -118,13 +118,9 @@ def _read(look: Look) -> Annotations:
 def _joined(
     rows: list[dict[str, Any]], several: list[list[dict[str, Any]]]
 ) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
-    """Rows of which each is one object, and a note of how many shapes became one.
+    """Merge grouped shapes to one row per object; return a note on their number.
 
-    Groups of masks and other shapes stay as they are, with a note.
-
-    Args:
-        rows: of all shapes.
-        several: those of each group that has more than one.
+    Groups that mix masks with other shapes stay separate, with a note.
     """
     dropped: set[int] = set()
     mixed = shapes = 0
@@ -174,7 +170,7 @@ def _rings_of(row: dict[str, Any]) -> list[Any]:
 
 
 def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
-    """A shape's columns; None of a shape without an area."""
+    """Return a shape's columns; None for a shape without an area."""
     points = [list(point) for point in shape.points]
     kind = shape.shape_type
     wanted = {"polygon": 3, "rectangle": 2, "circle": 2, "mask": 2}.get(kind)

@@ -1,7 +1,7 @@
-"""MOTS text: masks of tracks, a file a sequence, a mask of one frame a line.
+"""MOTS text: masks of tracks, one file per sequence, one line per mask and frame.
 
-``time_frame id class_id height width rle`` with blanks between them, the last as COCO compresses
-run lengths; class 10 are regions of objects that are not annotated one by one:
+``time_frame id class_id height width rle`` separated by blanks, the last in COCO's compressed form;
+class 10 marks regions of objects that are not annotated individually:
 https://www.vision.rwth-aachen.de/page/mots
 """
 

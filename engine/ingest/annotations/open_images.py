@@ -1,8 +1,8 @@
-"""Open Images' CSV: a box a line, in shares of the image; labels of images in files beside.
+"""Open Images' CSV: one line per box in relative coordinates; image labels in separate files.
 
-The columns are those of https://storage.googleapis.com/openimages/web/download_v7.html, and of its
-challenge's submissions (``ImageId,PredictionString``). Labels of images that somebody verified
-become lists of each image: those it shows, and those it does not.
+Columns as in https://storage.googleapis.com/openimages/web/download_v7.html, and of its challenge's
+submissions (``ImageId,PredictionString``). Verified image labels become two lists per image: shown
+and not shown.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _datums(listed: list[pl.Series], labels: list[pl.DataFrame]) -> pl.DataFrame
 
 
 def _labels(file: str) -> pl.DataFrame:
-    """Labels of images, and whether each is shown; those nobody verified are left out."""
+    """Read verified image labels, and whether each is shown; unverified ones are dropped."""
     frame = _csv(file)
     own = {name.strip().casefold(): name for name in frame.columns}
     sure = frame[own["confidence"]].cast(pl.Float64, strict=False)
@@ -153,7 +153,7 @@ def _boxes(file: str) -> pl.DataFrame:
     own = {name.strip().casefold(): name for name in frame.columns}
     scored = next((own[name] for name in _SCORES if name in own), None)
     if scored is None and "confidence" in own:
-        # In ground truths it says how sure a person was: 1 of boxes, and nothing else.
+        # In ground truths this column is the annotator's confidence: always 1 for boxes.
         varies = frame[own["confidence"]].is_in(["0", "1", "1.0", "0.0"]).all()
         scored = None if varies else own["confidence"]
     numbers = {_CORNERS[name]: own[name] for name in _CORNERS}
@@ -204,12 +204,10 @@ def _boxes(file: str) -> pl.DataFrame:
 
 
 def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
-    """Refuse corners that are not shares of the image.
+    """Refuse corners that are not relative coordinates.
 
     Args:
-        read: the boxes of a file.
-        file: its name.
-        rows: the row of the file that each box is of, counted from 0 below the header.
+        rows: row of each box in the file, from 0 after the header.
     """
     corners = [*_CORNERS.values()]
     out = ~pl.all_horizontal(pl.col(corners).is_between(LOW, HIGH))
@@ -235,7 +233,7 @@ def _uneven(file: str, error: Exception) -> ReadError:
 
 
 def _stems(frame: pl.DataFrame) -> pl.DataFrame:
-    """Images without the extension that some exporters leave in their ids."""
+    """Remove image suffixes that some exporters include in ids."""
     pattern = rf"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
     return frame.with_columns(pl.col("datum_id").str.replace(pattern, ""))
 
@@ -269,7 +267,7 @@ def _submission(file: str) -> pl.DataFrame:
 
 
 def _names(look: Look, rows: pl.DataFrame) -> pl.DataFrame | None:
-    """Names of the labels, where the file that describes them stands beside."""
+    """Return the names of the labels, if their description file is present."""
     files = [os.path.join(look.root, name) for name in sorted(os.listdir(look.root))]
     described = [file for file in files if _is_names(file) and file.endswith(".csv")]
     if not described:

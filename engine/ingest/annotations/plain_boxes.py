@@ -1,10 +1,10 @@
-"""Boxes in plain text, in a file per class or in a file per image.
+"""Boxes in plain text, one file per class or one file per image.
 
 A file per class has lines ``image score xmin ymin xmax ymax``, or four corners of an oriented box
-in place of two, as the development kits of Pascal VOC and DOTA have them: the class is in the name
+instead of two, as in the development kits of Pascal VOC and DOTA; the class is in the file name
 (``comp4_det_test_car.txt``, ``Task1_ship.txt``, ``car.txt``). A file per image has lines ``class
-score xmin ymin xmax ymax``, of ground truths without a score, as Cartucho/mAP and
-Object-Detection-Metrics have them. Both have six fields, so that evidence decides which it is.
+score xmin ymin xmax ymax``, without a score for ground truths, as in Cartucho/mAP and
+Object-Detection-Metrics. Both can have six fields, so evidence decides.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Line(msgspec.Struct):
 
     @classmethod
     def of(cls, fields: list[str]) -> _Line | None:
-        """None of other lines: four, five or nine numbers follow the words."""
+        """Parse a line: four, five or nine numbers after the words; None otherwise."""
         hard = fields[-1] == _HARD
         rest = fields[:-1] if hard else fields
         at = 1
@@ -79,10 +79,10 @@ def _detect_classes(look: Look) -> bool:
 
 
 def _reading(look: Look) -> _Reading | None:
-    """The reading that the evidence supports; None of other text.
+    """Return the interpretation that the evidence supports; None for other text.
 
     Raises:
-        ReadError: lines may be of a file per image as well as of a file per class.
+        ReadError: both file per image and file per class are possible.
     """
     lines: dict[str, list[_Line]] = {}
     looked = 0
@@ -113,7 +113,7 @@ def _are_boxes(lines: dict[str, list[_Line]]) -> bool:
 
 
 def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
-    """The reading by names of files and first fields: which of them are images.
+    """Decide by file names and first fields which of them are images.
 
     Raises:
         ReadError: neither is more likely.
@@ -285,10 +285,10 @@ def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
 def _cornered(
     frame: pl.DataFrame, look: Look
 ) -> tuple[pl.DataFrame, tuple[Note, ...], tuple[Note, ...]]:
-    """Boxes with corners, and a note and a warning of those that have widths and heights.
+    """Convert boxes to corners; return a note and a warning if they have widths and heights.
 
-    As corners such boxes are inverted, at least a tenth of them; fewer are errors among corners.
-    Few predictions have widths and heights if the ground truths have.
+    If at least a tenth of the boxes are inverted as corners, they have widths and heights; fewer
+    are errors. A few inverted predictions suffice if the ground truths have widths and heights.
     """
     wide = (pl.col("xmax") < pl.col("xmin")) | (pl.col("ymax") < pl.col("ymin"))
     many = frame.select(wide.sum()).item()

@@ -33,10 +33,10 @@ _TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
 
 
 def get(name: str) -> Format:
-    """A format by its name.
+    """Return a format by name.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: there is no such format.
     """
     if name not in FORMATS:
         raise unknown("format", name, FORMATS)
@@ -46,12 +46,10 @@ def get(name: str) -> Format:
 def recognised(
     paths: list[str], other: Other | None = None, box_format: str | None = None
 ) -> tuple[Format, Look] | None:
-    """The format of local paths, by content; None where it is none of these.
+    """Detect the format of local paths by content; None if no format matches.
 
     Args:
-        paths: a folder, files or globs, as given.
         other: the other side, if it is open.
-        box_format: of the options.
     """
     look = look_at(paths)
     if look is None:
@@ -61,7 +59,7 @@ def recognised(
 
 
 def look_at(paths: list[str]) -> Look | None:
-    """What paths lead to, if that may be annotations; None of tables and of what is not there."""
+    """Return the files of paths that may be annotations; None for tables and missing paths."""
     given = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
     if len(paths) == 1 and os.path.isdir(paths[0]):

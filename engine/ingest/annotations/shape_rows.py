@@ -21,7 +21,7 @@ _MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
 
 
 def box_row(xmin: float, ymin: float, xmax: float, ymax: float) -> dict[str, Any]:
-    """A box whose corners may stand in any order."""
+    """Make a box from two corners in any order."""
     return {
         "xmin": min(xmin, xmax),
         "ymin": min(ymin, ymax),
@@ -55,14 +55,10 @@ def turned_row(centre: Point, width: float, height: float, degrees: float) -> di
 
 
 def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dict[str, Any]:
-    """A mask of part of an image, and the box around its pixels.
+    """Make a mask from part of an image, and the box around its pixels.
 
     Args:
         pixels: bool [h, w], of the part.
-        left: column of the image in which the part begins.
-        top: row, alike.
-        width: of the image.
-        height: of the image.
     """
     columns, rows = np.nonzero(pixels.T)  # runs go down the columns
     columns, rows = columns + left, rows + top
@@ -84,14 +80,12 @@ def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dic
 
 
 def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Rows as one table; columns that no row has are left out.
+    """Build a table of rows without columns that no row has.
 
-    Where some objects are polygons, boxes become polygons of four corners, so that all have a
-    shape.
+    If some objects are polygons, boxes become polygons of four corners, so that all have a shape.
 
     Args:
         rows: with ``datum_id``, ``label_value``, corners, and ``polygon`` or ``mask``.
-        more: dtypes of other columns.
     """
     if any("polygon" in row for row in rows):
         for row in rows:
@@ -114,7 +108,9 @@ def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) 
 
 
 def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
-    """A note of objects that are neither boxes nor areas; nothing without any."""
+    """Return a note on skipped objects that are neither boxes nor areas; empty if there are
+    none.
+    """
     if not skipped:
         return ()
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())

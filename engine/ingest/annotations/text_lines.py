@@ -11,7 +11,7 @@ _SHOWN = 60
 
 
 def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
-    """The number, counted from 1, and the fields of every line that holds any.
+    """Yield the number, from 1, and the fields of every non-empty line.
 
     Raises:
         ReadError: the file cannot be read, or is not UTF-8.
@@ -23,10 +23,10 @@ def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
-    """Finite numbers of fields.
+    """Parse fields as finite numbers.
 
     Raises:
-        ReadError: a field holds something else; it names file and line.
+        ReadError: another value; names file and line.
     """
     try:
         values = [float(field) for field in fields]
@@ -39,10 +39,10 @@ def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
 
 
 def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
-    """Whole numbers of fields.
+    """Parse fields as whole numbers.
 
     Raises:
-        ReadError: a field holds something else; it names file and line.
+        ReadError: another value; names file and line.
     """
     values = numbers_in(file, line, fields)
     for field, value in zip(fields, values, strict=True):
@@ -54,7 +54,7 @@ def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
 
 
 def is_number(field: str | bytes) -> bool:
-    """Whether a field holds a finite number."""
+    """Return whether a field is a finite number."""
     try:
         return math.isfinite(float(field))
     except ValueError:

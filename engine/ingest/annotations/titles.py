@@ -1,4 +1,4 @@
-"""Formats of annotations by name, for what must not wait for what reads them."""
+"""Names of annotation formats, importable without their readers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TITLES = {
     PER_IMAGE: "boxes in a text file per image",
     "voc-results": "detections in a text file per class",
 }
-"""In the order in which they are tried: what tells itself plainly comes first."""
+"""Formats in the order of detection: unambiguous ones first."""
 
 PACKED = ".gz"
 """Behind the suffix of a file that is compressed."""
 SUFFIXES = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml")
-"""Of files that may be annotations; others are never looked into for them."""
+"""Suffixes of possible annotation files; others are never opened for detection."""
 
 
 def may_be_annotations(file: str) -> bool:
-    """Whether a file's name is one of annotations, compressed or not."""
+    """Return whether a file name may be that of annotations, compressed or not."""
     return file.lower().removesuffix(PACKED).endswith(SUFFIXES)

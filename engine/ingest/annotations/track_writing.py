@@ -21,7 +21,7 @@ _TRUTHS, _FOUND = "groundtruths", "predictions"
 _MARKED = (pl.col("ignored").cast(pl.Boolean), pl.col("region").cast(pl.Boolean),
            ~pl.col("considered").cast(pl.Boolean))  # fmt: skip
 _UNSAID = {MOT.name: _MARKED[:2], KITTI_TRACKS.name: _MARKED[::2]}
-"""Rows that count otherwise than the format can say."""
+"""Marks on rows that the format cannot represent."""
 
 
 def track_files(
@@ -31,21 +31,20 @@ def track_files(
     datums: pl.DataFrame | None,
     warn: Callable[[str], object],
 ) -> dict[str, tuple[Writer, int]]:
-    """Writers of all files, and how many lines each has.
+    """Return writers of all files, with their numbers of lines.
 
-    Ids that are no whole numbers are numbered from 1 in their order. MOTChallenge's ground truths
-    stand in ``groundtruths/SEQUENCE/gt/gt.txt``, all else in ``SIDE/SEQUENCE.txt``.
+    Ids that are not whole numbers are numbered from 1 in their order. MOTChallenge's ground truths
+    are written to ``groundtruths/SEQUENCE/gt/gt.txt``, all else to ``SIDE/SEQUENCE.txt``.
 
     Args:
-        form: a name of :data:`FORMS`.
-        truths: canonical columns; None for none.
-        found: the predictions, alike.
-        datums: ``datum_id`` and, where it is known, ``frames``; None where nothing lists them.
-        warn: takes what the format cannot say.
+        truths: canonical columns, or None.
+        found: the predictions, in canonical columns, or None.
+        datums: ``datum_id`` and, if known, ``frames``; or None.
+        warn: receives messages on information that the format cannot represent.
 
     Raises:
-        InputError: rows without boxes, labels that the format has no class for, frames that it
-            does not have, or sequences that are no names of files.
+        InputError: rows without boxes, labels that the format has no class for, frames that it does
+            not have, or sequences that are no valid file names.
     """
     sides = {_TRUTHS: truths, _FOUND: found}
     if form == MOT.name:
@@ -83,7 +82,7 @@ def track_files(
 def _from_one(
     sides: dict[str, pl.DataFrame | None], warn: Callable[[str], object]
 ) -> dict[str, pl.DataFrame | None]:
-    """Frames that count from 1; those of both sides move together.
+    """Shift frame numbers of both sides together so that they count from 1.
 
     Raises:
         InputError: frames below 0.
@@ -176,7 +175,7 @@ def _as_mot(side: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _classes(side: pl.DataFrame, name: str) -> pl.Series:
-    """Numbers of MOTChallenge's classes; pedestrians where there are no labels."""
+    """Return MOTChallenge's class numbers; pedestrians by default."""
     if "label_value" not in side.columns:
         return pl.Series("class", [1], pl.Int64).new_from_index(0, side.height)
     numbers = {one: i for i, one in enumerate(MOT_CLASSES, 1)}
@@ -232,4 +231,4 @@ _NOWHERE = (-1, -1, -1, -1000, -1000, -1000, -10)
 FORMS = {MOT.name: _as_mot, KITTI_TRACKS.name: _as_kitti}
 """Formats that are written."""
 KIND = "tracks"
-"""What sources of tracks have as their format."""
+"""Format name of track sources."""

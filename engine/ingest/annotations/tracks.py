@@ -1,11 +1,10 @@
-"""Tracks in text: MOTChallenge's and KITTI's, a file a sequence, a box of one frame a line.
+"""Tracks as text (MOTChallenge, KITTI): one file per sequence, one line per box and frame.
 
 MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results and
-in the first benchmark three numbers behind the confidence: points in space, unless all are whole);
-ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI has
-frame, id, class,
-truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven numbers of 3-D boxes, and
-of results a score: https://www.cvlibs.net/datasets/kitti/eval_tracking.php
+in the first benchmark three numbers after the confidence: points in space, unless all are whole);
+ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI has frame,
+id, class, truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven numbers of 3-D
+boxes, and a score in results: https://www.cvlibs.net/datasets/kitti/eval_tracking.php
 """
 
 from __future__ import annotations
@@ -44,7 +43,9 @@ def _first_fields(head: bytes, separator: str | None) -> list[str]:
 
 
 def _is_mot(head: bytes) -> bool:
-    """Whether it is, or is but for a line of names, its separator or the confidence: told later."""
+    """Detect MOT text, tolerating errors that the reader reports: a header, the separator, the
+    confidence.
+    """
     fields = _first_fields(head, ",")
     if [field.lower() for field in fields[:2]] in _NAMED:
         fields = _first_fields(head.lstrip().partition(b"\n")[2], ",")
@@ -67,7 +68,9 @@ def _is_kitti(head: bytes) -> bool:
 
 
 def sequence_files(look: Look) -> tuple[str, ...]:
-    """Of a folder of sequences the ground truths in ``gt``, else detections; or all files."""
+    """Return the ``gt`` files of a folder of sequences, otherwise ``det`` files; otherwise all
+    files.
+    """
     files = look.of(".txt")
     for name in ("gt.txt", "det.txt"):
         chosen = tuple(file for file in files if os.path.basename(file) == name)
@@ -88,7 +91,7 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
 
 
 def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Annotations:
-    """Rows of tracks; those without an id are left out, and told."""
+    """Drop rows without a track id, with a note."""
     many = rows.select(negative.sum()).item()
     said = f"{many:,} lines without an id (-1), such as detections, are not tracks and left out."
     notes = (("boxes_without_id", said, many),) if many else ()
@@ -103,7 +106,7 @@ def _read_mot(look: Look) -> Annotations:
 
 
 def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
-    """Sequences, and how long they are where a ``seqinfo.ini`` above their folder says so.
+    """Return the sequences, with lengths from a ``seqinfo.ini`` above their folder if present.
 
     Raises:
         ReadError: such a file cannot be read.
@@ -125,10 +128,10 @@ def with_lengths(files: tuple[str, ...], names: list[str]) -> pl.DataFrame:
 
 
 def _mot_numbers(file: str) -> Array:
-    """The numbers of a file, float64 [lines, fields].
+    """Parse the numbers of a file, float64 [lines, fields].
 
     Raises:
-        ReadError: a line holds something else; it names file and line.
+        ReadError: a line contains another value; names file and line.
     """
     text = text_of(file).strip()
     if not text:
@@ -143,7 +146,7 @@ def _mot_numbers(file: str) -> Array:
 
 
 def _sound_numbers(text: str) -> Array | None:
-    """The numbers of lines, if these are as many on each and what the format has there."""
+    """Parse lines to numbers, if all have the same valid number of fields; otherwise None."""
     width = text.split("\n", 1)[0].count(",") + 1
     if width not in _MOT_FIELDS:
         return None

@@ -1,4 +1,4 @@
-"""VisDrone's text: a file per image of boxes, or a file per sequence of tracks, with commas.
+"""VisDrone's comma-separated text: one file of boxes per image, or of tracks per sequence.
 
 A box is ``left, top, width, height, score, category, truncation, occlusion``; a track has frame and
 id before them. In ground truths a score of 0 marks objects that need not be found, and category 0
@@ -50,9 +50,7 @@ def _fits(head: bytes, *, width: int, found: bool = False) -> bool:
     """Check that the last four fields of nearly all lines are those of the format.
 
     Args:
-        head: first bytes of a file.
-        width: fields of a line.
-        found: whether truncation and occlusion may both be -1 everywhere, if a line is of a track.
+        found: whether truncation and occlusion may both be -1 everywhere, in a line of a track.
     """
     if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
         return False
@@ -75,10 +73,10 @@ def _fits(head: bytes, *, width: int, found: bool = False) -> bool:
 
 
 def _table(file: str, width: int) -> pl.DataFrame:
-    """The numbers of a file by name, boxes by their corners.
+    """Read a file as a table, boxes as corners.
 
     Raises:
-        ReadError: a line holds something else; it names file and line.
+        ReadError: an invalid line; names file and line.
     """
     names = [*(("frame", "id") if width == _TRACK else ()), *_NAMES]
     lines = [line.strip().rstrip(",") for line in text_of(file).splitlines()]

@@ -1,8 +1,8 @@
-"""Pascal VOC: an XML file per image, as LabelImg and many exporters write it.
+"""Pascal VOC: one XML file per image, as LabelImg and many exporters write it.
 
-Corners are returned as written. Those of VOC are pixels that count from 1, and the last one is in
-the box. Exporters that write edges show it by corners below 1 or by decimals. The development kit
-has the layout: http://host.robots.ox.ac.uk/pascal/VOC
+Corners are returned as written. Those of VOC are 1-based pixels, the last one included. Exporters
+that write edges are recognised by corners below 1 or decimals. Layout:
+http://host.robots.ox.ac.uk/pascal/VOC
 """
 
 from __future__ import annotations
@@ -68,11 +68,10 @@ def _read(look: Look) -> Annotations:
 
 
 def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
-    """A note that corners are edges, with the evidence; empty if they may be pixels from 1.
+    """Return a note that corners are edges, with the evidence; empty if they may be 1-based pixels.
 
     Args:
-        frame: all boxes.
-        decimal: how many have a corner with decimals, as pixels have only by mistake.
+        decimal: number of boxes with a decimal corner, which pixels have only by mistake.
     """
     low = int((frame.select(pl.min_horizontal("xmin", "ymin") < 1)).to_series().sum())
     if low <= _MISTAKES * frame.height and 2 * decimal <= frame.height:
@@ -86,7 +85,7 @@ def _edges(frame: pl.DataFrame, decimal: int) -> tuple[Note, ...]:
 
 
 def _masks_beside(look: Look) -> tuple[Note, ...]:
-    """A note of label maps that lie in the same folder, as the data set has them."""
+    """Return a note on label maps in the same folder, as in the original data set."""
     maps = [name for name in look.of(".png") if _MAPS in look.relative(name).split("/")[:-1]]
     if not maps:
         return ()
@@ -110,7 +109,7 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _pixels(size: Element, name: str, file: str) -> int | None:
-    """A width or height; none where the writer did not know it and left 0."""
+    """Return a width or height; None if it is 0, which means unknown."""
     text = text_in(size, name)
     return (whole(text, f"<{name}>", file) or None) if text is not None else None
 

@@ -1,4 +1,4 @@
-"""XML of annotations, read without what XML may do beside: entities and what they point to."""
+"""XML of annotations, without external entities and other unsafe features."""
 
 from __future__ import annotations
 
@@ -22,11 +22,7 @@ class _Builder(TreeBuilder):
 
 
 def read_tree(file: str, root: str) -> Element:
-    """The root of an XML file.
-
-    Args:
-        file: its path.
-        root: the name of the root.
+    """Return the root of an XML file.
 
     Raises:
         ReadError: it cannot be read, is broken (with the line), has a document type, or another
@@ -63,25 +59,20 @@ def text_in(element: Element, name: str) -> str | None:
 
 
 def number_of(element: Element, name: str, file: str) -> float | None:
-    """The number in the first child of a name; None without that child.
+    """Return the number in the first child of a name; None without that child.
 
     Raises:
-        ReadError: it holds something else.
+        ReadError: not a number.
     """
     text = text_in(element, name)
     return None if text is None else number(text, f"<{name}>", file)
 
 
 def number(text: str, called: str, file: str) -> float:
-    """A finite number of a text.
-
-    Args:
-        text: of an element or attribute.
-        called: what it is the text of, for messages.
-        file: the file it stands in.
+    """Parse a finite number.
 
     Raises:
-        ReadError: it is none.
+        ReadError: not a finite number.
     """
     try:
         value = float(text)
@@ -96,15 +87,10 @@ _LARGEST = 1 << 53
 
 
 def whole(text: str, called: str, file: str) -> int:
-    """A whole number of a text, without decimals if it has any.
-
-    Args:
-        text: of an element or attribute.
-        called: name of the element or attribute, for messages.
-        file: the file it is in.
+    """Parse a whole number; decimals are truncated.
 
     Raises:
-        ReadError: it is no number, or larger than floats count.
+        ReadError: not a number, or too large for exact floats.
     """
     value = number(text, called, file)
     if abs(value) > _LARGEST:

@@ -1,8 +1,8 @@
-"""YOLO: a text file an image, an object a line, coordinates as shares of the image.
+"""YOLO: one text file per image, one line per object, in relative coordinates.
 
-A line is a class number and ``cx cy w h`` (a box), ``x1 y1 x2 y2 ...`` (a polygon, four points of
-oriented boxes among them), or a box and key points; predictions have a confidence at the end.
-Ultralytics' documentation of datasets has the layout of folders: https://docs.ultralytics.com/datasets
+A line is a class number and ``cx cy w h`` (a box), ``x1 y1 x2 y2 ...`` (a polygon, including
+oriented boxes of four points), or a box and key points; predictions end with a confidence. Folder
+layout as in Ultralytics' documentation of datasets: https://docs.ultralytics.com/datasets
 """
 
 from __future__ import annotations
@@ -114,13 +114,11 @@ def _refuse_unnamed(rows: pl.DataFrame, names: Mapping[int, str], lines: _Lines)
 
 
 class _Lines(msgspec.Struct):
-    """The lines of all label files that hold anything.
+    """Lines of all non-empty label files.
 
     Attributes:
-        files: label files.
         file: int64 [n], the file of each line.
-        number: int64 [n], counted from 1.
-        fields: the fields of each line.
+        number: int64 [n], from 1.
     """
 
     files: tuple[str, ...]
@@ -151,13 +149,13 @@ class _Lines(msgspec.Struct):
         return self.files[self.file[i]], int(self.number[i])
 
     def rows(self, points: tuple[int, int] | None) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-        """All objects in shares of their images: ``file``, ``label_value``, boxes and the rest.
+        """Parse all objects in relative coordinates: ``file``, ``label_value``, boxes and the rest.
 
         Args:
-            points: the shape of key points, as a description says it; None without one.
+            points: shape of key points from the data set's description, or None.
 
         Raises:
-            ReadError: a line that does not fit, naming it.
+            ReadError: an invalid line; names it.
         """
         n = len(self.fields)
         kinds: dict[int, list[int]] = defaultdict(list)
@@ -180,10 +178,10 @@ class _Lines(msgspec.Struct):
         return found.frame(self.file), (*notes, *self._scored(found))
 
     def _score_last(self, at: Array, numbers: Array) -> tuple[Array, tuple[Note, ...]]:
-        """Boxes with their confidence behind them, wherever it is; a note if it was first.
+        """Move the confidence of boxes to the end; return a note if it was first.
 
-        If it is first, the usual order takes the confidence for the centre, and about half of the
-        boxes reach over the edge of the image; in the other order nearly none does.
+        If it is first, the usual order would use the confidence as centre, and about half of the
+        boxes would cross the image border; in the right order almost no box does.
 
         Raises:
             ReadError: neither order is much more likely.
@@ -264,7 +262,7 @@ class _Lines(msgspec.Struct):
     def _understand(
         self, at: Array, numbers: Array, points: tuple[int, int], found: _Objects
     ) -> None:
-        """What the numbers of lines of one length are."""
+        """Interpret the numbers of lines of one length."""
         count, of_points = numbers.shape[1], points[0] * points[1]
         if of_points and count - 4 - of_points in (0, 1):
             found.boxes[at] = _corners(numbers[:, :4])
@@ -287,10 +285,10 @@ class _Lines(msgspec.Struct):
             found.score[at] = numbers[:, -1]
 
     def _refuse_points(self, at: Array, numbers: Array) -> None:
-        """Refuse lines that may be boxes and key points as well as polygons.
+        """Refuse lines that may be boxes with key points as well as polygons.
 
-        Polygons of a file differ in length; key points lie in the box that the first four numbers
-        would be.
+        Polygons of a file differ in length; key points are inside the box of the first four
+        numbers.
         """
         count = numbers.shape[1]
         if count < 10 or len(at) < len(self.fields) or len(at) < 3:
@@ -308,11 +306,7 @@ class _Lines(msgspec.Struct):
                 )  # fmt: skip
 
     def _scored(self, found: _Objects) -> tuple[Note, ...]:
-        """Refuse confidences of some lines alone; note boxes among polygons.
-
-        Raises:
-            ReadError: naming the first line without one.
-        """
+        """Refuse confidences on only some lines; note boxes among polygons."""
         scored = ~np.isnan(found.score)
         if scored.any() and not scored.all():
             first = int(np.argmin(scored))
@@ -382,7 +376,9 @@ def _guessed(points: tuple[int, int], n: int) -> Note:
 
 
 def _visible(numbers: Array) -> tuple[int, int] | None:
-    """The shape of key points that say 0, 1 or 2 of whether they are seen, as labels have them."""
+    """Return the shape of key points whose visibility is 0, 1 or 2, as in labels; otherwise
+    None.
+    """
     rest = numbers[:, 4:]
     if rest.shape[1] < 3 or rest.shape[1] % 3:
         return None

@@ -23,22 +23,20 @@ _NAMES = ("classes.txt", _DARKNET, "names.txt", "labels.txt", "_darknet.labels")
 _OTHERS = (*_NAMES, "readme.txt", "readme.roboflow.txt", "readme.dataset.txt", "train.txt",
            "val.txt", "test.txt", "requirements.txt", "license.txt", "autosplit_train.txt",
            "autosplit_val.txt", "autosplit_test.txt")  # fmt: skip
-"""Text files of such folders that hold no labels."""
+"""Text files in such folders that contain no labels."""
 LOW, HIGH = -0.5, 1.5  # where shares lie, however far an object reaches over the edge
 _SPLITS = ("train", "val", "valid", "test")
 _UP = 3  # folders above the labels in which names of classes are looked for
 
 
 class Files(msgspec.Struct):
-    """What belongs to a set of labels.
+    """Files of a set of labels.
 
     Attributes:
-        labels: label files.
-        images: image files.
-        split: of a label file or image, where there are several.
-        names: of the classes by number; empty where nothing says.
-        points: number of key points, and of numbers of each: none where a description says nothing
-            of them; None where there is no description.
+        split: of a label file or image, if there are several.
+        names: of the classes by number; empty if unknown.
+        points: number of key points, and of numbers per point: empty if the description has no
+            entry; None without a description.
     """
 
     labels: tuple[str, ...]
@@ -53,7 +51,7 @@ def may_be_label(file: str) -> bool:
 
 
 def is_label(head: bytes) -> bool:
-    """Whether the first line is a class number and shares."""
+    """Return whether the first line is a class number and relative coordinates."""
     lines = (line.split() for line in head.splitlines())
     fields = next((one for one in lines if one and not one[0].startswith(b"#")), [])
     try:
@@ -69,7 +67,7 @@ def is_label(head: bytes) -> bool:
 
 
 def description(look: Look) -> tuple[str, dict[str, Any]] | None:
-    """The file that describes the data set, and what it says."""
+    """Return the file that describes the data set, and its content."""
     for file in sorted(look.of(*YAML), key=lambda name: name.count(os.sep)):
         said = _yaml(file)
         if said is not None:
@@ -78,7 +76,7 @@ def description(look: Look) -> tuple[str, dict[str, Any]] | None:
 
 
 def _yaml(file: str) -> dict[str, Any] | None:
-    """What a YAML file says of a data set; None of any other."""
+    """Return the content of a YAML file that describes a data set; None for others."""
     import yaml
 
     text = text_of(file)
@@ -102,7 +100,7 @@ _NODES = 1_000_000
 
 
 def _expanded(root: Any) -> int:
-    """Number of values of a YAML document with every alias replaced by what it stands for."""
+    """Count the values of a YAML document with all aliases expanded."""
     sizes: dict[int, int] = {}
 
     def size(node: Any) -> int:
@@ -137,10 +135,10 @@ def _stem(file: str) -> str:
 
 
 def gathered(look: Look) -> Files:
-    """What belongs to the labels that somebody gave, by their description or by their folder.
+    """Collect the files of given labels, by their description or their folder.
 
     Raises:
-        ReadError: a description of which nothing is there.
+        ReadError: a description whose files are all missing.
     """
     described = description(look)
     if described is None:
@@ -187,7 +185,7 @@ def gathered(look: Look) -> Files:
 
 
 def _by_folder(look: Look, files: Iterable[str]) -> dict[str, str]:
-    """The split of each file by the folder that it is in, where these are of several."""
+    """Return the split of each file by its folder, if there are several splits."""
     split = {}
     for file in files:
         at = next((part for part in look.relative(file).split("/")[:-1] if part in _SPLITS), None)
@@ -203,7 +201,7 @@ def _folders(said: Any) -> list[str]:
 
 
 def _found(file: str, said: Mapping[str, Any], folder: str) -> str | None:
-    """Where a folder of a description is: below its path, else beside the description."""
+    """Find a folder of a description: relative to its ``path``, otherwise to the description."""
     home = os.path.dirname(os.path.abspath(file))
     root = said.get("path")
     root = root if isinstance(root, str) else ""
@@ -228,7 +226,9 @@ def _listed(file: str) -> tuple[str, ...]:
 
 
 def _texts_of(here: str, images: Iterable[str]) -> list[str]:
-    """The label files of images: in a folder ``labels`` for ``images``, else beside them."""
+    """Return the label files of images: in a folder ``labels`` parallel to ``images``, otherwise
+    next to them.
+    """
     folder = None if here.endswith(".txt") else _other(here, "images", "labels")
     if folder is not None and os.path.isdir(folder):
         return _labels_below(folder)
@@ -264,7 +264,7 @@ def _below(folder: str, suffixes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _above(folder: str) -> list[str]:
-    """Folders above one of labels, as far as names of its classes may stand there."""
+    """Return the folders above label files in which class names may be."""
     found = []
     folder = os.path.abspath(folder)
     if "labels" in folder.split(os.sep):
@@ -286,7 +286,7 @@ def _within(root: str, texts: Sequence[str]) -> list[str]:
 
 
 def _names_beside(folders: Iterable[str]) -> tuple[dict[int, str], tuple[int, int] | None]:
-    """Names of classes as the nearest file of them says; Darknet's are one folder up."""
+    """Return class names from the nearest file; Darknet's are one folder up."""
     folders = (*folders,)
     for folder in folders:
         there = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
@@ -329,7 +329,9 @@ def _named(file: str, said: Mapping[str, Any]) -> tuple[dict[int, str], tuple[in
 
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
-    """Every image that has a label file or a picture, with its size where a picture says it."""
+    """Return every image with a label file or a picture, with its size if the picture is
+    readable.
+    """
     pictures = {ids[file]: file for file in files.images}
     sizes = sizes_of(pictures)
     names = list(dict.fromkeys(ids.values()))

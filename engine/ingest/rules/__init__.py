@@ -1,9 +1,9 @@
-"""Rules that look for readings of the input that make its numbers meaningless.
+"""Rules that detect interpretations of the input that make its numbers meaningless.
 
-A rule is data: a code, the tasks it is for, the signals that call for it, a function that looks
-closer, and a function that turns the facts found into a message. Signals are what a run has anyway:
-names of columns, counts of notes, ranges of values. A clean table has none of them, so that no rule
-is called. To add a rule, append it to the table of its stage and give it a signal there.
+A rule is data: a code, tasks, signals that trigger it, a function that inspects the evidence, and a
+function that words the facts. Signals are by-products of a run: column names, counts of notes,
+ranges of values. A clean table has none, so no rule runs. To add a rule, append it to the table of
+its stage and define its signal there.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         severity: ``note``, ``warning`` (the result may be meaningless) or ``problem`` (the input is
             refused).
         side: role of the table concerned; empty for both.
-        columns: own names of the columns concerned.
-        count: how many rows, datums or labels are concerned; None without a number.
-        of: how many were looked at; None without a number.
-        rows: first rows concerned, counted from 0.
-        values: everything else, by name; plain values that JSON can hold.
+        count: number of rows, datums or labels concerned, or None.
+        of: number inspected, or None.
+        rows: first rows concerned, from 0.
+        values: everything else, by name; plain values that can be written as JSON.
     """
 
     severity: str
@@ -45,14 +44,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
-    """A check of the input for one kind of fault.
+    """Check of the input for one kind of fault.
 
     Attributes:
-        code: the kind of its notes.
-        tasks: names of the tasks it is for; empty for all.
-        needs: signals that must all be there for it to look.
-        look: facts that the evidence shows; empty for none.
-        say: the message of facts, options marked as :mod:`evalengine.schemas.wording` does.
+        tasks: names of its tasks; empty for all.
+        look: returns facts from the evidence; empty for none.
+        say: the message of facts, options marked as in :mod:`evalengine.schemas.wording`.
     """
 
     code: str
@@ -66,22 +63,20 @@ class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
 
 
 _SAYS: dict[str, Callable[[Facts], str]] = {}
-"""How the facts of every rule are worded, by code."""
+"""Code of a rule -> function that words its facts."""
 
 
 def apply(
     rules: Sequence[Rule[Evidence]], task: str, signals: AbstractSet[str], evidence: Evidence
 ) -> tuple[list[Note], list[Problem]]:
-    """Run the rules that signals call for.
+    """Run the rules triggered by signals.
 
     Args:
         rules: of one stage, in the order of their notes.
-        task: name of the run's task.
-        signals: what is unusual about the input.
         evidence: argument of every rule's ``look``.
 
     Returns:
-        Notes, warnings among them; problems.
+        Notes, including warnings; problems.
     """
     notes: list[Note] = []
     problems: list[Problem] = []

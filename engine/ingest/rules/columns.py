@@ -1,4 +1,4 @@
-"""Rules about columns that nothing reads, and the list of columns read, guessed and not read."""
+"""Rules about unread columns, and the lists of columns read, guessed and not read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SHAPES = frozenset(
         " corners keypoints mask rle segmentation span spans",
     )
 )
-"""Those that alone name boxes, outlines or spans."""
+"""Words that by themselves name boxes, outlines or spans."""
 _WIDE, _HIGH = frozenset(["w", "width"]), frozenset(["h", "height"])
 _FIRST, _LAST = frozenset(["start", "begin"]), frozenset(["end"])
 _X, _Y = frozenset(["x", "cx", "xc"]), frozenset(["y", "cy", "yc"])
@@ -71,13 +71,7 @@ _CORNERS = {
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """Evidence before any row is read.
-
-    Attributes:
-        ready: the tables, their columns recognised.
-        options: of the run.
-        unread: own names of columns of both sides, of which neither side may read any.
-    """
+    """Evidence before any row is read."""
 
     ready: Prepared
     options: Options
@@ -170,11 +164,11 @@ def _words(name: str) -> set[str]:
 
 
 def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[str]]:
-    """Sort columns by name, dtype and first rows.
+    """Classify columns by name, dtype and first rows.
 
     Returns:
-        Columns that may be positions; those of them that surely are boxes, outlines or spans; and
-        others that differ in sound tables: sizes of images, and embeddings.
+        Columns that may be positions; those that are certainly boxes, outlines or spans; and others
+        that differ between sides in valid tables: image sizes, and embeddings.
     """
     words = {name: _words(name) for name in names}
 
@@ -202,7 +196,7 @@ _NAMED = _POSITIONS - _WIDE - _HIGH
 
 
 def _depth(dtype: pl.DataType) -> int:
-    """How deep lists of numbers are nested; 0 of anything else."""
+    """Return the number of list levels around numbers; 0 for other dtypes."""
     inner: Any = dtype
     depth = 0
     while isinstance(inner, (pl.List, pl.Array)):
@@ -217,7 +211,7 @@ def _is_float(dtype: Any) -> bool:
 
 
 def _outlined(first: pl.Series) -> bool:
-    """Whether cells are WKT, or lists of points."""
+    """Return whether cells are WKT, or lists of points."""
     if first.dtype == pl.String:
         return bool(first.str.contains(_WKT).any())
     inner: Any = first.dtype
@@ -228,7 +222,9 @@ def _outlined(first: pl.Series) -> bool:
 
 
 def _corners(names: Iterable[str]) -> dict[str, str]:
-    """``columns`` that make boxes of four of the columns, if their names say so; else empty."""
+    """Return ``columns`` that make boxes of four columns, if their names allow it; otherwise
+    empty.
+    """
     found = {}
     for corner, pattern in _CORNERS.items():
         fits = [n for n in names if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", n.lower())]
@@ -240,7 +236,7 @@ def _corners(names: Iterable[str]) -> dict[str, str]:
 def _compared(
     ours: Side, theirs: Side, names: list[str], ready: Prepared
 ) -> dict[str, tuple[int, int]]:
-    """By column: keys in which its values differ, and keys compared.
+    """Return per column the number of keys with different values, and of keys compared.
 
     A key is a datum, in retrieval a datum and a document; values of one key are compared as sets.
     """
@@ -374,17 +370,16 @@ def columns_read(
     pieces: Iterable[str] = (),
     where: Mapping[str, Condition] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Columns of every table as plain values: ``read``, ``guessed``, ``unread``.
+    """Return the columns of every table as plain values: ``read``, ``guessed``, ``unread``.
 
     Args:
-        tables: role to own columns, and what was recognised among them.
+        tables: role to columns, and their canonical names.
         named: the option ``columns``.
-        pieces: columns that are read for slices.
         where: role to the condition on its rows.
 
     Returns:
-        Role to own names that are read by their canonical name or by ``columns``; own name to
-        canonical name of those guessed from their name; and own names that are not read.
+        Per role: names in the input that are read by their canonical name or by ``columns``; name
+            in the input to canonical name of guessed ones; and names that are not read.
     """
     found: dict[str, dict[str, Any]] = {}
     sliced = set(pieces)

@@ -41,7 +41,7 @@ MODELS = frozenset(
         "checkpoint",
     ]
 )
-"""Names of columns that say which model made a row."""
+"""Names of columns for the model of a row."""
 _SPANS = frozenset(
     ["spans", "span", "entities", "entity", "annotations", "ents", "predicted_spans"]
 )
@@ -79,11 +79,9 @@ class Values(msgspec.Struct, frozen=True):
     """Evidence before any row is checked.
 
     Attributes:
-        ready: the tables, their columns recognised.
-        options: of the run.
-        models: role to the own name of a column of models.
-        spans: role to own names of columns of spans that are not read.
-        forecasts: role to own names of columns that may be predictions of other models.
+        models: role to the name of a column of models.
+        spans: role to names of unread columns of spans.
+        forecasts: role to names of columns that may be predictions of other models.
     """
 
     ready: Prepared
@@ -146,7 +144,7 @@ def _other_predictions(side: Side, options: Options) -> list[str]:
 
 
 def _alike(name: str, other: str) -> bool:
-    """Whether one name is the other and a word more, or both have one word of predictions."""
+    """Return whether one name extends the other by a word, or both share a word for predictions."""
     ours, theirs = (re.split(r"[\W_]+", one.casefold()) for one in (name, other))
     few, many = sorted((ours, theirs), key=len)
     longer = len(few) < len(many) and few in (many[: len(few)], many[-len(few) :])
@@ -319,7 +317,7 @@ def _say_labels(facts: Facts) -> str:
 
 
 def _forecasts(evidence: Values) -> Iterator[Facts]:
-    """Unread columns that are nearer to what was scored than its mean is."""
+    """Find unread columns that are closer to the truth than its mean is."""
     for role, names in evidence.forecasts.items():
         exprs = evidence.ready.sides[role].naming.exprs
         aim = exprs.get("target", exprs["prediction"]).cast(pl.Float64)
@@ -383,13 +381,7 @@ def _say_constant(facts: Facts) -> str:
 
 
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
-    """Apply the rules that labels of one side only call for.
-
-    Args:
-        ready: the tables.
-        options: of the run.
-        notes: on the labels of both sides.
-    """
+    """Apply the rules triggered by labels of only one side."""
     if not any(map(_MARK.search, _lone(notes))):
         return []
     task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)

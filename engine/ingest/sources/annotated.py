@@ -10,10 +10,10 @@ from .source import Source
 
 
 def open_annotations(format_: Format, look: Look) -> Source:
-    """What a format holds as a source, and a note of what was read.
+    """Read a format as a source, with a note on it.
 
     Raises:
-        ReadError: a file does not fit the format; it names file and line.
+        ReadError: a file does not fit the format; names file and line.
         InputError: the files contradict each other.
     """
     read = format_.read(look)

@@ -1,4 +1,4 @@
-"""What holds numbers as an array does: NumPy's arrays, tensors on whatever device, images."""
+"""Array-like values: NumPy arrays, tensors on any device, images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _TABLES = ("polars", "pandas", "pyarrow")
 
 
 def is_array(thing: Any) -> bool:
-    """NumPy's arrays and what becomes one without loss (tensors, images), but no table."""
+    """Return whether a value is an array or converts to one without loss (tensors, images); not
+    tables.
+    """
     named = type(thing).__module__.split(".")[0]
     if named in _TABLES or hasattr(thing, "columns") or hasattr(thing, "__arrow_c_stream__"):
         return False
@@ -24,12 +26,13 @@ def is_array(thing: Any) -> bool:
 
 
 def as_array(thing: Any) -> np.ndarray[Any, Any]:
-    """A tensor or what is like one as an array: taken off the graph and its device.
+    """Convert a tensor or array-like to an array, detached and on the CPU.
 
-    Halves of NumPy and ``bfloat16``, which NumPy does not have, become float32, which holds both.
+    NumPy's float16 and ``bfloat16``, which NumPy does not have, become float32, which is exact for
+    both.
 
     Raises:
-        TypeError, ValueError, RuntimeError: what NumPy or the tensor say where there is no array.
+        TypeError, ValueError, RuntimeError: from NumPy or the tensor if conversion fails.
     """
     if hasattr(thing, "detach"):
         thing = thing.detach().cpu()

@@ -1,7 +1,7 @@
-"""COCO's ``segmentation``: polygons, and run-length masks compressed or not.
+"""COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 
-Rows keep it as the text it has in the file; it is decoded when a column of it is read, so that
-runs that compare boxes pay nothing for it. An empty list says that there is none.
+Rows keep the JSON text; it is decoded when the column is read, so that runs that compare boxes do
+not pay for it. An empty list means none.
 """
 
 from __future__ import annotations
@@ -43,17 +43,14 @@ class _Mask(msgspec.Struct):
 
 
 def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame:
-    """The rows with columns ``polygon`` and ``mask`` in place of ``segmentation``.
+    """Replace ``segmentation`` by columns ``polygon`` and ``mask``.
 
     Args:
-        frame: rows with a Binary column ``segmentation``, JSON; others come back as they are.
-        name: the file, for messages.
-        what: what a row is called there.
+        frame: rows with a Binary column ``segmentation``, JSON; others are returned unchanged.
 
     Returns:
-        the rows; ``polygon`` is List(List(Float64)), flat rings, null where a row has none;
-        ``mask`` a struct of size (height, width) and compressed counts; neither where no row has
-        one.
+        the rows; ``polygon`` is List(List(Float64)), flat rings, or null; ``mask`` a struct of size
+        (height, width) and compressed counts, or null; a column is omitted if no row has a value.
     """
     if "segmentation" not in frame.columns:
         return frame.lazy()
@@ -81,7 +78,7 @@ def with_segmentation(frame: pl.DataFrame, name: str, what: str) -> pl.LazyFrame
 
 
 def _is_empty(raw: pl.Series) -> pl.Series:
-    """Whether a row says that it has no segmentation."""
+    """Return flags for rows with an explicitly empty segmentation."""
     short = raw.bin.size() <= 64
     texts = raw.set(~short, None).cast(pl.String)
     empty = texts.str.contains(_EMPTY.decode()) | (texts == "null")
@@ -89,7 +86,7 @@ def _is_empty(raw: pl.Series) -> pl.Series:
 
 
 def _scattered(raw: pl.Series, index: pl.Series, rows: pl.Series, decode: Any) -> pl.Series:
-    """The decoded rows at ``index``, null for those that hold something else."""
+    """Return the decoded rows at ``index``, null for others."""
     wanted = rows.gather(index)
     places = pl.int_range(len(index), dtype=pl.UInt32, eager=True)
     kept = index.filter(wanted)
@@ -138,7 +135,7 @@ def _compressed(runs: pl.Series, rows: pl.Series, what: str) -> pl.Series:
 
 
 def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) -> ReadError:
-    """The first row whose segmentation is not what it should be."""
+    """Return the error for the first invalid segmentation."""
     decoder = msgspec.json.Decoder(kind)
     for text, row in zip(texts, rows, strict=True):
         try:

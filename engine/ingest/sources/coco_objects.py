@@ -17,7 +17,7 @@ _ARRAYS = {"coco_results": "result", "coco_annotations": "annotation"}
 
 
 def array_kind(first: Mapping[str, Any]) -> str:
-    """What an array is by its first object: coco_results, coco_annotations or records."""
+    """Classify an array by its first object: coco_results, coco_annotations or records."""
     geometry = {"bbox", "segmentation", "keypoints", "obb"} & set(first)
     if not ({"image_id", "category_id"} <= set(first) and geometry):
         return "records"
@@ -28,16 +28,16 @@ def array_kind(first: Mapping[str, Any]) -> str:
 def open_coco_object(
     thing: Any, box_format: str | None, *, wanted: frozenset[str]
 ) -> Source | None:
-    """COCO in memory, read as its file would be; None for anything else.
+    """Read COCO objects in memory as from a file; None for others.
 
     Args:
         thing: a dict with ``annotations``, pycocotools' ``COCO``, or a list of results as dicts.
-        box_format: a list is one of plain records where this says anything but xywh.
-        wanted: fields of geometry that are to be read beside boxes.
+        box_format: if other than xywh, a list is treated as plain records.
+        wanted: geometry fields to read in addition to boxes.
 
     Raises:
-        InputError: values that JSON cannot hold.
-        ReadError: a row that does not fit.
+        InputError: values that cannot be written as JSON.
+        ReadError: an invalid row.
     """
     from . import coco_rows
 
@@ -75,7 +75,7 @@ def _plain(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _drawn_box(row: Any) -> bool:
-    """Whether a detection's polygon is its box, corner by corner."""
+    """Return whether a detection's polygon is its box, corner by corner."""
     if not isinstance(row, Mapping) or "score" not in row or len(row.get("bbox", ())) != 4:
         return False
     x, y, w, h = row["bbox"]

@@ -1,7 +1,7 @@
 """COCO JSON, ground truths and results, to canonical columns.
 
-Boxes stay exact: ``xmax = x + w`` and, beside it, ``box_width = w`` as annotated, on which bit
-equality with pycocotools rests. Polygons and masks are kept as text until somebody reads them.
+Boxes stay exact: ``xmax = x + w`` plus ``box_width = w`` as annotated, required for bit equality
+with pycocotools. Polygons and masks stay text until they are read.
 """
 
 from __future__ import annotations
@@ -43,17 +43,10 @@ _LEFT_OUT = b"[] \t\r\n"
 def lists(
     texts: Sequence[bytes], name: str, what: str, done: int, field: str = "keypoints"
 ) -> pl.Series:
-    """Lists of numbers as one column, List(Float64); of an empty text and of null, null.
-
-    Args:
-        texts: JSON of each row's field.
-        name: the file, for messages.
-        what: what a row is called there.
-        done: rows of the file before these.
-        field: the field.
+    """Parse lists of numbers as one column, List(Float64); null for an empty text and for null.
 
     Raises:
-        ReadError: something else than numbers, naming the first row.
+        ReadError: non-numeric values; names the first row.
     """
     import pyarrow as pa
 
@@ -136,7 +129,7 @@ class _LooseResult(msgspec.Struct, gc=False):
 
 
 class _Annotation(_Result, gc=False):
-    """An annotation; a score may stand there where annotations serve as predictions."""
+    """Annotation; has a score if annotations serve as predictions."""
 
     area: float | None = None
     iscrowd: int | None = None
@@ -163,12 +156,12 @@ _FIELDS: dict[str, tuple[Any, ...]] = {
     "obb": (("obb", msgspec.Raw, msgspec.Raw()), ("bbox", msgspec.Raw, msgspec.Raw())),
 }
 _ANYHOW = frozenset({"obb"})
-"""Fields that may stand in another of the file's own: oriented boxes of five numbers in bbox."""
+"""Fields that may be stored in another one: oriented boxes of five numbers in bbox."""
 
 
 @cache
 def _rows_with(what: str, fields: tuple[str, ...]) -> tuple[type[Any], ...]:
-    """The rows of a file with some of its geometry beside the boxes."""
+    """Return row types with some geometry in addition to boxes."""
     added = [field for name in fields for field in _FIELDS[name]]
     return tuple(
         msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
@@ -187,17 +180,16 @@ class _File(msgspec.Struct):
 def read_results(
     buffer: Any, name: str, what: str = "result", *, wanted: frozenset[str] = SEGMENTED
 ) -> Source:
-    """A results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
+    """Read a results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file, for messages.
         what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
-        wanted: fields of geometry that are to be read beside boxes, ``segmentation`` and
-            ``keypoints``; of neither, segmentations are read where a box is missing.
+        wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
+            empty, segmentations are read only if a box is missing.
 
     Raises:
-        ReadError: malformed JSON or a row that does not fit.
+        ReadError: malformed JSON or an invalid row.
         InputError: results with neither box nor segmentation.
     """
     rows, notes = _rows(buffer, name, what, wanted=wanted)
@@ -207,16 +199,16 @@ def read_results(
 
 
 def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGMENTED) -> Source:
-    """An object ``{images, annotations, categories}``; images become datums, categories labels.
+    """Read an object ``{images, annotations, categories}``; images become datums, categories
+    labels.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file, for messages.
-        wanted: fields of geometry that are to be read beside boxes, ``segmentation`` and
-            ``keypoints``; of neither, segmentations are read where a box is missing.
+        wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
+            empty, segmentations are read only if a box is missing.
 
     Raises:
-        ReadError: malformed JSON, a row that does not fit, or no annotations at all.
+        ReadError: malformed JSON, an invalid row, or no annotations at all.
         InputError: annotations with neither box nor segmentation.
     """
     try:
@@ -258,14 +250,14 @@ def _federated(file: _File, name: str) -> tuple[tuple[str, str, int | None], ...
 def _rows(
     buffer: Any, name: str, what: str, *, wanted: frozenset[str]
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
-    """Rows as canonical columns, and what had to be filled in."""
+    """Parse rows to canonical columns; also return notes on filled values."""
     there = tuple(field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode()))
     read = tuple(field for field in _FIELDS if field in wanted and field in {*there, *_ANYHOW})
     strict, loose = _rows_with(what, read)
     try:
         pieces = _columns(buffer, strict, name, what, loose=False)
     except (ReadError, OverflowError):
-        # Ids that are strings, flags that are booleans; what is really wrong fails again.
+        # Retry with string ids and boolean flags allowed; real errors fail again.
         pieces = _columns(buffer, loose, name, what, loose=True)
     frame = _joined(pieces)
     if not wanted and frame.width and frame["xmin"].null_count():
@@ -275,7 +267,6 @@ def _rows(
 
 
 def _mentions(buffer: Any, word: bytes) -> bool:
-    """Whether a word stands anywhere in a buffer."""
     # Bytes and maps search for a word many times faster than a regular expression does.
     text = buffer if hasattr(buffer, "find") else bytes(buffer)
     return bool(text.find(word) >= 0)
@@ -320,7 +311,7 @@ def _columns(
 
 
 def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -> None:
-    """Take ``"bbox": []`` for none, as pycocotools does beside a mask.
+    """Replace ``"bbox": []`` by None, as pycocotools does for masks.
 
     Raises:
         ReadError: a box of another length than four.
@@ -337,9 +328,9 @@ def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -
 
 
 def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, pl.Series]:
-    """Oriented boxes, and corners and extents of upright ones; null where a row has none.
+    """Return oriented boxes, and corners and extents of upright ones; null if a row has none.
 
-    An oriented box stands in a field of its own, or in five numbers in place of the four.
+    An oriented box is in a separate field, or has five numbers instead of four.
 
     Raises:
         ReadError: boxes of another length.
@@ -363,7 +354,7 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
 
 
 def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
-    """Corners and extents; null where a row has no box."""
+    """Return corners and extents; null if a row has no box."""
     n = len(rows)
     of_row = operator.attrgetter("bbox")
     whole = rows[0].bbox is not None
@@ -386,7 +377,7 @@ def _boxes(rows: Sequence[Any]) -> dict[str, pl.Series]:
 
 
 def _same_kind(pieces: list[pl.DataFrame], name: str, what: str, done: int) -> None:
-    """Refuse a piece whose ids are strings where those before are integers, or the reverse."""
+    """Refuse a chunk whose ids are strings if earlier ones are integers, or the reverse."""
     for column, field in (("datum_id", "image_id"), ("label_value", "category_id")):
         first, last = pieces[0][column], pieces[-1][column]
         if (first.dtype == pl.String) != (last.dtype == pl.String):
@@ -440,16 +431,16 @@ def _ids(
 
 
 def _numbers(rows: Sequence[Any], field: str) -> pl.Series:
-    """A column of numbers; JSON knows no NaN, so what is NaN here was left out."""
+    """Return a column of numbers; NaN marks missing fields, as JSON has no NaN."""
     values = np.fromiter(map(operator.attrgetter(field), rows), np.float64, len(rows))
     return pl.Series(values).fill_nan(None)
 
 
 def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> pl.Series:
-    """A column of flags; other values than 0 and 1 are refused later, if integers hold them.
+    """Return a column of flags; integers other than 0 and 1 are refused later.
 
     Raises:
-        InputError: a number beyond these, naming the first.
+        InputError: a number beyond 64-bit integers; names the first.
     """
     try:
         flags = _numbers(rows, field)
@@ -468,7 +459,7 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
 def _tidy(
     frame: pl.DataFrame,
 ) -> tuple[pl.DataFrame, tuple[tuple[str, str, int | None], ...]]:
-    """Without columns that no row has; flags and areas that only some rows lack are filled."""
+    """Drop columns without values; fill missing flags and areas."""
     notes: list[tuple[str, str, int | None]] = []
     empty = [
         name
@@ -496,14 +487,7 @@ def _tidy(
 
 
 def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[str]) -> None:
-    """Refuse rows that have neither a box nor any other geometry.
-
-    Args:
-        frame: the rows.
-        name: the file.
-        what: what a row is called there.
-        there: fields of geometry that the file has.
-    """
+    """Refuse rows that have neither a box nor any other geometry."""
     if frame.is_empty():
         return
     bare = frame["xmin"].is_null()

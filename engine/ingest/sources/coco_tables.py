@@ -29,12 +29,11 @@ class _Category(msgspec.Struct):
 
 
 def there(raw: msgspec.Raw) -> bool:
-    """Whether a field of a file is there at all."""
     return memoryview(raw).nbytes > 0
 
 
 def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFrame | None:
-    """Images or videos as datums, with whatever plain fields they have beside, for slices."""
+    """Read images or videos as datums, with their further plain fields, for slices."""
     if not there(raw):
         return None
     try:
@@ -69,10 +68,10 @@ def _level(index: pl.Expr) -> pl.Expr:
 
 
 def _lists(values: list[Any], field: str, name: str) -> pl.Series:
-    """Lists of categories, as LVIS has them; null where an image has none.
+    """Read lists of categories, as in LVIS; null if an image has none.
 
     Raises:
-        ReadError: something else.
+        ReadError: other values.
     """
     try:
         kinds = {type(one) for value in values if value is not None for one in value}
@@ -97,17 +96,10 @@ def _uniform(values: list[Any], name: str, what: str) -> pl.Series:
 
 
 def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: int = 0) -> None:
-    """Refuse ids beyond what 64 bits hold, nulls and strings aside.
-
-    Args:
-        values: the ids.
-        name: the file, for messages.
-        what: what a row is called there.
-        field: what the id is called there.
-        done: rows of the file before these.
+    """Refuse ids beyond 64 bits; ignores nulls and strings.
 
     Raises:
-        InputError: naming the first.
+        InputError: names the first.
     """
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -119,14 +111,15 @@ def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: 
 
 
 def _plain(values: Iterable[Any]) -> bool:
-    """Whether a field holds values of one plain type."""
+    """Return whether a field has values of one plain type."""
     kinds = {type(value) for value in values if value is not None}
     return kinds in ({int}, {str}, {bool}, {float}, {int, float})
 
 
 def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
-    """Categories as labels: label_value and what they have of name, supercategory, frequency, and
-    of names of key points and the pairs of them that a skeleton joins."""
+    """Read categories as labels, with name, supercategory, frequency, key point names and
+    skeleton.
+    """
     if not there(raw):
         return None
     try:
@@ -152,4 +145,4 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
 
 
 _OF_POINTS = {"keypoints": pl.List(pl.String), "skeleton": pl.List(pl.List(pl.Int64))}
-"""What a category says of its key points."""
+"""Fields of a category about its key points."""

@@ -1,8 +1,8 @@
-"""COCO's JSON of videos: a box or mask of an object in one frame a row, or an object a row.
+"""COCO's JSON of videos: one row per object and frame (box or mask), or one row per object.
 
 CocoVID, TAO and BDD100K have ``videos``, ``images`` with ``video_id`` and ``frame_id`` (or
-``frame_index``), and ``annotations`` with ``instance_id`` or ``track_id``. YouTube-VIS has an
-object a row, with lists ``bboxes`` and ``segmentations`` that hold null where it is not seen:
+``frame_index``), and ``annotations`` with ``instance_id`` or ``track_id``. YouTube-VIS has one row
+per object, with lists ``bboxes`` and ``segmentations`` that are null in frames without it:
 https://youtube-vos.org/dataset/vis. Results are lists of such rows.
 """
 
@@ -66,11 +66,11 @@ class _File(msgspec.Struct):
 
 
 def is_videos(buffer: Any, head: bytes) -> bool:
-    """Whether an object has videos, and annotations that say which object they are of.
+    """Return whether an object has videos, and annotations with object ids.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        head: its first bytes; the whole is searched only where these speak of videos.
+        head: its first bytes; the whole is searched only if these mention videos.
     """
     return (
         any(word in head for word in _HINTS)
@@ -80,7 +80,9 @@ def is_videos(buffer: Any, head: bytes) -> bool:
 
 
 def is_video_row(first: Mapping[str, Any]) -> bool:
-    """Whether the first object of an array is a box of a track, or a track, with its category."""
+    """Return whether the first object of an array is a box of a track, or a track, with its
+    category.
+    """
     of_frame = {"track_id", "instance_id"} & {*first} and {"bbox", "segmentation"} & {*first}
     placed = {"video_id", "image_id"} & {*first}
     of_video = "video_id" in first and _LISTS & {*first}
@@ -88,14 +90,13 @@ def is_video_row(first: Mapping[str, Any]) -> bool:
 
 
 def read_videos(buffer: Any, name: str) -> Source:
-    """An object ``{videos, images, annotations, categories}``; videos become datums.
+    """Read an object ``{videos, images, annotations, categories}``; videos become datums.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file, for messages.
 
     Raises:
-        ReadError: malformed JSON, or a row that does not fit or says too little.
+        ReadError: malformed JSON, or an invalid or incomplete row.
     """
     try:
         file = msgspec.json.decode(buffer, type=_File)
@@ -130,27 +131,25 @@ def read_videos(buffer: Any, name: str) -> Source:
 
 
 def read_video_results(buffer: Any, name: str) -> Source:
-    """A list of results; those that name images alone await :func:`placed`.
+    """Read a list of results; those with only image ids need :func:`placed`.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file, for messages.
 
     Raises:
-        ReadError: malformed JSON, or a row that does not fit or says too little.
+        ReadError: malformed JSON, or an invalid or incomplete row.
     """
     return _source(_read(buffer, name, "result"), name, "result", None)
 
 
 def placed(source: Source, images: pl.DataFrame | None) -> Source:
-    """Rows of images in the videos and frames that these are of.
+    """Assign rows of images to their videos and frames.
 
     Args:
-        source: of tracks; any other comes back as it is.
         images: ``image_id``, ``sequence`` and ``frame``, of the ground truths.
 
     Raises:
-        ReadError: rows of images that are not known.
+        ReadError: rows of unknown images.
     """
     if source.format != "tracks" or "image_id" not in source.frame.collect_schema():
         return source
@@ -187,7 +186,7 @@ def _source(frame: pl.DataFrame, name: str, what: str, datums: pl.DataFrame | No
 
 
 def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
-    """``image_id``, ``sequence`` and ``frame`` of images that say them."""
+    """Return ``image_id``, ``sequence`` and ``frame`` of images that have them."""
     kept = [
         (one.id, one.video_id, one.frame_id if one.frame_id is not None else one.frame_index)
         for one in images
@@ -203,7 +202,7 @@ def _frames_of(images: list[_Image], name: str) -> pl.DataFrame:
 
 
 def _sizes(images: list[_Image], dtype: pl.DataType) -> pl.DataFrame:
-    """Width and height of videos, as their first image that says them has them."""
+    """Return width and height of videos, from their first image with a size."""
     sizes: dict[Any, tuple[int, int]] = {}
     for one in images:
         if one.video_id is not None and one.width and one.height:
@@ -250,7 +249,7 @@ def _read(buffer: Any, name: str, what: str) -> pl.DataFrame:
 
 
 def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, ...]]:
-    """What a row says of each frame that its object is seen in."""
+    """Yield the data of each frame in which a row's object is visible."""
     place = f"{name}: {what} {index:,} (counted from 0)"
     own = row.track_id if row.track_id is not None else row.instance_id
     listed = row.bboxes is not None or row.segmentations is not None
@@ -295,10 +294,10 @@ def _corners(box: list[float] | None, place: str) -> tuple[float | None, ...]:
 
 
 def _ids(values: list[Any], name: str, what: str, field: str) -> pl.Series:
-    """A column of ids, all integers or all strings.
+    """Return a column of ids, all integers or all strings.
 
     Raises:
-        ReadError: some of both.
+        ReadError: a mixture.
         InputError: integers of more than 64 bits.
     """
     kinds = {type(value) for value in values if value is not None}

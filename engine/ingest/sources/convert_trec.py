@@ -1,4 +1,4 @@
-"""``evalengine convert trec``: runs and qrels to Parquet in canonical columns, all or nothing."""
+"""``evalengine convert trec``: runs and qrels to Parquet in canonical columns, all or none."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def convert_trec(
 ) -> dict[str, int]:
     """Write ``run.parquet`` and, with qrels, ``qrels.parquet``.
 
-    Every file is written under another name first; they take their names once all are whole.
+    Files get temporary names, and are renamed after all are complete.
 
     Args:
-        run: a run as TREC, MS MARCO (3 columns) or BEIR (JSON) write it.
-        qrels: judgments as TREC, MS MARCO, BEIR (TSV with a header) or pytrec_eval (JSON) write
-            them.
-        out: folder, made if it is not there.
+        run: a run in the format of TREC, MS MARCO (3 columns) or BEIR (JSON).
+        qrels: judgments in the format of TREC, MS MARCO, BEIR (TSV with a header) or pytrec_eval
+            (JSON).
+        out: folder, created if missing.
 
     Returns:
-        File name to rows written.
+        File name to number of rows.
 
     Raises:
-        ReadError: no run or no qrels, or a line that does not fit.
+        ReadError: no run or no qrels, or an invalid line.
         InputError: a folder that cannot be written.
     """
     frames = {"run.parquet": _open(run, ("score", "rank"), "a run")}

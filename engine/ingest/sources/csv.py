@@ -18,7 +18,7 @@ _ZEROS = r"^-?0\d"
 _FLOAT = r"^[-+]?((\d*\.\d+)([eE][-+]?\d+)?|inf|NaN|\d+[eE][-+]?\d+|\d+\.)$"
 _TRUTH = r"(?i)^(true|false)$"
 _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
-"""What one value is; of a column, all that its values are, added up as bits."""
+"""Kinds of values as bits; the kinds of a column are their sum."""
 _LONG = 18  # digits that every integer of 64 bits has room for
 
 
@@ -30,19 +30,15 @@ def scan_csv(
     path: str | None = None,
     held: dict[str, Held] | None = None,
 ) -> pl.LazyFrame:
-    """CSV files as a lazy table.
+    """Scan CSV files as a lazy table.
 
-    Types follow from all rows, not the first hundred; they are those that Polars would infer. All
-    rows are looked at in batches, so that neither a large file nor a compressed one that holds
-    much more than its size is held. An integer column with leading zeros (``007``) holds names
-    rather than numbers, so it stays a string, and so does one of integers that no type holds.
+    Types are inferred from all rows, not the first hundred, with the rules of Polars. Rows are read
+    in batches, so that large or highly compressed files are not loaded at once. An integer column
+    with leading zeros (``007``), or with integers too large for any type, stays a string.
 
     Args:
-        paths: files, or remote globs.
-        storage_options: as Polars takes them.
         remote: whether paths are of an object store.
-        path: a column to write each row's file into.
-        held: takes columns of long texts.
+        held: receives the sizes of columns of long texts.
     """
 
     def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
@@ -62,11 +58,10 @@ def scan_csv(
 def _dtypes(
     texts: pl.LazyFrame, path: str, held: dict[str, Held] | None = None
 ) -> dict[str, pl.DataType]:
-    """The type of every column, from all of its values.
+    """Infer the type of every column from all of its values.
 
     Args:
-        texts: the table, all columns strings; nulls tell nothing.
-        path: the first file, for messages.
+        texts: the table, all columns strings; nulls are ignored.
 
     Raises:
         ReadError: a header that names a column twice.
@@ -107,7 +102,7 @@ def _refuse_repeated(names: Sequence[str], path: str) -> None:
 
 
 def _kind(column: pl.Expr) -> pl.Expr:
-    """What each value of a column of texts is, uint8; 0 of nulls."""
+    """Return the kind of each text, uint8; 0 for nulls."""
     text = column.str
     return (
         pl.when(text.contains(_INTEGER))
@@ -133,9 +128,9 @@ def _dtype(kinds: int) -> pl.DataType:
 
 
 def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataType]:
-    """The type of columns of digits that may be too many: the narrowest that holds all values.
+    """Return the narrowest integer type for columns of many digits.
 
-    Integers that no type holds are names, and stay strings.
+    Integers too large for any type stay strings.
     """
     dtypes: tuple[pl.DataType, ...] = (pl.Int64(), pl.UInt64(), pl.Int128())
     fits = texts.select(

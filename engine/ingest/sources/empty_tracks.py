@@ -1,4 +1,4 @@
-"""Trackers that found nothing: their files are empty, and only the ground truths' tell of what."""
+"""Empty files of trackers that found no objects, interpreted by the ground truths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 
 def nothing_tracked(predictions: Any, truths: Any) -> Any:
-    """The predictions; empty text files beside files of tracks as sequences without any track."""
+    """Return the predictions; empty text files next to files of tracks become sequences without
+    tracks.
+    """
     if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
         return predictions
     path, of_truths = os.fspath(predictions), os.fspath(truths)
@@ -23,7 +25,7 @@ def nothing_tracked(predictions: Any, truths: Any) -> Any:
 
 
 def _holds_nothing(path: str) -> bool:
-    """Whether it is an empty text file, or a folder of nothing else."""
+    """Return whether a path is an empty text file, or a folder of only such files."""
     if not os.path.isdir(path):
         return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
     files = os.listdir(path)

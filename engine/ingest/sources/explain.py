@@ -1,4 +1,4 @@
-"""Turning a failed read into a sentence: which file, which format, why, and what to do."""
+"""Messages for failed reads: file, format, reason, remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REPAIR = {
 
 
 _STORE = "object-store error: "
-"""How Polars begins what a store or server said."""
+"""Polars' prefix of messages from a store or server."""
 
 _AWAY = (
     (
@@ -39,7 +39,7 @@ _AWAY = (
     ("not found", "Correct the address."),
     ("", "Check the address, access and connection, and try again; or download the file."),
 )
-"""What a store or server says, of the first that is in it -> what to do."""
+"""Message from a store or server, first match wins -> remedy."""
 
 
 _COMPRESSED = (".gz", ".zst")
@@ -47,9 +47,9 @@ _CUT_OFF = "unexpected end of file"
 
 
 def explain(source: Source, error: BaseException) -> ReadError:
-    """The error to raise for a source that could not be read.
+    """Return the error to raise for a source that could not be read.
 
-    Among several files each is tried alone, first its columns, then its rows, so that the
+    With several files each is tried separately, first its columns, then its rows, so that the
     message names the broken one.
     """
     if wide := _wide_decimals(source, error):
@@ -66,7 +66,7 @@ _DIGITS = 38  # of decimals that Polars has
 
 
 def _wide_decimals(source: Source, error: BaseException) -> str:
-    """The sentence about a column of 256-bit decimals, if the error is of one; else nothing."""
+    """Return the message about a column of 256-bit decimals, if that is the error; otherwise ""."""
     if not any(sign in str(error) for sign in ("Int256", "precision must be")):
         return ""
     schema = source.frame.collect_schema()
@@ -95,7 +95,7 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         repair = "The compressed file is cut off: copy or write it anew."
     if said.startswith(_STORE):  # which says nothing of the file's content
         said = said.removeprefix(_STORE)
-        # Whole words: the number of a port may hold the 404 of a status.
+        # Whole words: a port number may contain the 404 of a status.
         repair = next(
             what
             for mark, what in _AWAY
@@ -109,7 +109,7 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
 
 
 def _place(name: str, format_: str) -> str:
-    """What is wrong with the first wrong line of a plain local file, and what to do; or nothing."""
+    """Return the fault of the first wrong line of a plain local file, and a remedy; or ""."""
     if format_ not in ("csv", "ndjson") or name.endswith(_COMPRESSED):
         return ""
     try:
@@ -142,7 +142,7 @@ def _misfit(name: str) -> str:
 
 
 def _wrong(line: bytes, format_: str) -> str:
-    """What is wrong with one line, and the way out."""
+    """Return the fault of one line, and a remedy."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,8 +1,8 @@
-"""Whether a Parquet file's footer counts the rows that its pages hold.
+"""Check that a Parquet file's footer counts the rows in its pages.
 
-Polars reads as many rows as a footer says, and silently none of a footer that was zeroed in part.
-The layout is https://github.com/apache/parquet-format (``parquet.thrift``), in Thrift's compact
-protocol. Numbers are those of fields there.
+Polars trusts the footer, and silently reads no rows if it was partly zeroed. Layout:
+https://github.com/apache/parquet-format (``parquet.thrift``), in Thrift's compact protocol. Numbers
+are those of fields there.
 """
 
 from __future__ import annotations
@@ -23,29 +23,25 @@ _HEADER = 1 << 12
 """Bytes that are read of a page for its header; more if it has long statistics."""
 _LONGEST_HEADER = 1 << 24
 _SLACK = 100
-"""Bytes by which old writers say too little of a column's size: the header of its dictionary."""
+"""Bytes by which old writers understate a column's size: the header of its dictionary."""
 _DATA_PAGE, _DICTIONARY, _DATA_PAGE_2 = 5, 7, 8
 
 Fields = dict[int, Any]
 _NOT_WHOLE = (IndexError, KeyError, TypeError, AttributeError, RecursionError, ValueError)
-"""What Thrift that is none, or parts that are not there, end with."""
+"""Exceptions raised by invalid Thrift or missing parts."""
 
 
 def refuse_miscounted(path: str) -> dict[str, Held]:
-    """Columns of a Parquet file in memory, of one whose footer counts the rows of its pages.
+    """Refuse a Parquet file whose footer miscounts rows; return the memory size of its columns.
 
-    Pages are counted by their headers, of the smallest column in each row group that has a value
-    for each row. What cannot be told (encrypted files, nested columns alone, pages whose header
-    is not understood) is left to the reader of the rows.
-
-    Args:
-        path: a local file that begins and ends as Parquet does.
+    Counts page headers of the smallest column in each row group that has one value per row. Cases
+    that cannot be checked (encrypted files, only nested columns, unknown page headers) pass.
 
     Returns:
         column to its bytes; empty if row groups are small.
 
     Raises:
-        ReadError: what is counted differs.
+        ReadError: the counts differ.
         OSError: the file cannot be read.
     """
     with open(path, "rb") as file:
@@ -106,7 +102,7 @@ def _long_texts(file: IO[bytes], chunk: Fields) -> Held:
 
 
 def _wrong(file: IO[bytes], told: Fields) -> str:
-    """What is wrong with a file, as a clause; empty where nothing is known to be."""
+    """Return the fault of a file, as a clause; empty if none is known."""
     groups, rows = told[4], told[3]
     own = sum(group[3] for group in groups)
     if own != rows:
@@ -147,9 +143,9 @@ def _wrong_group(
 
 
 def _names(schema: list[Fields]) -> tuple[set[bytes], dict[bytes, int]]:
-    """Columns right below the root, and the types of those with one value a row.
+    """Return the columns directly below the root, and the types of those with one value per row.
 
-    Nested columns and lists may have more, or none.
+    Nested columns and lists may have more values, or none.
     """
     names, flat = set(), {}
     place, left = 1, schema[0].get(5, 0)
@@ -172,7 +168,9 @@ def _behind(schema: list[Fields], place: int) -> int:
 
 
 def _values(file: IO[bytes], chunk: Fields) -> int | None:
-    """Values that the pages of a column in a row group hold; None where headers do not tell."""
+    """Count the values in the pages of a column in a row group; None if headers do not define
+    it.
+    """
     starts = [start for start in (chunk[9], chunk.get(11, 0)) if start > 0]
     if not starts:
         return 0
@@ -193,7 +191,7 @@ def _values(file: IO[bytes], chunk: Fields) -> int | None:
 
 
 def _page(file: IO[bytes], place: int) -> tuple[Fields, int] | None:
-    """A page's header and its length; None where it is none."""
+    """Return a page's header and its length; None if invalid."""
     size = _HEADER
     while size <= _LONGEST_HEADER:
         file.seek(place)
@@ -221,11 +219,11 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _struct(data: bytes, place: int) -> tuple[Fields, int]:
-    """The fields of a struct, and the place behind it.
+    """Parse a struct; return its fields and the position after it.
 
     Raises:
         IndexError: the data end before it.
-        TypeError: it has a type that Thrift does not know.
+        TypeError: an unknown Thrift type.
     """
     found: Fields = {}
     field = 0

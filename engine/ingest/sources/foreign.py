@@ -1,4 +1,4 @@
-"""Formats of other tools that are not read, by name, and what to bring instead."""
+"""Unsupported formats of other tools, by name, with alternatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KNOWN = (
     ("run-length codes of a competition", rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
      "a table of datum_id, label_value and mask (COCO's run lengths)"),
 )  # fmt: skip
-"""Name, first bytes, and what to bring."""
+"""Name, first bytes, and alternative."""
 _NAMED = {
     ".trn": ("trn transcripts", _TEXTS),
     ".ctm": ("ctm transcripts", _TEXTS),
@@ -31,11 +31,10 @@ _NAMED = {
 
 
 def foreign(head: bytes, name: str = "") -> str | None:
-    """The format of a file that is not read, and what to bring instead; None of others.
+    """Return the name of an unsupported format, and the alternative; None for others.
 
     Args:
-        head: its first bytes.
-        name: its name.
+        head: first bytes of the file.
     """
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start[:1] == b"<":

@@ -1,4 +1,4 @@
-"""Which format a file has, by extension or else by its first bytes, and whether it is whole."""
+"""Detection of file formats, by suffix or first bytes, and of truncated files."""
 
 from __future__ import annotations
 
@@ -42,16 +42,15 @@ _PACKED = {
 
 
 def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = None) -> str:
-    """The format of a local file, and that it looks whole.
+    """Return the format of a local file, after checking that it looks complete.
 
     Args:
-        path: the file.
-        held: takes what its columns take in memory, added to what other files say; the name of
-            columns of texts is empty.
-        room: memory that reading may take; None if nothing is known of it.
+        held: receives the memory size of its columns, added to that of other files; the name of
+            text columns is empty.
+        room: memory limit for reading; None if unknown.
 
     Raises:
-        ReadError: empty, truncated, damaged in its footer, compressed, or of no known format.
+        ReadError: empty, truncated, damaged in its footer, compressed, or of unknown format.
     """
     head, tail, size = _ends(path)
     format_ = by_extension(path)
@@ -99,7 +98,7 @@ def _note(held: dict[str, Held] | None, found: dict[str, Held]) -> None:
 
 
 def _is_trec(path: str, format_: str | None, head: bytes) -> bool:
-    """Whether a file is a run or qrels, by its first line where its name does not say."""
+    """Return whether a file is a run or qrels, by its first line if its name does not decide."""
     if format_ not in (None, "csv", "trec") or ".csv" in Path(path).name.lower():
         return False
     return layout_of(start_of(head), named=format_ == "trec") is not None

@@ -34,13 +34,13 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """What a JSON file holds: coco, coco_results, coco_annotations, videos, video_results,
-    panoptic, nuscenes, mapping, records or lines.
+    """Classify a JSON file by content.
 
-    An object is taken for COCO ground truths, unless it maps queries to documents, its images have
-    ``segments_info``, its ``results`` are nuScenes' boxes or it follows objects through videos; an
-    array for COCO results or annotations if its first object has an image, a category and a box or
-    mask, and for results of videos if it has a track as well.
+    Kinds: coco, coco_results, coco_annotations, videos, video_results, panoptic, nuscenes, mapping,
+    records or lines. An object is COCO ground truths, unless it maps queries to documents, its
+    images have ``segments_info``, its ``results`` are nuScenes' boxes or it tracks objects through
+    videos. An array is COCO results or annotations if its first object has an image, a category and
+    a box or mask; it is results of videos if it also has a track.
 
     Raises:
         ReadError: neither object nor array.
@@ -57,13 +57,12 @@ def open_json(
     *,
     wanted: frozenset[str] = SEGMENTED,
 ) -> Source:
-    """JSON files as one source.
+    """Open JSON files as one source.
 
     Args:
         files: local files in row order.
-        description: for people.
-        box_format: records, not COCO results, are read where this says anything but xywh.
-        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
+        box_format: if other than xywh, records are read instead of COCO results.
+        wanted: geometry fields of COCO rows to read, in addition to boxes.
 
     Raises:
         ReadError: malformed, truncated, or several COCO ground-truth files.
@@ -91,11 +90,7 @@ def open_json(
 
 @contextmanager
 def _shallow(name: str) -> Iterator[None]:
-    """Refuse a file with values nested deeper than any table's, or with text that is not UTF-8.
-
-    Raises:
-        ReadError: naming it.
-    """
+    """Refuse a file with too deeply nested values, or with text that is not UTF-8."""
     try:
         yield
     except (RecursionError, UnicodeDecodeError) as error:
@@ -138,7 +133,7 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
 
 
 def _map(name: str) -> Any:
-    """A memory map of the file, or what was compressed in it, without a byte-order mark."""
+    """Return a memory map of the file, or its decompressed content, without a byte-order mark."""
     mapped: Any
     try:
         with open(name, "rb") as file:
@@ -178,7 +173,7 @@ def _sniff(buffer: Any, name: str) -> str:
 
 
 def _is_lines(head: bytes, size: int) -> bool:
-    """Whether the first line is a whole object and another follows."""
+    """Return whether the first line is a complete object and another follows."""
     line, newline, rest = head.partition(b"\n")
     if not newline or not rest.lstrip().startswith(b"{"):
         return False

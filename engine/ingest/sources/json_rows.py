@@ -18,27 +18,23 @@ _INDEX = re.compile(r"^\[(\d+)\](.*)$")
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding ends with where :func:`malformed` says why."""
+"""Decoding errors that :func:`malformed` explains."""
 
 
 def decode_rows(
     buffer: Any, row: type[Row], name: str, what: str, times: int = 1
 ) -> Iterator[list[Row]]:
-    """The rows of a JSON array of objects, in pieces of some megabytes.
+    """Yield the rows of a JSON array of objects, in chunks of some megabytes.
 
-    The array is cut where one object ends and the next begins. Should such a place lie inside a
-    row, the piece before it is no whole array and fails to decode; then the rest is decoded in
-    one go.
+    The array is cut between objects. If a cut is inside a row, the chunk fails to decode; then the
+    rest is decoded in one go.
 
     Args:
-        buffer: bytes, or anything with the buffer interface and ``find``-able by ``re``.
-        row: msgspec struct of one row.
-        name: file, for messages.
-        what: what a row is called there: ``result``, ``annotation``, ...
-        times: how many times larger pieces are than usual.
+        buffer: bytes, or an object with the buffer interface that ``re`` can search.
+        what: name of a row in messages: ``result``, ``annotation``, ...
 
     Raises:
-        ReadError: malformed JSON, or a row that does not fit, naming index and field.
+        ReadError: malformed JSON, or an invalid row; names index and field.
     """
     decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
     start, done, end = 0, 0, len(buffer)
@@ -80,7 +76,7 @@ def _decode(
 
 
 def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
-    """A row that is JSON but not what it should be, with its index and field."""
+    """Make the error for a row that is JSON but has an invalid value, with index and field."""
     text = str(error)
     place = _PLACE.search(text)
     reason = text[: place.start()] if place else text
@@ -97,7 +93,7 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
 
 
 def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
-    """Text that is not JSON, with what stands around the place."""
+    """Make the error for text that is not JSON, with the surrounding text."""
     text = str(error)
     if isinstance(error, RecursionError):
         return ReadError(

@@ -19,7 +19,9 @@ FORMAT = "label maps"
 
 
 def are_label_maps(thing: Any) -> bool:
-    """Whether it is an array [n, h, w] or [h, w], or a list or mapping of arrays [h, w]."""
+    """Return whether a value is an array [n, h, w] or [h, w], or a list or mapping of arrays [h,
+    w].
+    """
     if isinstance(thing, Mapping):
         return len(thing) > 0 and all(map(_is_map, thing.values()))
     if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
@@ -28,16 +30,16 @@ def are_label_maps(thing: Any) -> bool:
 
 
 def open_label_maps(thing: Any) -> Source:
-    """Arrays of label indices as a table of ``datum_id`` and ``raster``, nothing copied.
+    """Make a table of ``datum_id`` and ``raster`` from arrays of label indices, without copies.
 
-    Datum ids are the keys of a mapping, and 0, 1, 2, ... without one.
+    Datum ids are the keys of a mapping, otherwise 0, 1, 2, ...
 
     Args:
         thing: integers or booleans [n, h, w] or [h, w], or a list or mapping of [h, w].
 
     Raises:
-        InputError: arrays of other than whole numbers, keys of two kinds, or an array whose axes
-            are those of a colour picture or of classes.
+        InputError: arrays with values other than whole numbers, keys of two kinds, or an array with
+            the axes of a colour picture or of classes.
     """
     ids = list(thing) if isinstance(thing, Mapping) else None
     if is_array(thing) and len(_shape(thing)) == 3:
@@ -72,13 +74,9 @@ def open_label_maps(thing: Any) -> Source:
 
 
 def open_label_map_files(files: Sequence[str], description: str) -> Source:
-    """Images as a table of ``datum_id``, the file's name without its extension, and ``raster``.
+    """Make a table of ``datum_id``, the file name without suffix, and ``raster``.
 
-    Where files of several folders have one name, all are told with their folders.
-
-    Args:
-        files: local paths, one a datum.
-        description: what stands for them, for people.
+    If files in several folders have the same name, all ids include the folders.
 
     Raises:
         InputError: two files of one name in different formats.
@@ -106,13 +104,8 @@ def open_label_map_files(files: Sequence[str], description: str) -> Source:
 
 
 def _refuse_other_axes(array: np.ndarray[Any, Any]) -> None:
-    """Refuse an array [n, h, w] that is more likely a colour picture or one image of classes.
-
-    Args:
-        array: any dtype, three axes.
-
-    Raises:
-        InputError: [h, w, 3 or 4], or 0 and 1 with at most one 1 per pixel along the first axis.
+    """Refuse an array [n, h, w] that is more likely a colour picture or one-hot classes of one
+    image.
     """
     n, height, width = array.shape
     way = "If it is {} label maps, give them as a list: list(array)."

@@ -25,7 +25,8 @@ _OPENING = re.compile(
 
 
 def is_nested(head: bytes) -> bool:
-    """Whether a JSON object begins as a mapping of queries to mappings of documents to numbers.
+    """Return whether a JSON object begins as a mapping of queries to mappings of documents to
+    numbers.
 
     Args:
         head: the first bytes, from the opening brace on.
@@ -35,11 +36,10 @@ def is_nested(head: bytes) -> bool:
 
 
 def read_mapping(buffer: Any, name: str) -> Source:
-    """A JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels.
+    """Read a JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file, for messages.
 
     Raises:
         ReadError: malformed JSON, or a value that is not a number.
@@ -59,14 +59,13 @@ def read_mapping(buffer: Any, name: str) -> Source:
 def source_of(
     nested: Mapping[Any, Mapping[Any, Any]], description: str, files: tuple[str, ...] = ()
 ) -> Source:
-    """A mapping as a table of ``query_id``, ``doc_id`` and ``score`` (Float64).
+    """Convert a mapping to a table of ``query_id``, ``doc_id`` and ``score`` (Float64).
 
-    Whether the numbers are scores or relevance is for the side to say on which the table stands.
+    The side of the table decides if the numbers are scores or relevance.
 
     Args:
         nested: query to document to number; ids are strings or integers, all of one kind.
-        description: for people.
-        files: the file it came from, if any.
+        files: the source file, if any.
 
     Raises:
         InputError: ids of two kinds, or a value that is not a number.
@@ -161,7 +160,7 @@ def _rounded(
 
 
 def rounded_words(where: str, count: int, first: int) -> str:
-    """What is told of integers that are others as floats."""
+    """Return the message about integers that floats change."""
     word = "integer" if count == 1 else "integers"
     return (
         f"{where}: {count:,} {word} beyond 2^53 rounded to float64, first {first}; different ones"

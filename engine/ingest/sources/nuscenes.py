@@ -1,4 +1,4 @@
-"""nuScenes' JSON of 3-D boxes: ``results`` maps every sample to its boxes, beside ``meta``.
+"""nuScenes' JSON of 3-D boxes: ``results`` maps every sample to its boxes, next to ``meta``.
 
 A box has its centre (``translation``), ``size`` (width, length, height) and ``rotation`` (a
 quaternion, real part first), in metres with z up. https://www.nuscenes.org/object-detection
@@ -63,19 +63,14 @@ _OPTIONAL = ("score", "vx", "vy", "attribute", "ego_distance", "num_points")
 
 
 def is_nuscenes(head: bytes) -> bool:
-    """Whether the first bytes of an object are nuScenes' boxes."""
     return all(field in head for field in _FIELDS)
 
 
 def read_nuscenes(buffer: Any, name: str) -> Source:
-    """A file as one side; its samples are datums where it holds ground truths.
-
-    Args:
-        buffer: what is in it.
-        name: for messages.
+    """Read a file as one side; samples become datums if it contains ground truths.
 
     Raises:
-        ReadError: no JSON, or boxes that lack a field or have one of another kind.
+        ReadError: not JSON, or boxes with missing or invalid fields.
     """
     text = bytes(buffer)
     if b"NaN" in text:  # which the kit writes for velocities that are not known
@@ -91,7 +86,7 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
         raise malformed(error, text, 0, name) from None
     rows = [box.row(sample) for sample, boxes in found.items() for box in boxes]
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    # The kit writes -1 and 0 where it does not know; beside others they are what they say.
+    # The kit writes -1 and 0 for unknown; mixed with other values they are literal.
     unknown = {"num_points": -1, "ego_distance": 0}
     told = {one: frame[one].drop_nulls() for one in _OPTIONAL}
     told |= {one: told[one].filter(told[one] != known) for one, known in unknown.items()}

@@ -24,7 +24,7 @@ from .per_image import are_images, open_images
 from .source import SEGMENTED, Source
 from .table_formats import classes_of, table_of
 
-# Columns of Python values of several types, which no typed table can hold: which rows they are.
+# Columns of Python values of several types, which a typed table cannot represent.
 
 _SHOWN = 3
 _LONGEST = 60
@@ -40,14 +40,14 @@ _WORDS = {
 
 
 def mixed_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """One line for each column whose values are of several types, nulls aside.
+    """Describe each column whose values are of several types, ignoring nulls.
 
     Args:
-        columns: name to values; integers may stand among floats.
+        columns: name to values; integers may be mixed with floats.
 
     Returns:
-        the column, its types, how many rows are not of the most common one, the first of them,
-        and the way out; empty where no column mixes types.
+        one line per such column: its types, the number of rows that are not of the most common one,
+            the first of them, and a remedy.
     """
     return [line for name, values in columns.items() if (line := _line(name, values))]
 
@@ -89,15 +89,14 @@ def _kind(value: Any) -> type | None:
 def open_object(
     thing: Any, box_format: str | None = None, *, wanted: frozenset[str] = SEGMENTED
 ) -> Source:
-    """A table in memory as a source; also label maps, lists of images, and COCO in memory.
+    """Open a table in memory as a source; also label maps, lists of images, and COCO in memory.
 
     Args:
-        thing: what the user gave for one side.
-        box_format: what boxes hold, if said.
-        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
+        box_format: of boxes, if given.
+        wanted: geometry fields of COCO rows to read, in addition to boxes.
 
     Raises:
-        InputError: no table, or one that cannot be converted.
+        InputError: not a table, or one that cannot be converted.
     """
     thing = _native(thing)
     if isinstance(thing, pl.LazyFrame):
@@ -145,7 +144,7 @@ def open_object(
 
 
 def _native(thing: Any) -> Any:
-    """Unwrap narwhals frames and series, and load a Dask frame; return other objects as they are.
+    """Unwrap narwhals frames and series, and load a Dask frame; return other objects unchanged.
 
     Raises:
         InputError: an array of more than three axes.
@@ -172,7 +171,9 @@ def _native(thing: Any) -> Any:
 
 
 def _nested(thing: Any) -> bool:
-    """Whether it maps queries to mappings of documents, rather than names to columns."""
+    """Return whether a mapping is from queries to mappings of documents, not from names to
+    columns.
+    """
     return (
         isinstance(thing, Mapping)
         and len(thing) > 0
@@ -181,7 +182,7 @@ def _nested(thing: Any) -> bool:
 
 
 def _object_columns(thing: Any) -> dict[str, list[Any]]:
-    """Columns of plain Python values, by name: what may hold values of several types."""
+    """Return columns of plain Python values, by name, which may be of several types."""
     if _is(thing, "pandas", "DataFrame"):
         return {
             str(name): list(thing.iloc[:, i])
@@ -210,7 +211,7 @@ _TEXTS = 1000  # distinct ones of a list that are looked at
 
 
 def _is_column(thing: Any) -> bool:
-    """Whether it is a series, or an array of one or two axes: neither has names of columns."""
+    """Return whether a value is a series, or an array of one or two axes, without column names."""
     if _is(thing, "numpy", "ndarray"):
         return thing.ndim in (1, 2) and thing.dtype.names is None
     if isinstance(thing, pl.Series):
@@ -219,9 +220,9 @@ def _is_column(thing: Any) -> bool:
 
 
 def column_of(thing: Any) -> pl.Series | None:
-    """Values without names as a series: lists of scalars or of lists, arrays, series.
+    """Convert unnamed values to a series: lists of scalars or of lists, arrays, series.
 
-    Arrays have one axis or two; lists of texts that may be paths are none.
+    Arrays have one axis or two; lists of texts that may be paths are excluded.
 
     Raises:
         InputError: values of several types, or an array that cannot be read.
@@ -279,9 +280,9 @@ def _of_values(values: Sequence[Any]) -> pl.Series | None:
 
 
 def are_paths(texts: Sequence[str]) -> bool:
-    """Whether texts of a list are paths: of files that are there, or by how they look.
+    """Return whether texts of a list are paths: of existing files, or by their form.
 
-    Folders are paths where all are folders: a class may be called like one.
+    Folders count only if all texts are folders: a class may have a folder's name.
     """
     some = list(dict.fromkeys(texts))[:_TEXTS]
     return any(map(_may_be_file, some)) or (bool(some) and all(map(os.path.isdir, some)))
@@ -299,7 +300,7 @@ def _may_be_file(text: str) -> bool:
 
 
 def _lengths(thing: Any) -> dict[Any, int]:
-    """Columns of a mapping and their lengths; empty where some have none."""
+    """Return the columns of a mapping and their lengths; empty if some have none."""
     if not isinstance(thing, Mapping):
         return {}
     try:
@@ -344,10 +345,10 @@ def _convert(thing: Any) -> pl.DataFrame:
 
 
 def _narrow(table: Any) -> Any:
-    """A table of pyarrow whose decimals of 256 bits have 128.
+    """Cast 256-bit decimals of a pyarrow table to 128 bits.
 
     Raises:
-        ReadError: a column's digits are too many for that.
+        ReadError: a column has too many digits.
     """
     wide = [one for one in table.schema if str(one.type).startswith("decimal256")]
     if not wide:
@@ -370,7 +371,7 @@ _DIGITS = 38
 
 
 def _plain(frame: Any) -> Any:
-    """A frame of pandas whose intervals and periods, alone or as categories, are texts."""
+    """Convert intervals and periods of a pandas frame, also as categories, to text."""
     mended = None
     for i, dtype in enumerate(frame.dtypes):
         kind = dtype.categories.dtype if hasattr(dtype, "categories") else dtype
@@ -387,13 +388,13 @@ def _plain(frame: Any) -> Any:
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows as dicts to a table; a field that a row lacks is null there."""
+    """Convert dicts to a table; missing fields become null."""
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
 
 
 def _column(values: Any) -> Any:
-    """Plain values whose integers and floats mix, alone or in lists, as floats; others as is."""
+    """Convert mixed integers and floats, plain or in lists, to floats; others unchanged."""
     if is_array(values):
         return as_array(values)
     if not isinstance(values, (list, tuple)):
@@ -413,7 +414,7 @@ def _column(values: Any) -> Any:
 
 
 def _is(thing: Any, module: str, name: str) -> bool:
-    """Whether an object is of a class of a module, without importing the module."""
+    """Return whether an object is an instance of a class, without importing its module."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(thing, getattr(loaded, name))
 

@@ -1,4 +1,4 @@
-"""COCO's panoptic JSON: a row a segment, beside the PNG of its image."""
+"""COCO's panoptic JSON: one row per segment, next to the PNG of its image."""
 
 from __future__ import annotations
 
@@ -38,22 +38,20 @@ class _File(msgspec.Struct):
 
 
 def is_panoptic(buffer: Any) -> bool:
-    """Whether a JSON object has images with segments."""
     text = buffer if hasattr(buffer, "find") else bytes(buffer)
     return bool(text.find(_FIELD) >= 0)
 
 
 def read_panoptic(buffer: Any, name: str) -> Source:
-    """Segments of images, one row each; an image without any has one row without a label.
+    """Read segments of images, one row each; an image without segments has one row without a label.
 
-    The PNGs lie in the folder of the file's name without ``.json``, else beside the file.
+    The PNGs are in the folder with the file's name without ``.json``, otherwise next to the file.
 
     Args:
         buffer: the file's bytes, or a memory map of them.
-        name: the file.
 
     Raises:
-        ReadError: malformed JSON, a row that does not fit, or no folder with the PNGs.
+        ReadError: malformed JSON, an invalid row, or no folder with the PNGs.
     """
     listed = bytes(buffer[:64]).lstrip()[:1] == b"["
     try:
@@ -112,10 +110,10 @@ def _ids(values: list[Any], name: str, field: str) -> pl.Series:
 
 
 def _folder(name: str, images: list[_Annotation]) -> str:
-    """Where the PNGs of a file lie.
+    """Return the folder of a file's PNGs.
 
     Raises:
-        ReadError: neither in the folder of its name nor beside it.
+        ReadError: they are neither in the folder of its name nor next to it.
     """
     own, beside = os.path.splitext(name)[0], os.path.dirname(name)
     if not images:

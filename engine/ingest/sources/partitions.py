@@ -1,4 +1,4 @@
-"""Columns that stand in paths alone: ``year=2024/month=1/part.parquet``, as Hive names folders."""
+"""Hive-partitioned columns, stored only in paths: ``year=2024/month=1/part.parquet``."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 PATH = "__evalengine_path"
-"""Beside the columns of a scan: the file of each row, as it was given."""
+"""Helper column of a scan: the file of each row, as given."""
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataType]:
-    """The columns that the folders of files name, and their dtypes: Int64, or String.
-
-    Args:
-        files: local paths of one table.
-        description: for messages.
+    """Return the partition columns of files, and their dtypes: Int64, or String.
 
     Raises:
-        ReadError: files in partitions beside others, or partitions of several columns.
+        ReadError: partitioned files mixed with others, or partitions of different columns.
     """
     own = [_values(file) for file in files]
     first = next((i for i, values in enumerate(own) if values), None)
@@ -51,12 +47,11 @@ def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataTy
 def with_partitions(
     frame: pl.LazyFrame, files: Sequence[str], partitions: dict[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """A scan with the columns that its paths name, and without the paths.
+    """Replace the path column of a scan by its partition columns.
 
     Args:
         frame: of these files, with a column ``PATH``.
-        files: all of its files.
-        partitions: columns to their dtypes; a column that the files have themselves stays theirs.
+        partitions: columns to their dtypes; a column in the files takes precedence.
     """
     there = frame.collect_schema()
     own = [_values(file) for file in files]

@@ -1,4 +1,4 @@
-"""Paths and globs to lists of files, with the nearest names where there is nothing."""
+"""Expansion of paths and globs to files, with suggestions for missing ones."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ _WILD = re.compile(r"[*?\[]")
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path names an object store or a server: ``s3://``, ``gs://``, ``az://``, ..."""
+    """Return whether a path is that of an object store or server: ``s3://``, ``gs://``, ``az://``,
+    ...
+    """
     return bool(_REMOTE.match(path)) and not path.startswith("file://")
 
 
 def looks_wild(paths: Sequence[str]) -> bool:
-    """Whether any of the paths has a character of glob patterns in it."""
     return any(_WILD.search(path) for path in paths)
 
 
 def expand(path: str) -> list[str]:
-    """The local files a path, folder or glob stands for, in name order.
+    """Return the local files of a path, folder or glob, sorted by name.
 
     Raises:
-        ReadError: nothing there, or a folder without a readable file.
+        ReadError: nonexistent, or a folder without a readable file.
     """
     path = os.path.expanduser(path.removeprefix("file://"))
     if path == "-" or _is_stream(path):
@@ -57,7 +58,7 @@ def expand(path: str) -> list[str]:
 
 
 def _is_stream(path: str) -> bool:
-    """Whether a path is a pipe or a device: standard input, or what a shell puts for ``<(...)``."""
+    """Return whether a path is a pipe or a device: standard input, or a shell's ``<(...)``."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -66,10 +67,10 @@ def _is_stream(path: str) -> bool:
 
 
 def _kept(path: str) -> str:
-    """A file with all that a stream gives, which can be read once only; gone with the process.
+    """Copy a stream, which can be read only once, to a temporary file.
 
     Raises:
-        ReadError: nothing came.
+        ReadError: the stream is empty.
     """
     folder = tempfile.mkdtemp(prefix="evalengine-stream-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -89,7 +90,7 @@ def _kept(path: str) -> str:
 
 
 def _in_folder(path: str) -> list[str]:
-    """The readable files of a folder; those of its folders where it has none itself."""
+    """Return the readable files of a folder; if there are none, those of its subfolders."""
     there = [entry for entry in os.scandir(path) if not entry.name.startswith((".", "_"))]
     found = sorted(entry.path for entry in there if entry.is_file())
     readable = _of_one_kind(found)
@@ -119,7 +120,7 @@ def _in_folder(path: str) -> list[str]:
 
 
 def _of_one_kind(files: Sequence[str]) -> list[str]:
-    """The tables among files, or the label maps where there is no table."""
+    """Return the tables among files, or the label maps if there is no table."""
     readable = [name for name in files if by_extension(name) and os.path.basename(name) != LISTED]
     for end in MAPS:  # what a data set has beside them is not a table, nor another map
         maps = [name for name in readable if os.path.splitext(name)[0].endswith(end)]
@@ -133,11 +134,11 @@ def _of_one_kind(files: Sequence[str]) -> list[str]:
 
 
 _HIDDEN = (".", "_")
-"""What names begin with that are no data, bookkeeping among them."""
+"""Prefixes of names that are no data, such as bookkeeping."""
 
 
 def _foreign(files: Sequence[str]) -> str | None:
-    """What the first text of a folder is, if it is one that another tool writes."""
+    """Describe the first XML file of a folder if another tool's format is recognised."""
     for name in files:
         if name.lower().endswith(".xml"):
             with open(name, "rb") as file:
@@ -158,7 +159,7 @@ def _lossy(path: str, files: Sequence[str]) -> str | None:
 
 
 def _near(path: str) -> str:
-    """A sentence on what does exist near a missing path."""
+    """Return a sentence on existing names similar to a missing path."""
     folder, name = os.path.split(path)
     while _WILD.search(folder) or (folder and not os.path.exists(folder)):
         folder, name = os.path.split(folder)

@@ -20,22 +20,21 @@ _HALF = 0.5  # above which a pixel of a mask of probabilities is set, as in torc
 
 
 def are_images(thing: Any) -> bool:
-    """Whether it is a list of images, each with its boxes."""
     return _form(thing) is not None
 
 
 def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
-    """A list of images as a table of objects; an image's place in the list is its ``datum_id``.
+    """Convert a list of images to a table of objects; ``datum_id`` is the list index.
 
     Args:
-        thing: an image each: a dict of ``boxes`` [n, 4], ``labels`` [n] and, of detections,
-            ``scores`` [n], as torchvision, torchmetrics and transformers have it, perhaps with
-            ``masks`` [n, h, w], ``iscrowd`` and ``area``; a ``Detections`` of supervision; or a
-            list of dicts with ``label``, ``score`` and ``box`` as transformers' pipelines give it.
-        box_format: what boxes hold: xyxy (unless given), xywh or cxcywh, in pixels.
+        thing: per image: a dict of ``boxes`` [n, 4], ``labels`` [n] and, for detections, ``scores``
+            [n], as in torchvision, torchmetrics and transformers, optionally with ``masks`` [n, h,
+            w], ``iscrowd`` and ``area``; a ``Detections`` of supervision; or a list of dicts with
+            ``label``, ``score`` and ``box`` from transformers' pipelines.
+        box_format: xyxy (default), xywh or cxcywh, in pixels.
 
     Raises:
-        InputError: an image whose columns differ in length or type, naming the first.
+        InputError: an image whose columns differ in length or type; names the first.
     """
     form = _form(thing)
     assert form is not None  # are_images says so
@@ -71,10 +70,10 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
 
 
 def refuse_uneven(predictions: Any, truths: Any) -> None:
-    """Refuse two lists of images of different length, whose places cannot mean the same.
+    """Refuse two lists of images of different length, whose indices cannot match.
 
     Raises:
-        InputError: naming both lengths.
+        InputError: names both lengths.
     """
     if are_images(predictions) and are_images(truths) and len(predictions) != len(truths):
         raise InputError(
@@ -85,7 +84,7 @@ def refuse_uneven(predictions: Any, truths: Any) -> None:
 
 
 def nothing_found(predictions: Any, truths: Any) -> Any:
-    """The predictions; a pipeline's empty lists beside images as images without objects."""
+    """Convert a pipeline's empty lists to images without objects, if the truths are images."""
     if not isinstance(predictions, Sequence) or isinstance(predictions, (str, bytes)):
         return predictions
     empty = all(isinstance(one, Sequence) and len(one) == 0 for one in predictions)
@@ -100,7 +99,7 @@ def _lacking(names: Mapping[str, Any]) -> str:
 
 
 def _form(thing: Any) -> tuple[str, Callable[[Any], dict[str, Any]]] | None:
-    """What the images of a list are called, and how one is read."""
+    """Return the display name and reader for the images of a list."""
     if not isinstance(thing, Sequence) or isinstance(thing, (str, bytes)) or not len(thing):
         return None
     return next(((title, read) for title, says, read in _FORMS if says(thing)), None)
@@ -170,7 +169,7 @@ _FORMS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], dict[str, Any]]]
 
 
 def _values(values: Any) -> Any:
-    """An array of what has one; lists as they are."""
+    """Convert array-likes to arrays; lists are unchanged."""
     if not is_array(values):
         return values
     try:

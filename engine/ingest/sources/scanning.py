@@ -21,15 +21,12 @@ def scan(
     partitions: dict[str, pl.DataType] | None = None,
     held: dict[str, Held] | None = None,
 ) -> pl.LazyFrame:
-    """Files of one format as one lazy table, in the order given.
+    """Scan files of one format as one lazy table, in the order given.
 
     Args:
-        files: paths; remote ones may be globs.
-        format_: as :mod:`.formats` calls it.
-        storage_options: as Polars takes them.
         remote: whether paths are of an object store.
-        partitions: columns that paths name, to their dtypes.
-        held: takes columns of long texts.
+        partitions: partition columns to their dtypes.
+        held: receives the sizes of columns of long texts.
     """
     if partitions:
         with_paths = _scan(

@@ -1,4 +1,4 @@
-"""What a reader hands over: a lazy table, what it came from, and how to explain its failure."""
+"""Result of a reader: a lazy table, its origin, and data for error messages."""
 
 from __future__ import annotations
 
@@ -10,38 +10,29 @@ from evalengine.schemas.wording import without_secrets
 from ..file_memory import Held
 
 SEGMENTED = frozenset({"segmentation"})
-"""Fields of geometry that COCO's rows are read with unless it is said what is compared."""
+"""Default geometry fields of COCO rows to read."""
 
 
 class Source(msgspec.Struct):
-    """One side's table before anything is known about its columns.
+    """Table of one side before its columns are recognised.
 
     Attributes:
-        frame: the rows.
-        description: path or type, for people.
         format: parquet, ipc, csv, ndjson, json, coco, trec, mapping, raster, label maps,
             annotations or memory.
-        files: local files behind it, in row order.
-        storage_options: as given for remote paths.
-        partitions: columns that the paths of files name, to their dtypes.
-        datums: datums that came along (COCO images).
-        labels: labels that came along (COCO categories).
-        notes: what the reader had to decide, as (kind, message, count).
-        warnings: what makes numbers of it meaningless, alike.
-        found: the detections of a file that holds both sides, ``frame`` being the ground truths.
-        shares: whether coordinates are shares of the image's width and height.
-        places: how many datums there are, where their ids are places in a list; None where they are
-            ids of their own.
-        firsts: first rows of each of several files, where these are not read lazily.
-        facts: what the file says of itself and ``run.json`` keeps, such as a run's tag.
-        points: number of key points of an object, and of numbers of each, where files describe it.
-        pixels: whether corners are pixels that count from 1, of which the last is in the box:
-            ``yes``, ``as truths`` (if those of the ground truths are), or empty for edges.
-        held: bytes of columns in memory, if files say so; the name of a text's columns is empty.
-        images: ``image_id``, ``sequence`` and ``frame`` of the frames of videos, where a file
-            describes them.
-        classes: own names of columns to the names of the classes whose numbers they hold; None if
-            the files were not asked.
+        files: local source files, in row order.
+        partitions: partition columns of the paths, to their dtypes.
+        warnings: reasons why numbers may be meaningless, as (kind, message, count).
+        found: detections of a file that contains both sides; ``frame`` is then the ground truths.
+        shares: whether coordinates are relative to the image's width and height.
+        places: number of datums, if ids are list indices; otherwise None.
+        firsts: first rows of each of several files, if these are not read lazily.
+        facts: metadata of the file for ``run.json``, such as a run's tag.
+        points: number of key points per object, and of numbers per point, if described.
+        pixels: whether corners are 1-based pixels, the last included: ``yes``, ``as truths`` (if
+            those of the ground truths are), or empty for edges.
+        held: memory size of columns in bytes, if known; the name of a text's columns is empty.
+        images: ``image_id``, ``sequence`` and ``frame`` of video frames, if described.
+        classes: columns to the names of their class numbers; None if not looked up.
         missing: canonical names of columns to the texts in them that were read as missing values.
     """
 
@@ -72,5 +63,5 @@ class Source(msgspec.Struct):
 
     @property
     def text(self) -> bool:
-        """Whether ids come from text without a type of their own (CSV)."""
+        """True if ids come from untyped text (CSV)."""
         return self.format == "csv"

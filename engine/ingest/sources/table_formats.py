@@ -1,8 +1,7 @@
-"""Tables that are more than files: Delta, Iceberg, DuckDB, Lance, and Hugging Face's data sets.
+"""Table formats beyond files: Delta, Iceberg, DuckDB, Lance, and Hugging Face's data sets.
 
-Each is told by what stands in its folder or at a file's beginning, or by the class of an object.
-The libraries are loaded where such a table is met; without one, the error names the extra to
-install.
+Each is recognised by files in its folder, by its first bytes, or by an object's class. Libraries
+are imported on demand; if one is missing, the error names the extra to install.
 """
 
 from __future__ import annotations
@@ -32,15 +31,11 @@ _DUCKDB_MARK = slice(8, 12)
 
 
 class TableFormat(msgspec.Struct, frozen=True):
-    """One of these, as data.
+    """Table format.
 
     Attributes:
-        name: what sources call it.
-        title: what people call it.
-        library: the module that reads it; empty where none is needed.
-        extra: the extra of this package that brings the library.
-        detect: whether a local path is of it.
-        read: the table of a path, and of what follows ``::`` in it.
+        library: the module that reads it, or empty.
+        read: reads a path, and the text after ``::`` in it.
     """
 
     name: str
@@ -52,14 +47,14 @@ class TableFormat(msgspec.Struct, frozen=True):
 
 
 def open_table(given: str, room: Room | None = None) -> Source | None:
-    """A table of one of these formats; None where a path is none.
+    """Open a table of one of these formats; None for other paths.
 
     Args:
         given: a local path; a table of a DuckDB file follows after ``::``.
-        room: memory that reading may take; None for any.
+        room: memory limit for reading; None for any.
 
     Raises:
-        OptionError: a file that is held as a whole, for which there is no room.
+        OptionError: a file that must be read as a whole exceeds the memory.
         ReadError: it cannot be read, or its library is missing.
     """
     path, sign, part = given.partition("::")
@@ -95,7 +90,7 @@ def _library(format_: TableFormat, given: str) -> None:
 
 
 def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
-    """Names of classes by column, from the metadata of an Arrow or Parquet schema.
+    """Return class names by column, from the metadata of an Arrow or Parquet schema.
 
     Args:
         metadata: keys and values, bytes or strings; the features are JSON under ``huggingface``.
@@ -111,7 +106,7 @@ def of_schema(metadata: Mapping[Any, Any] | None) -> dict[str, Names]:
 
 
 def of_features(features: Mapping[str, Any]) -> dict[str, Names]:
-    """Names of classes by column, from features as dicts or objects, alone or in lists."""
+    """Return class names by column, from features as dicts or objects, plain or in lists."""
     found = {}
     for name, feature in features.items():
         inner = _field(feature, "feature") or feature
@@ -138,7 +133,7 @@ def classes_of(thing: Any) -> dict[str, tuple[str, ...]]:
 
 
 def table_of(thing: Any) -> pl.LazyFrame | None:
-    """The rows of another library's table object; None of anything else.
+    """Return the rows of another library's table object; None for other values.
 
     Raises:
         ReadError: several splits, or a stream of rows that cannot be read as a table.
@@ -149,7 +144,7 @@ def table_of(thing: Any) -> pl.LazyFrame | None:
 
 
 def _inside(path: str, names: Iterable[str], given: str) -> list[str]:
-    """Files that a table names, in its folder and nowhere else; links are followed.
+    """Return the files that a table refers to, which must be in its folder; links are followed.
 
     Raises:
         ReadError: one of them is outside.
@@ -175,7 +170,7 @@ def _delta(path: str, part: str | None) -> pl.LazyFrame:
 
 
 def _iceberg(path: str, part: str | None) -> pl.LazyFrame:
-    """Of the newest metadata: what ``version-hint.text`` says, or the highest number."""
+    """Scan the newest metadata: by ``version-hint.text``, or the highest number."""
     folder = Path(path) / "metadata"
     hint = folder / "version-hint.text"
     files = sorted(folder.glob("*.metadata.json"), key=_version)
@@ -206,7 +201,7 @@ _CLOSED: dict[str, Any] = {"enable_external_access": "false", "python_enable_rep
 def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
     import duckdb
 
-    # A view can read any file and address; so it is no table here, and nothing else is reached.
+    # A view can read any file and address, so views are excluded, and external access is disabled.
     with duckdb.connect(path, read_only=True, config=_CLOSED) as opened:
         rows = opened.execute(
             "SELECT table_schema, table_name FROM information_schema.tables"
@@ -232,7 +227,7 @@ def _lance(path: str, part: str | None) -> pl.LazyFrame:
 
 
 def _one_saved(path: str) -> str:
-    """The folder of the one split of a saved data set.
+    """Return the folder of the only split of a saved data set.
 
     Raises:
         ReadError: several splits, or one outside the folder.
@@ -257,7 +252,9 @@ def _saved_classes(path: str) -> dict[str, tuple[str, ...]]:
 
 
 def _saved(path: str, part: str | None) -> pl.LazyFrame:
-    """What ``save_to_disk`` wrote: Arrow streams, mapped, in the order ``state.json`` has."""
+    """Scan the output of ``save_to_disk``: memory-mapped Arrow streams, ordered by
+    ``state.json``.
+    """
     import pyarrow as pa
 
     path = _one_saved(path)
@@ -291,7 +288,7 @@ def _is_duckdb(path: str) -> bool:
 
 
 def _holds(*names: str) -> Callable[[str], bool]:
-    """Whether a folder has something that fits each of the patterns."""
+    """Return a test for folders that have a match for each pattern."""
     return lambda path: os.path.isdir(path) and all(any(Path(path).glob(one)) for one in names)
 
 
@@ -337,4 +334,4 @@ _OBJECTS: dict[str, Callable[[Any], pl.LazyFrame]] = {
     "datasets.DatasetDict": _one_split,
     "datasets.IterableDataset": _of_dataset,
 }
-"""Classes, by module and name, to what reads them; Lance's data set is one of pyarrow's."""
+"""Classes, by module and name, to their readers; Lance's data set is a subclass of pyarrow's."""

@@ -44,25 +44,24 @@ def open_source(
     room: Room | None = None,
     other: Source | None = None,
 ) -> Source:
-    """A path, glob, list of paths or table as a source of rows; files are not read yet.
+    """Open a path, glob, list of paths or table as a source of rows; most files are not yet read.
 
-    JSON files are read at once: they have no lazy form, and COCO files need a look inside. So are
-    runs and qrels as TREC has them, whose broken lines are named by number. Of label maps in files
-    the table of their paths is made; pixels are read later.
+    JSON files are read immediately, as they have no lazy form and COCO files must be inspected. So
+    are TREC runs and qrels, whose broken lines are reported by number. Label map files become a
+    table of their paths; pixels are read later.
 
     Args:
-        thing: what the user gave for one side.
-        storage_options: credentials and the like for remote paths, as Polars takes them.
-        box_format: what lists of boxes hold, if said; COCO results are read as plain records
-            where it says anything but xywh.
-        wanted: fields of geometry that COCO rows are to be read with, beside their boxes.
-        room: memory that reading may take; None for any.
-        other: the other side, if it is open: evidence for formats that look alike.
+        storage_options: credentials and similar for remote paths, as Polars takes them.
+        box_format: of box lists, if given; if other than xywh, COCO results are read as plain
+            records.
+        wanted: geometry fields of COCO rows to read, in addition to boxes.
+        room: memory limit for reading; None for any.
+        other: the other side, if it is open: evidence for ambiguous formats.
 
     Raises:
-        OptionError: files that are held as a whole, for which there is no room.
+        OptionError: files that must be read as a whole exceed the memory.
         ReadError: missing, empty, truncated or unreadable files, mixed formats.
-        InputError: no table at all.
+        InputError: not a table.
         ExecutorError: a fork that cannot read; see :mod:`evalengine.forked`.
     """
     refuse_cut_off()
@@ -221,10 +220,10 @@ def _refused_options(error: ValueError) -> OptionError:
 
 
 def _texts(storage_options: Any) -> dict[str, str] | None:
-    """Storage options as Polars takes them: texts. Numbers and booleans are written as texts.
+    """Convert storage options to texts, as Polars takes them.
 
     Raises:
-        OptionError: something else; their values, which may be secret, are not told.
+        OptionError: another type; the message omits values, which may be secret.
     """
     if storage_options is None:
         return None
@@ -245,7 +244,7 @@ def _texts(storage_options: Any) -> dict[str, str] | None:
 
 
 def schema_of(source: Source) -> dict[str, pl.DataType]:
-    """The source's columns; reads no more than a footer or header where the format has one.
+    """Return the source's columns; reads only a footer or header if the format has one.
 
     Raises:
         ReadError: the file is broken.
@@ -261,7 +260,7 @@ def schema_of(source: Source) -> dict[str, pl.DataType]:
 
 
 def head_of(source: Source, names: list[str], rows: int) -> pl.DataFrame:
-    """The first rows of some of a source's columns.
+    """Return the first rows of some of a source's columns.
 
     Raises:
         ReadError: the file is broken.

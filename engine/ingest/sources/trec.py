@@ -1,6 +1,6 @@
-"""TREC runs and qrels, and the like of BEIR and MS MARCO, to canonical columns.
+"""TREC runs and qrels, and those of BEIR and MS MARCO, to canonical columns.
 
-Ids are strings always: ``007`` and ``7`` are two documents. Scores and relevance are Float64.
+Ids are always strings: ``007`` and ``7`` are two documents. Scores and relevance are Float64.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ _SHOWN = 3
 
 
 def open_trec(files: list[str], description: str) -> Source:
-    """Runs or qrels as one source; read at once, so that a broken line is named by its number.
+    """Open runs or qrels as one source; read immediately, so that errors name the line.
 
-    Columns: ``query_id``, ``doc_id`` (String) and, as the layout has them, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are no whole
-    numbers are left out with a note where there are scores, which decide the order. A run's tag,
-    the first line's, is also a fact of the source. Lines that begin with ``#`` and fields behind
-    the tag are not read; where these look like rows, a note tells.
+    Columns: ``query_id``, ``doc_id`` (String) and, depending on the layout, ``rank`` (Int64),
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are not whole
+    numbers are dropped with a note if there are scores, which define the order. The run's tag in
+    the first line is also a fact of the source. Lines that begin with ``#`` and fields after the
+    tag are ignored, with a note if they look like rows.
 
     Args:
         files: local files of one layout, plain or gzip-compressed, in row order.
-        description: for people.
 
     Raises:
         ReadError: a line that does not fit its layout, or files of several layouts.
@@ -73,7 +72,7 @@ def open_trec(files: list[str], description: str) -> Source:
 
 
 def _bytes(file: str) -> bytes:
-    """The file's bytes, decompressed where they are gzip's."""
+    """Return the file's bytes, decompressed if gzipped."""
     try:
         data = Path(file).read_bytes()
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
@@ -134,7 +133,7 @@ def _rows(
 
 
 def _parse(data: bytes, layout: Layout, separator: str) -> pl.DataFrame | None:
-    """The rows, or None where one has other fields than the layout."""
+    """Parse the rows; None if one has other fields than the layout."""
     names = [field.column or field.words for field in layout.fields]
     schema = dict(zip(names, (_DTYPES[field.kind] for field in layout.fields), strict=True))
     if not data.strip():
@@ -165,7 +164,7 @@ def _single_spaced(data: bytes) -> bytes:
 
 
 def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
-    """Which lines do not fit their layout, how many they are, and what to do.
+    """Describe the lines that do not fit their layout, their number, and a remedy.
 
     ``before`` is the number of the first line of the data.
     """
@@ -194,7 +193,7 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
 
 
 def _misfit(line: str, layout: Layout) -> str | None:
-    """What is wrong with a line, or None."""
+    """Return the fault of a line, or None."""
     found = re.split(r"[ \t\r\v\f]+", line.strip(" \t\r\v\f"))
     if layout is RUN and len(found) > len(layout.fields):
         found = without_more(found)

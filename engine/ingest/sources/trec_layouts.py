@@ -1,4 +1,4 @@
-"""The line layouts that retrieval tools write, and how a file's first line tells which it has."""
+"""Line layouts of retrieval tools, and their detection from a file's first line."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ _PLACE = re.compile(r"[+-]?\d+|-")
 _KINDS = {"whole": _WHOLE, "place": _PLACE, "number": _NUMBER}
 _SHORT = re.compile(r"[A-Za-z0-9]{1,3}")
 COMMENT = "#"
-"""What a line begins with that is not read."""
+"""Prefix of ignored lines."""
 
 
 class Field(msgspec.Struct, frozen=True):
     """One field of a line.
 
     Attributes:
-        words: what it is called in messages.
-        column: the column it becomes; None for a field that nothing reads.
+        column: resulting column; None for an ignored field.
         kind: ``text``, ``whole`` (a whole number), ``number``, or ``place``: a whole number or
-            ``-``, which stands where nobody counted.
+            ``-`` for unknown.
     """
 
     words: str
@@ -33,14 +32,13 @@ class Field(msgspec.Struct, frozen=True):
     kind: str = "text"
 
     def fits(self, text: str) -> bool:
-        """Whether a field's text is of the field's kind."""
         if self.kind == "text":
             return True
         return bool(_KINDS[self.kind].fullmatch(text))
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The fields of a line, and what a file of such lines is called."""
+    """Fields of a line, and the name of files with such lines."""
 
     name: str
     fields: tuple[Field, ...]
@@ -53,7 +51,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def unplaced(self) -> Layout | None:
-        """The same without the rank that need not be read; None where there is none such."""
+        """Layout that ignores an optional rank; None without such a rank."""
         fields = tuple(
             msgspec.structs.replace(field, column=None, kind="text")
             if field.kind == "place"
@@ -83,19 +81,19 @@ _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 
 def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
-    """The layout of a file, from its first line that is neither blank nor a comment.
+    """Detect the layout of a file from its first line that is neither blank nor a comment.
 
-    Fields behind a run's tag are not read, as in trec_eval's ``get_trec_results.c``. Tables
-    of other tools begin with names, so numbers where a run or qrels have them tell. A line that
-    counts (``0 1 2 3``) is the header of a table without names of its own.
+    Fields after a run's tag are ignored, as in trec_eval's ``get_trec_results.c``. Tables of other
+    tools begin with names, so numbers in the positions of a run or qrels identify them. A counting
+    line (``0 1 2 3``) is the header of a table without names.
 
     Args:
         head: the file's first bytes, decompressed.
-        named: whether the file's name already says that it is a run or qrels; then the number of
-            fields tells, and fields that do not fit are for the reader to report.
+        named: whether the file name already identifies a run or qrels; then the number of fields
+            decides, and the reader reports wrong fields.
 
     Returns:
-        None where the line is of none of these.
+        None for any other line.
     """
     text = head.decode("utf-8-sig", "replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -123,15 +121,15 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
 
 
 def without_more(found: list[str]) -> list[str]:
-    """The fields of a line without those behind a run's tag.
+    """Drop the fields of a line after a run's tag.
 
-    Only where the rank is one: otherwise an id may hold a blank, and fields stand elsewhere.
+    Only if the rank is valid: otherwise an id may contain a blank, which shifts fields.
     """
     return found[: len(RUN.fields)] if _PLACE.fullmatch(found[3]) else found
 
 
 def start_of(head: bytes) -> bytes:
-    """A file's first bytes, decompressed where they are gzip's."""
+    """Return a file's first bytes, decompressed if gzipped."""
     if not head.startswith(b"\x1f\x8b"):
         return head
     try:

@@ -14,13 +14,13 @@ from evalengine.schemas.errors import InputError
 
 
 def write_tables(frames: Mapping[str, pl.DataFrame], out: Path) -> None:
-    """Parquet files into a folder, all or nothing.
+    """Write Parquet files into a folder, all or none.
 
-    Every file is written under another name first; they take their names once all are whole.
+    Files get temporary names, and are renamed after all are complete.
 
     Args:
         frames: file name to table.
-        out: folder, made if it is not there.
+        out: folder, created if missing.
 
     Raises:
         InputError: the folder cannot be written.
@@ -29,11 +29,11 @@ def write_tables(frames: Mapping[str, pl.DataFrame], out: Path) -> None:
 
 
 def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path) -> None:
-    """The same for files of any format.
+    """Write files of any format into a folder, all or none.
 
     Args:
-        writers: file name to what writes it.
-        out: folder, made if it is not there.
+        writers: file name to its writer.
+        out: folder, created if missing.
 
     Raises:
         InputError: the folder cannot be written.

@@ -1,4 +1,4 @@
-"""Answers that are wrong nearly everywhere and would be right if told otherwise."""
+"""Warnings about labels or scores that are nearly always wrong but fit if reinterpreted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _REVERSED = 0.1  # ROC AUC from which down scores are of the other class
 
 
 def notes_of(batch: Batch, units: Units) -> list[Note]:
-    """What is to be said of labels or scores that hardly ever agree with the truth.
+    """Return notes on labels or scores that hardly ever agree with the truth.
 
     Args:
-        batch: the tables as arrays.
-        units: with what is predicted, where that was needed.
+        units: with predictions, if needed.
     """
     tied = _tied(batch, units)
     if batch.truth_start is not None or batch.truth.size < _LEAST:
@@ -46,9 +45,9 @@ def notes_of(batch: Batch, units: Units) -> list[Note]:
 
 
 def _tied(batch: Batch, units: Units) -> list[Note]:
-    """A note of units whose highest score several labels have, the true one among them.
+    """Return a note on units whose highest score is shared by several labels, one of them true.
 
-    A look at some rows comes first: without a tie among these the others are not looked at.
+    A few rows are checked first; without a tie among them the others are skipped.
     """
     rows = batch.rows
     if rows is None or not (rows.several and rows.ranked) or batch.truth_start is not None:
@@ -85,7 +84,7 @@ def _labels(rows: Rows) -> Array:
 
 
 def _reversed(batch: Batch, looked: Array) -> list[Note]:
-    """A warning of scores that are highest where their label is not true."""
+    """Return a warning about scores that are highest if their label is not true."""
     rows = batch.rows
     assert rows is not None
     if rows.unit_codes is not None or not rows.ranked or rows.score.size != batch.truth.size:

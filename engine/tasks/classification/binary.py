@@ -18,20 +18,19 @@ Array = np.ndarray[Any, Any]
 def positive_code(
     labels: Labels, truth: Array, hard: Array | None, positive_label: Any
 ) -> int | None:
-    """Code of the label that the score column is the score of.
+    """Return the code of the label that the score column refers to.
 
     Args:
-        labels: the labels.
         truth: int32 [n], true labels.
         hard: int32 [n], predicted labels, or None.
-        positive_label: what the user said, or None.
+        positive_label: label given by the user, or None.
 
     Returns:
-        the code; None where there are more than two labels and a column of predicted ones, whose
-        scores the column then holds.
+        the code; None if there are more than two labels and a column of predicted labels, to which
+        the scores then belong.
 
     Raises:
-        InputError: nothing says which label is the positive one, or it is not there.
+        InputError: the positive label is unknown or missing.
     """
     values = labels.frame["label_value"]
     if positive_label is not None:
@@ -46,7 +45,7 @@ def positive_code(
             f" {option('score_columns')} with one column a label, or"
             f" {option('positive_label')} to score one label against the rest.{measured}"
         )
-    # 1 beside 2 is a number of a class: scikit-learn's scores are of the greater one, its F of 1.
+    # 1 and 2 are class numbers: scikit-learn scores the greater, but reports F1 of label 1.
     if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
         if len(labels) == 2 or hard is None:
             raise InputError(
@@ -65,7 +64,7 @@ def positive_code(
 
 
 def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | None:
-    """0 and 1 where a table knows no other labels, so that one of them may be missing from it."""
+    """Return the labels 0 and 1 if a table has no others, since one of them may not occur."""
     if actual.dtype == pl.Boolean:
         return pl.Series("label_value", [False, True])
     if not actual.dtype.is_integer():
@@ -78,10 +77,10 @@ def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | 
 
 
 def find_label(values: pl.Series, wanted: Any) -> int:
-    """Code of a label by value, whatever type the shell gave it.
+    """Return the code of a label by value, whatever its type on the command line.
 
     Raises:
-        InputError: no such label; names those there are.
+        InputError: no such label; the message lists the labels.
     """
     listed = values.to_list()
     for code, value in enumerate(listed):

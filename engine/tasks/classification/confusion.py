@@ -28,7 +28,7 @@ KINDS = (
 
 
 def confusion_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """Units by true and predicted label, null where either is missing, per slice."""
+    """Build the confusion frame: units by true and predicted label, null if missing, per slice."""
     labels = tallies.labels
     if tallies.units.hard is None or len(labels) == 0:
         return empty_frame("confusion", label=labels.dtype)
@@ -38,9 +38,9 @@ def confusion_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
 def confusion_examples(
     tallies: Tallies, settings: Settings, each_view: EachView
 ) -> list[pl.DataFrame]:
-    """Rows of the ``examples`` frame for the confusion matrix, of the whole set and every slice.
+    """Build the ``examples`` rows of the confusion matrix, for the whole set and every slice.
 
-    The first datums of every cell that has some; counts are of datums, whatever they weigh.
+    They are the first datums of every non-empty cell; counts ignore weights.
     """
     if tallies.units.hard is None or len(tallies.labels) == 0:
         return []
@@ -48,11 +48,11 @@ def confusion_examples(
 
 
 class _Cells:
-    """Units of one view that are in some cell.
+    """Units of one view with their confusion cells.
 
     Attributes:
         unit: int64 [m], units with a truth or a prediction, in a group.
-        cell: int64 [m], (group * n + actual) * n + predicted; code n - 1 stands for none.
+        cell: int64 [m], (group * n + actual) * n + predicted; code n - 1 means none.
     """
 
     def __init__(self, tallies: Tallies, view: ScoredView) -> None:
@@ -80,7 +80,7 @@ def _split(tallies: Tallies, cell: Array) -> tuple[Array, Array, Array]:
 
 
 def _named(tallies: Tallies, cell: Array, column: str | None, names: list[str]) -> dict[str, Any]:
-    """The columns that say what each of some cells is."""
+    """Return the columns that identify cells."""
     group, actual, predicted = _split(tallies, cell)
     labels = tallies.labels.frame
     values = labels["label_value"].extend_constant(None, 1)
@@ -116,13 +116,13 @@ def _counts_of(
 def _added(
     there: Array, sums: ExactSums, cell: Array, each: Array | None
 ) -> tuple[Array, ExactSums]:
-    """Sums by cell that go on.
+    """Add units to sums by cell.
 
     Args:
-        there: int64 [c], cells so far, ascending.
-        sums: of each of them.
+        there: int64 [c], existing cells, ascending.
+        sums: sums of the existing cells.
         cell: int64 [m], cells of further units.
-        each: float64 [m], what they add; None for 1 each.
+        each: float64 [m], summands; None for 1 each.
     """
     many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
     found = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
@@ -136,7 +136,7 @@ def _added(
 
 
 def _places(cell: Array) -> Array:
-    """Where each of some cells stands among them, by a table of all up to the last."""
+    """Return a look-up table from cell to its index."""
     out = np.zeros(int(cell[-1]) + 1 if cell.size else 0, np.int64)
     out[cell] = np.arange(cell.size)
     return out
@@ -148,7 +148,7 @@ _DENSE = 1 << 20  # cells up to which a table of them costs nothing
 def _examples_of(
     tallies: Tallies, settings: Settings, column: str | None, names: list[str], view: ScoredView
 ) -> pl.DataFrame:
-    """The first datums of every cell of one view, or one row without any where none is shown."""
+    """Return the first datums of every cell of one view; one row without datums if empty."""
     labels, most = tallies.labels, settings.pr_curve_max_examples
     shown: pl.DataFrame | None = None
     there, sums = np.zeros(0, np.int64), ExactSums(0)
@@ -176,11 +176,11 @@ def _examples_of(
 
 
 def _first_of(part: Tallies, view: ScoredView, most: int) -> tuple[pl.DataFrame, Array, Array]:
-    """The first datums of every cell of one tally.
+    """Return the first datums of every cell of one tally.
 
     Returns:
-        rows by cell and datum: cell, datum_id, and dataset and score where there are any; int64
-        [c], the cells, ascending; float64 [c], how many datums each has.
+        rows by cell and datum: cell, datum_id, and dataset and score if available; int64 [c], the
+        cells, ascending; float64 [c], number of datums in each.
     """
     units, datums = part.units, part.datums
     cells = _Cells(part, view)

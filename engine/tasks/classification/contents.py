@@ -1,4 +1,4 @@
-"""What single datums hold: their labels, predicted and true."""
+"""Labels of single datums, predicted and true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which labels count as predicted, where labels have thresholds of their own."""
+"""Predicted labels if labels have individual thresholds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,11 @@ def decision_of(settings: Settings, labels: Labels, *, single: bool = False) -> 
 def best_above(
     batch: Batch, rows: Rows, settings: Settings, unit: Array, label: Array
 ) -> tuple[Array, Array]:
-    """The best label of each unit among those that reach their threshold, -1 for none.
+    """Return the best label of each unit among those that reach their threshold, -1 for none.
 
-    Labels without a threshold of their own always do.
+    Labels without a threshold always do.
 
     Args:
-        batch: encoded tables.
-        rows: the scored labels.
-        settings: the run's settings.
         unit: int32 [n], unit of every row.
         label: int32 [n], label of every row.
 
@@ -106,7 +103,7 @@ CUT_RULES: tuple[Rule[_Cut], ...] = (
         say=_say_beyond,
     ),
 )
-"""Of a default threshold, and of one beyond 0 to 1."""
+"""Rules for notes on a default threshold, and on one outside [0, 1]."""
 
 
 def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
@@ -133,14 +130,12 @@ def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
 def tell(
     frames: Frames, settings: Settings, labels: Labels, hard: Array | None, scored: Array | None
 ) -> None:
-    """Say what thresholds decided.
+    """Add notes on the effect of thresholds.
 
     Args:
-        frames: whose notes are added to.
-        settings: the run's settings.
-        labels: of the run.
-        hard: int32 [u], the predicted label of each unit, -1 for none; None where several may be.
-        scored: bool [labels], which labels have scores; None where none has.
+        frames: receives the notes.
+        hard: int32 [u], predicted label of each unit, -1 for none; None for multi-label data.
+        scored: bool [labels], labels that have scores; None without scores.
     """
     if not settings.thresholds:
         return

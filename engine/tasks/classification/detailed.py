@@ -31,9 +31,9 @@ CELLS = (
 def detailed_frames(
     tallies: Tallies, settings: Settings, each_view: EachView
 ) -> list[pl.DataFrame]:
-    """Rows of the ``examples`` frame for the detailed curve, of the whole set and every slice.
+    """Build the ``examples`` rows of the detailed curve, for the whole set and every slice.
 
-    Counts are of datums, whatever they weigh.
+    Counts ignore weights.
     """
     if tallies.scored is None or not len(tallies.labels):
         return []
@@ -42,12 +42,12 @@ def detailed_frames(
 
 
 class _LaidOut:
-    """What the kernel reads, the same for all slices.
+    """Inputs of the kernel, shared by all slices.
 
     Attributes:
-        places: see :func:`detailed_cells`, as are the others.
-        rows: scored labels by label, of labels that are scored at all.
-        truths: true labels by label, likewise.
+        places: see :func:`detailed_cells`, as for the others.
+        rows: scored rows by label, for labels that are scored.
+        truths: true labels by label.
         judged: bool [u].
     """
 
@@ -108,11 +108,11 @@ class _Found(NamedTuple):
     """Cells of some datums.
 
     Attributes:
-        present: see :func:`detailed_cells`, as are ``counts`` and ``shown``.
-        counts: likewise.
-        shown: likewise, as places in ``datum_id``.
+        present: see :func:`detailed_cells`.
+        counts: see :func:`detailed_cells`.
+        shown: see :func:`detailed_cells`; indices into ``datum_id``.
         datum_id: ids, ascending.
-        dataset: the data set of each; None where there are none.
+        dataset: dataset of each; None without datasets.
     """
 
     present: Array
@@ -125,7 +125,7 @@ class _Found(NamedTuple):
 def _found(
     part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
 ) -> _Found:
-    """Cells of the datums of one tally; ``alone`` where there is no other."""
+    """Compute the cells of the datums of one tally; ``alone``: it is the only tally."""
     cells = detailed_cells(
         laid.places,
         part.labels.key,
@@ -211,10 +211,10 @@ def _of_view(
 
 
 def as_examples(tallies: Tallies, columns: dict[str, Any]) -> pl.DataFrame:
-    """Columns as the ``examples`` frame has them, those not given null.
+    """Return columns in the schema of the ``examples`` frame; missing ones are null.
 
     Args:
-        tallies: for the dtypes of labels and ids.
+        tallies: give the dtypes of labels and ids.
         columns: arrays and series by name.
     """
     schema = frame_schema("examples", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)

@@ -8,36 +8,36 @@ from ...dialects.registry import Dialect
 
 
 class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
-        zero_division: precision, recall, F and the like where they are 0 / 0; None leaves them
-            undefined and out of averages.
+        zero_division: value of precision, recall, F and the like if they are 0 / 0; None for
+            undefined and excluded from averages.
         neither: precision, recall and F of labels that are neither true nor predicted anywhere;
             None to treat them like any other.
         unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
         weightless_mean: a weighted mean over labels without any weight is their plain mean.
-        nan_spreads: a zero_division of NaN makes means NaN; otherwise they leave such labels out.
-        f_from_ratios: F is made of precision and recall after zero_division filled them, and is 0
-            where both are; otherwise of counts.
-        curve_undefined: precision, recall and F1 of curve rows where they are 0 / 0, or None.
-        curve_f1_needs_hits: F1 of curve rows is undefined wherever there is no true positive.
-        curve_every_datum: true negatives of curves are all other datums, also those that have
-            nothing under the label's key.
+        nan_spreads: a zero_division of NaN makes means NaN; otherwise they skip such labels.
+        f_from_ratios: F is computed from precision and recall after zero_division filled them, and
+            is 0 if both are; otherwise from counts.
+        curve_undefined: precision, recall and F1 of curve rows if they are 0 / 0, or None.
+        curve_f1_needs_hits: F1 of curve rows is undefined without true positives.
+        curve_every_datum: true negatives of curves are all other datums, also those without data
+            under the label's key.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
-            rows; otherwise they are not labels at all.
-        declared_labels_only: where labels are declared, averages are over exactly those.
+            rows; otherwise they are ignored.
+        declared_labels_only: averages are over exactly the declared labels, if any.
         auc_without_negatives: ROC AUC of a label that all datums have, or None.
         auc_without_positives: ROC AUC of a label that no datum has, or None.
         auc_without_predictions: ROC AUC of labels whose key has no prediction at all, or None.
-        auc_mean_needs_all: the macro mean is undefined where one label's area is.
+        auc_mean_needs_all: the macro mean is undefined if one label's area is.
         precision_without_positives: average precision of a label that no datum has, or None.
-        absent_precision_means: whether such labels enter its means where a datum has one label of
-            several; torchmetrics leaves them out unless all datums have the first label.
-        degenerate: Matthews' correlation where a marginal is empty, or None.
+        absent_precision_means: such labels enter its means in single-label data; torchmetrics
+            excludes them unless all datums have the first label.
+        degenerate: Matthews' correlation if a marginal is empty, or None.
         top_k_first_row: of tied scores the first row ranks higher; otherwise the larger label.
-        bins_to_upper_edge: bins of the curve of calibration hold their upper edge, and are cut
-            where ``numpy.linspace`` cuts them; otherwise they hold the lower one.
+        bins_to_upper_edge: calibration bins include their upper edge, with the edges of
+            ``numpy.linspace``; otherwise they include the lower one.
     """
 
     zero_division: float | None = None
@@ -63,18 +63,18 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassificationDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
-        metrics: default set; ``F`` stands for F-beta at the ``beta`` asked for.
-        score_thresholds: of curves, i / 20 computed as such.
+        metrics: default set; ``F`` means F-beta at the requested ``beta``.
+        score_thresholds: thresholds of curves, computed as i / 20.
         pr_curve_max_examples: examples per cell of the detailed curves.
-        decision_threshold: score from which a label counts as predicted, where no argmax decides.
+        decision_threshold: score from which a label counts as predicted, if argmax does not decide.
         beta: weight of recall in F.
-        average: the average that single-number exports show.
+        average: average used by single-number exports.
         k: cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
-        max_fpr: false-positive rate up to which partial areas run.
+        max_fpr: upper false-positive rate of partial areas.
     """
 
     metrics: tuple[str, ...]

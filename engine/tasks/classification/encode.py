@@ -35,13 +35,13 @@ _ROWS = 1 << 16  # rows compared at a time
 
 
 def labels_per_datum(datum: pl.Series, label: pl.Series) -> int:
-    """How many labels every datum lists, if all list the same ones in the same order; else 0.
+    """Return the number of labels per datum, if all datums list the same ones in order; else 0.
 
-    One pass compares rows with their neighbours, which costs less than coding either column.
+    One pass compares neighbouring rows, which is cheaper than coding either column.
 
     Args:
         datum: n datum ids, without nulls.
-        label: n label values, without nulls; no label stands twice with one datum.
+        label: n label values, without nulls, unique per datum.
     """
     n = len(label)
     head = label.head(_WIDEST + 1)
@@ -78,15 +78,14 @@ class Rows(Listed, msgspec.Struct, frozen=True, dict=True):
     """Scored labels, one row per prediction.
 
     Attributes:
-        parts: float64 arrays of n scores together, widened from the column's own dtype.
-        label: int32 [n], label codes; None where all rows are of the label ``only``, or
-            there is a ``grid``.
-        unit: int32 [n], unit of each row; None where row i is unit i, or there is a
+        parts: float64 arrays, n scores in total, cast from the column's dtype.
+        label: int32 [n], label codes; None if all rows have the label ``only``, or there is a
             ``grid``.
-        only: the one label that is scored where ``several`` is false.
-        single: whether scores came in single precision.
-        ranked: whether there are scores; else every row is predicted, and its score infinite.
-        grid: labels and units of the rows, where every unit lists the same labels in one order.
+        unit: int32 [n], unit of each row; None if row i is unit i, or there is a ``grid``.
+        only: the scored label if ``several`` is False.
+        single: scores came in single precision.
+        ranked: there are scores; otherwise every row is predicted, and its score infinite.
+        grid: labels and units of the rows, if every unit lists the same labels in one order.
     """
 
     parts: tuple[Array, ...]
@@ -99,22 +98,20 @@ class Rows(Listed, msgspec.Struct, frozen=True, dict=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Everything classification works on, as arrays. A unit is one datum under one label key.
+    """Classification input as arrays. A unit is one datum under one label key.
 
     Attributes:
-        datums: the datums.
-        labels: the labels, codes ascending by key and value.
-        declared: int32 [l], place of each label among those the user declared, -1 for others; or
-            None where none were.
-        datum: int32 [u], datum of each unit; None where unit u is datum u.
-        key: int32 [u], label key of each unit; None where there is one key.
-        truth: true labels: int32 [u], -1 for none, or by unit of ``truth_start`` [m].
-        truth_start: int64 [u + 1], or None where no unit has more than one true label.
-        hard: int32 [u], predicted label where a column says so, -1 for none; else None.
-        rows: scored labels, or None where nothing is scored.
+        labels: codes ascending by key and value.
+        declared: int32 [l], position of each label among the declared ones, -1 for others; or None.
+        datum: int32 [u], datum of each unit; None if unit u is datum u.
+        key: int32 [u], label key of each unit; None if there is one key.
+        truth: true labels: int32 [u], -1 for none, or [m] with offsets ``truth_start``.
+        truth_start: int64 [u + 1], or None if units have at most one true label.
+        hard: int32 [u], predicted label from a column, -1 for none; else None.
+        rows: scored labels, or None without scores.
         weight: float64 [u], sample weights, or None.
-        sequences: whether a row of the table was a whole sequence of labels.
-        by_row: whether units stand in the order of the rows of one table.
+        sequences: a row of the table was a whole sequence of labels.
+        by_row: units are in the order of one table's rows.
     """
 
     datums: Datums
@@ -132,15 +129,15 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def encode_batch(frames: Frames, *, positive_label: Any = None, multilabel: bool = False) -> Batch:
-    """Arrays from checked tables, whose columns are taken out as they are encoded.
+    """Encode checked tables as arrays; columns are consumed as they are encoded.
 
     Args:
-        frames: both sides or the one table, checked, used up here; their label map is applied.
-        positive_label: the positive class of a binary table; 1 / true unless given.
-        multilabel: whether a unit may have several true labels.
+        frames: both sides or the single table; consumed. Their label map is applied.
+        positive_label: positive class of a binary table; default 1 / true.
+        multilabel: units may have several true labels.
 
     Raises:
-        InputError: nothing says which of several labels is predicted, or what a score is of.
+        InputError: the predicted label, or the label of a score, is ambiguous.
     """
     if frames.table is None:
         return _from_sides(frames, multilabel=multilabel)
@@ -187,7 +184,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
     else:
         p_label, t_label = codes
         score, single = _scores(predictions)
-    # Score columns of no row at all stand under no label key.
+    # Score columns without rows have no label key.
     one_key = len(labels.key_names) == 1 and p_label.size == width
     tiled = width > 0 and one_key and not frames.label_map
     if wide and not tiled:
@@ -221,7 +218,7 @@ def _from_sides(frames: Frames, *, multilabel: bool) -> Batch:
 
 
 def _repeated_labels(frames: Frames, predictions: pl.DataFrame) -> int:
-    """How many labels every datum lists where all list the same in one order, of one key; or 0."""
+    """Return the labels per datum if all list the same ones in order, of one key; else 0."""
     columns = predictions.columns
     if frames.label_map or "score" not in columns or "label_key" in columns:
         return 0
@@ -248,9 +245,9 @@ def _spread(
 def _weights(
     datums: Datums, given: Array, datum: Array, unit: Array, unit_datum: Array | None
 ) -> Array:
-    """Weight of every unit, float64 [u], from the weights of the rows of truths.
+    """Return the weight of every unit, float64 [u], from the weights of the truth rows.
 
-    A unit without truth weighs what its datum does, where all rows of the datum agree, else 1.
+    A unit without truth gets its datum's weight if all rows of the datum agree, else 1.
 
     Raises:
         InputError: two truths of one unit disagree.
@@ -304,7 +301,7 @@ _TRUE = (
 
 
 def _check_alone(datums: Datums, unit_datum: Array | None, wrong: Array, message: str) -> None:
-    """Refuse units that hold several labels where one may stand."""
+    """Raise InputError for units that have several labels but may have only one."""
     if wrong.size:
         units = np.unique(wrong)
         ids = datums.id.gather(units[:3] if unit_datum is None else unit_datum[units[:3]])

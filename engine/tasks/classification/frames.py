@@ -23,31 +23,33 @@ from .settings import Settings
 from .tallies import Tallies
 from .views import EachView, view
 
-# Labels of ground truths that are likely wrong, by confident learning.
+# Likely wrong labels of ground truths, by confident learning.
 #
-# Probabilities of a label are held against their mean over the datums that are given it: how many
-# datums of each given label surely have another, and which ones these are.
+# Probabilities of a label are compared with their mean over the datums given that label. This
+# estimates how many datums of each given label have another true label, and which ones.
 #
 # Source: C. Northcutt, L. Jiang, I. Chuang, "Confident Learning: Estimating Uncertainty in
-# Dataset Labels" (JAIR 70, 2021); the ways to pick datums and the three qualities of a label are
-# those of cleanlab 2.9 (``filter.find_label_issues``, ``rank.get_label_quality_scores``), with
-# one difference: datums that are as bad as the last one picked are picked too.
+# Dataset Labels" (JAIR 70, 2021); the filters and the three quality scores are those of cleanlab
+# 2.9
+# (``filter.find_label_issues``, ``rank.get_label_quality_scores``), with one difference: datums
+# tied
+# with the last one picked are picked too.
 
 Array = np.ndarray[Any, Any]
 
 _ALIKE = 1e-6
-"""Probabilities closer than this do not tell labels apart."""
+"""Probabilities closer than this are treated as equal."""
 _LEAST = 2 * _ALIKE
 _NEVER = 2.0
 """Threshold of labels that no datum is given: no probability reaches it."""
 
 
 class _Judged(NamedTuple):
-    """Datums of one label key whose labels are judged.
+    """Datums of one label key whose labels are assessed.
 
     Attributes:
-        datum_id: [m], of each.
-        given: int64 [m], place of the label that it is given.
+        datum_id: ids [m].
+        given: int64 [m], index of the given label.
         chance: float64 [m, labels], probabilities.
     """
 
@@ -63,9 +65,9 @@ class _Judged(NamedTuple):
 
 
 def label_errors_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """The ``label_errors`` frame: datums whose most probable label is not the one they are given.
+    """Build the ``label_errors`` frame: datums whose given label is likely wrong.
 
-    Empty where datums may have several labels, or scores are not of all labels.
+    Empty for multi-label data, or if scores do not cover all labels.
     """
     labels, id_dtype = tallies.labels, tallies.datums.id_dtype
     empty = empty_frame("label_errors", label=labels.dtype, datum=id_dtype)
@@ -139,11 +141,11 @@ def _blocks(tallies: Tallies, key: int, codes: Array) -> Iterator[_Judged]:
 
 
 def sure_labels(chance: Array, limit: Array) -> tuple[Array, Array]:
-    """The label that each datum surely has, int64 [m], and whether there is one, bool [m].
+    """Return the confident label of each datum, int64 [m], and a mask of those with one.
 
     Args:
         chance: float64 [m, labels], probabilities.
-        limit: float64 [labels], from which a label is sure.
+        limit: float64 [labels], threshold of confidence per label.
     """
     reached = chance >= limit - _ALIKE
     several = reached.sum(axis=1)
@@ -151,10 +153,10 @@ def sure_labels(chance: Array, limit: Array) -> tuple[Array, Array]:
 
 
 def calibrated(joint: Array, counts: Array) -> Array:
-    """The confident joint as whole numbers of all datums, int64 [given, sure].
+    """Calibrate the confident joint to integers over all datums, int64 [given, sure].
 
     Args:
-        joint: int64 [given, sure], datums that surely have a label.
+        joint: int64 [given, sure], datums with a confident label.
         counts: int64 [given], all datums.
     """
     filled = joint.T.astype(np.float64, order="C")
@@ -178,7 +180,7 @@ def _whole(row: Array) -> Array:
 
 
 def to_prune(joint: Array) -> Array:
-    """How many datums of each given label are kept and to be taken for others, [other, given].
+    """Return how many datums of each given label to keep and to assign to others, [other, given].
 
     Args:
         joint: int64 [given, sure], calibrated.
@@ -193,11 +195,11 @@ def to_prune(joint: Array) -> Array:
 
 
 class _Cuts(NamedTuple):
-    """What datums of each given label must reach to be picked.
+    """Thresholds for datums of each given label to be picked.
 
     Attributes:
         own: float64 [given], highest probability of the given label; -inf for none.
-        margin: (given, other) -> the least by which the other is more probable.
+        margin: (given, other) -> minimum by which the other is more probable.
     """
 
     own: Array
@@ -278,10 +280,11 @@ _CELLS = 4_000_000  # counts of (row, label) held at once
 
 
 def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """One row per sequence and metric, of the average asked for or the positive label.
+    """Build the per-datum frame: one row per sequence and metric, of the requested average.
 
-    A row whose labels are 0 and 1 is scored for 1, where neither average nor positive label was
-    given (Phoenix).
+    Rows whose labels are 0 and 1 are scored for label 1, unless an average or positive label was
+    given
+    (Phoenix).
     """
     if tallies.parts is not None:  # all rows of a datum are in one part
         every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.shown()]
@@ -326,7 +329,7 @@ def _names(settings: Settings) -> tuple[str, str, str]:
 
 
 def _values(of_rows: ScoredView, settings: Settings, name: str) -> Array:
-    """The metric of every row, float64 [rows]; NaN where it is undefined."""
+    """Return the metric of every row, float64 [rows]; NaN if undefined."""
     compute = get("classification", name).compute
     assert compute is not None
     cells = {
@@ -364,7 +367,7 @@ _OUTCOMES = pl.Enum(["tp", "fp_misclassified", "fp_hallucination", "fn_misclassi
 
 
 def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
-    """One row per hard prediction and one per truth that none met."""
+    """Build the outcomes frame: one row per hard prediction, and per truth without one."""
     labels, datums = tallies.labels, tallies.datums
     schema = frame_schema("outcomes", label=labels.dtype, datum=datums.id_dtype)
     if tallies.units.hard is None:
@@ -428,7 +431,7 @@ MAKERS: dict[str, Callable[[Tallies, Settings, EachView], pl.DataFrame]] = {
     "outcomes": outcomes_frame,
     "per_datum": per_datum_frame,
 }
-"""Frame name -> what makes it."""
+"""Frame name -> function that builds it."""
 
 
 def own_frames(

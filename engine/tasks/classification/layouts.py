@@ -1,4 +1,4 @@
-"""What leads in classification: numbers by label."""
+"""Layout of classification results, by label."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ...schemas.layouts import Entry, Layout, Spread
 
 _CLASSES = Layout(
     headline=(),
-    # Precision falls for labels that take what is lost of others; F1 falls for those that lose it.
+    # F1 comes first: it falls for labels with misses; precision falls for labels that gain them.
     label_columns=tuple(Entry(name, name) for name in ("F1", "Precision", "Recall")),
     slice_columns=(),
     tables=(Spread("Reliability", "score_threshold", "bin from"),),

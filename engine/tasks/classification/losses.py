@@ -1,6 +1,6 @@
-"""What single datums are judged by: log loss, the score of a wrong label, or labels that are wrong.
+"""Loss of single datums: log loss, the score of a wrong label, or wrong labels.
 
-A datum with several label keys is judged by the worst of them.
+A datum with several label keys gets the worst of them.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _of_probabilities(tallies: Tallies) -> Losses:
 
 
 def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
-    """The score of a wrong label; where labels have no scores, whether they are right."""
+    """Return the score of the wrong label as loss; 0 or 1 if labels have no scores."""
     units, labels, n = tallies.units, tallies.labels, len(tallies.datums)
     hard = units.hard
     assert hard is not None
@@ -163,10 +163,11 @@ def _of_labels(tallies: Tallies, settings: Settings) -> Losses:
 
 
 def _scores(tallies: Tallies, settings: Settings) -> Array | None:
-    """Score of each unit's predicted label, float64 [u]; None where labels have none.
+    """Return the score of each unit's predicted label, float64 [u]; None without scores.
 
-    With one score a unit that of the other label is what is left to 1; where scores are no
-    probabilities, both are how far they lie from the decision threshold.
+    With one score per unit, the other label gets 1 minus the score. If scores are not
+    probabilities,
+    both are the distance to the decision threshold.
     """
     units, scored = tallies.units, tallies.scored
     if scored is None or not scored.ranked or scored.several or not units.decided:
@@ -183,7 +184,7 @@ def _scores(tallies: Tallies, settings: Settings) -> Array | None:
 
 
 def _worst_of(units: Units, loss: Array, n: int) -> Array:
-    """The highest loss of each datum's units, float64 [n]; NaN where none has one."""
+    """Return the highest loss over each datum's units, float64 [n]; NaN if undefined."""
     if units.datum is None:
         return loss
     out = np.full(n, np.nan)
@@ -195,7 +196,7 @@ def _worst_of(units: Units, loss: Array, n: int) -> Array:
 def _by_unit(
     tallies: Tallies, loss: Array, worst: Array, said: Callable[[int], str]
 ) -> Callable[[Array], list[str]]:
-    """What is said of datums: of the first of their units that is as bad as they are."""
+    """Return a function that describes datums by the first of their units with the worst loss."""
     units, labels = tallies.units, tallies.labels
 
     def why(codes: Array) -> list[str]:

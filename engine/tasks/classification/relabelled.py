@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def without_repeats(batch: Batch) -> Batch:
-    """The batch with every label once a unit: of scored ones the best score, the first of equals.
+    """Drop repeated labels within a unit, keeping the best score, the first of equals.
 
     Raises:
         InputError: the map puts the truth and the prediction of one row under different keys.

@@ -39,26 +39,26 @@ AVERAGES = ("macro", "micro", "weighted", "samples")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a classification run computes with.
+    """Settings of a classification run.
 
     Attributes:
         rules: the dialect's rules.
-        beta: weight of recall in the F that the default set and Phoenix's scores show.
-        average: the average that single-number exports show.
-        positive_label: the positive class of binary tables, or None for 1 / true.
-        zero_division: value of what is 0 / 0; NaN leaves it undefined.
+        beta: weight of recall in the F of the default set and of Phoenix's scores.
+        average: average used by single-number exports.
+        positive_label: positive class of binary tables, or None for 1 / true.
+        zero_division: value of 0 / 0; NaN for undefined.
         score_thresholds: ascending thresholds of curves.
-        decision_threshold: score from which a label counts as predicted, where no argmax decides.
-        multilabel: whether a datum may have several true labels of one key.
+        decision_threshold: score from which a label counts as predicted, if argmax does not decide.
+        multilabel: datums may have several true labels of one key.
         k: ascending cut-offs of top-k accuracy.
         n_bins: bins of calibration errors.
-        max_fpr: false-positive rate up to which partial areas run.
+        max_fpr: upper false-positive rate of partial areas.
         thresholds: scores from which labels count as predicted, by label.
-        aims: what chosen thresholds are held to.
-        thin_curves: leave out points on a straight line between their neighbours.
+        aims: targets of the chosen thresholds.
+        thin_curves: omit points on a straight line between their neighbours.
         pr_curve_max_examples: examples per cell of the detailed curves and confusion matrices.
-        examples_given: whether the user said so, and so wants examples of confusion matrices.
-        relabelled: whether labels are mapped, so that one may be listed twice.
+        examples_given: set by the user, which requests examples of confusion matrices.
+        relabelled: labels are mapped, so that one may be listed twice.
     """
 
     rules: ClassificationRules
@@ -91,7 +91,7 @@ def _between(name: str, value: float, low: float, high: float) -> float:
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.

@@ -37,14 +37,13 @@ Array = np.ndarray[Any, Any]
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of datums, in the order of their rows.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
@@ -75,7 +74,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
 
 
 def without_scores(scored: Scored) -> Scored:
-    """What scored labels are like, without any."""
+    """Return scored labels without rows."""
     none = np.zeros(0, np.int32)
     return msgspec.structs.replace(
         scored,
@@ -88,14 +87,14 @@ def without_scores(scored: Scored) -> Scored:
 
 
 def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored | None:
-    """Scored labels of all parts, without their rows.
+    """Merge scored labels without their rows.
 
     Args:
-        parts: those of each part, without their rows.
-        rows: how many rows each had.
+        parts: without their rows.
+        rows: number of rows of each part.
 
     Raises:
-        InputError: parts that were scored differently.
+        InputError: parts were scored differently.
     """
     found = [(part, n) for part, n in zip(parts, rows, strict=True) if part is not None]
     if not found:
@@ -112,7 +111,7 @@ def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored |
     return msgspec.structs.replace(filled[0], single=single, labels=shown)
 
 
-# A tally of classification in parts: what of a part goes to its file, and what stays in memory.
+# Classification tallies in parts: data written to each part's file, and data kept in memory.
 
 
 class Bytes(NamedTuple):
@@ -129,13 +128,11 @@ def bytes_on_disk(
     heads: Mapping[str, pl.DataFrame],
     n_slices: int,
 ) -> Bytes:
-    """Bytes that a unit and a score take in files, at most, beside those of their columns.
+    """Return the maximum bytes of a unit and of a score on disk, in addition to their columns.
 
     Args:
-        metrics: those of the run.
-        settings: the run's settings.
-        needs: what is tallied.
-        heads: the first rows of every table.
+        needs: required tallies.
+        heads: first rows of every table.
         n_slices: number of slice columns.
     """
     weight = _WEIGHT * any("weight" in head.columns for head in heads.values())
@@ -153,7 +150,7 @@ _SHOWN_UNIT, _SHOWN_SCORE = 60, 30  # where frames show single datums, beside id
 
 
 def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
-    """Whether frames show single datums: outcomes, sequences, and examples of cells."""
+    """Return True if frames show single datums: outcomes, sequences, and examples of cells."""
     examples = settings.examples_given and any("confusion" in metric.needs for metric in metrics)
     return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
 
@@ -162,13 +159,7 @@ _OF_DATUMS = ("examples", "label_errors", "outcomes", "per_datum")
 
 
 def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """What is written of the tally of one part, by name.
-
-    Args:
-        tallies: of the part.
-        settings: the run's settings.
-        metrics: those of the run.
-    """
+    """Return the file entries of one part's tally, by name."""
     units, scored = tallies.units, tallies.scored
     bare = msgspec.structs.replace(
         tallies,
@@ -179,14 +170,14 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
     things = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
-        # Of sequences, each of which is scored by itself, and of datums that are judged.
+        # Sequences are scored one by one, and single datums are assessed: both need the whole part.
         whole = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
         things[SHOWN] = tallies if whole else _shown(tallies, scores=scores)
     return things
 
 
 def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
-    """What frames that show single datums need of the tally of one part, with scores or without."""
+    """Return the data of one part that per-datum frames need, with or without scores."""
     return msgspec.structs.replace(
         tallies,
         units=msgspec.structs.replace(tallies.units, facts=None, weight=None),
@@ -195,11 +186,10 @@ def _shown(tallies: Tallies, *, scores: bool) -> Tallies:
 
 
 def judged(tallies: Tallies, settings: Settings) -> Tallies:
-    """The tally that single datums are judged from, in memory: without scores that do not tell.
+    """Return an in-memory tally for assessing single datums, without scores if they do not matter.
 
     Args:
-        tallies: of a run, in memory or in files.
-        settings: the run's settings.
+        tallies: of a run, in memory or on disk.
     """
     if tallies.parts is None:
         return tallies
@@ -212,7 +202,7 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
 
 
 def _without_rows(units: Units) -> Units:
-    """What units are like, without any."""
+    """Return units without rows."""
 
     def none(column: Array | None) -> Array | None:
         return None if column is None else column[:0]
@@ -233,15 +223,14 @@ def _without_rows(units: Units) -> Units:
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
-    """The tally whose parts stand in files.
+    """Return the tally whose parts are on disk.
 
     Args:
-        files: of all parts.
-        place: where long runs go.
-        settings: the run's settings; unused.
+        place: storage for long runs.
+        settings: unused.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     heads, parts, datums = parts_of(files, place)
     bare: list[Tallies] = [head.bare for head in heads]
@@ -261,7 +250,7 @@ def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:
     )
 
 
-# What the report draws from: counts by score threshold, bins of confidence, confusions.
+# Data of the report: counts by score threshold, bins of confidence, confusions.
 
 _SAMPLE = 200_000
 _EVEN = np.linspace(0.0, 1.0, 49)
@@ -269,10 +258,10 @@ _TAIL = 1.0 - np.logspace(-0.5, -5.0, 46)
 
 
 def _thresholds(tallies: Tallies) -> dict[str, Any]:
-    """Hundredths, for people; and quantiles of the scores, the highest ones closest together, so
-    that curves are smooth wherever scores lie.
+    """Return score thresholds: hundredths, and quantiles of the scores, denser at the top.
 
-    Scores are a sample: they only choose where to count.
+    Quantiles keep curves smooth for any distribution. They come from a sample of scores, which only
+    affects the choice of thresholds.
     """
     scores = _some_scores(tallies)
     chosen = (
@@ -307,16 +296,13 @@ PAGE = (
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics that can be computed, and what to tell about the others.
+    """Return the metrics that can be computed, and notes on the others.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them; then none is left out silently.
+        asked_for: the user named the metrics; then each omission is reported.
 
     Raises:
-        InputError: metrics that were named need scores, and there are none.
+        InputError: named metrics need scores, and there are none.
     """
     side = frames.predictions if frames.table is None else frames.table
     if frames.score_labels is not None or "score" in side.columns:
@@ -346,11 +332,10 @@ _STEPS = {
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
-        needs: what must be tallied.
+        needs: required tallies.
     """
     lines = [f"match     {said}" for need, said in _STEPS.items() if need in needs]
     lines.append(

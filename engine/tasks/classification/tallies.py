@@ -1,4 +1,4 @@
-"""Match and tally: every predicted label meets the truth of its unit."""
+"""Match and tally: predicted labels are compared with the truth of their unit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .encode import Batch, Rows, encode_batch
 from .relabelled import without_repeats
 from .settings import Settings
 
-# Weights that are all zero, of the whole set, a slice or a label: nothing is defined there.
+# Weights that are all zero over the whole set, a slice or a label leave its metrics undefined.
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,7 @@ Block = tuple[Units, Sequence[Array]]
 
 
 class _Seen:
-    """Ground truths by code, and those of them that have weight.
+    """Masks of codes with ground truths, and of codes with weighted ones.
 
     Args:
         n: number of codes.
@@ -65,12 +65,12 @@ class _Seen:
 def notes_of_blocks(
     blocks: Iterable[Block], labels: Labels, groups: Mapping[str, list[str]]
 ) -> list[Note]:
-    """What has ground truths, but none of any weight, one note a kind.
+    """Return notes on labels or groups whose ground truths all have weight 0, one note per kind.
 
     Args:
         blocks: every unit, with weights.
-        labels: what label codes stand for.
-        groups: slice columns, and the names of their groups.
+        labels: meaning of label codes.
+        groups: slice column -> names of its groups.
     """
     n, some = 0, False
     of_labels = _Seen(len(labels))
@@ -104,13 +104,7 @@ def notes_of_blocks(
 
 
 def weightless_notes(units: Units, labels: Labels, datums: Datums) -> list[Note]:
-    """The notes of units in memory; none without weights of 0.
-
-    Args:
-        units: every unit.
-        labels: what label codes stand for.
-        datums: the datums, with their slices.
-    """
+    """Return the notes on units in memory; empty without weights of 0."""
     if units.weight is None or not (units.weight == 0).any():
         return []
     found = {column: datums.groups(column) for column in datums.slices.columns}
@@ -128,21 +122,18 @@ def _note(some: str, count: int, one: str, several: str) -> Note:
 
 @stored_as("classification.run/1", changes={1: {"filed": None}})
 class Tallies(msgspec.Struct, frozen=True):
-    """What a classification run leaves behind.
+    """Tally of a classification run.
 
     Attributes:
-        datums: the datums.
-        labels: the labels.
-        declared: int32 [l], place of each label among those the user declared, -1 for others; or
-            None where none were.
+        declared: int32 [l], position of each label among the declared ones, -1 for others; or None.
         units: one row per datum and label key.
-        scored: scored labels, or None where nothing is scored.
+        scored: scored labels, or None without scores.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics: ``per_datum`` of label sequences.
-        keyed: whether declared labels came with label keys of their own.
-        details: whether the detailed curve was asked for.
-        confusion_examples: whether examples of the confusion matrix were.
-        parts: files of units and scored labels where their rows are there.
+        beside: frames that exist for any metrics: ``per_datum`` of label sequences.
+        keyed: declared labels came with label keys.
+        details: the detailed curve was requested.
+        confusion_examples: examples of the confusion matrix were requested.
+        parts: files of units and scored labels, if their rows are on disk.
     """
 
     datums: Datums
@@ -158,10 +149,10 @@ class Tallies(msgspec.Struct, frozen=True):
     parts: Parts | None = None
 
     def ordered(self, code: Array | None = None) -> tuple[Any, ...]:
-        """Units and scores in an order that does not depend on that of the rows of tables.
+        """Return units and scores in an order independent of the rows of tables.
 
         Args:
-            code: int32 [n_datums], place of each datum among those that count, -1 for others; None
+            code: int32 [n_datums], index of each datum among those that count, -1 for others; None
                 if all count.
         """
         units, scored = self.units, self.scored
@@ -195,7 +186,7 @@ class Tallies(msgspec.Struct, frozen=True):
 
     @property
     def weighted(self) -> bool:
-        """Whether counts are sums of weights."""
+        """True if counts are sums of weights."""
         return self.units.weight is not None
 
 
@@ -203,13 +194,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
-        needs: of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``, ``confusion``.
-        workers: runs ranges side by side (unused: matching is one cheap pass).
+        frames: checked tables; consumed.
+        needs: subset of ``hard``, ``scores``, ``probabilities``, ``ranks``, ``details``,
+            ``confusion``.
+        workers: unused, since matching is one cheap pass.
 
     Raises:
-        InputError: probabilities outside [0, 1] where a metric needs probabilities.
+        InputError: probabilities outside [0, 1], if a metric needs probabilities.
     """
     begun = time.perf_counter()
     if "probabilities" in needs:
@@ -255,16 +246,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Tally without measuring: labels and scores that hardly ever agree with the truth show then.
+    """Tally without measuring, to add notes on labels and scores that hardly agree with the truth.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: as of :func:`tally`.
+        frames: checked tables; consumed, except their notes.
+        needs: as for :func:`tally`.
         workers: unused.
 
     Raises:
-        InputError: as of :func:`tally`.
+        InputError: as for :func:`tally`.
     """
     tally(frames, settings, needs, workers)
 
@@ -277,7 +267,7 @@ def truth(tallies: Tallies) -> Array:
 
 
 def weight_notes(tallies: Tallies) -> list[Note]:
-    """What has ground truths, but none of any weight; see :func:`.tallies.weightless_notes`."""
+    """Return notes on ground truths of weight 0; see :func:`.tallies.weightless_notes`."""
     datums, parts = tallies.datums, tallies.parts
     if parts is None:
         return weightless_notes(tallies.units, tallies.labels, datums)
@@ -311,7 +301,8 @@ def _binary(
     limit = comparable(cut_of(batch, rows, settings), single=rows.single)
     if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
-        # With more than two labels, "not the positive one" is not a label: nothing is predicted.
+        # With more than two labels, "not the positive one" is not a label, so there is no
+        # prediction.
         other = others[0] if len(others) == 1 else -1
         hard = np.where(rows.score >= limit, np.int32(rows.only), np.int32(other))
     facts = None
@@ -423,7 +414,6 @@ def _units_of(rows: Rows, n_units: int) -> Array:
 
 
 def _labels_of(rows: Rows) -> Array:
-    """Label code of every row that has one of its own, int32 [n]."""
     assert rows.label_codes is not None
     return rows.label_codes
 
@@ -458,5 +448,5 @@ def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Talli
 
 
 def by_value(tallies: Tallies, settings: Settings, metric: Metric) -> bool:
-    """Whether a metric depends on the values of scores; hard predictions are decided already."""
+    """Return True if a metric depends on score values; hard predictions are already decided."""
     return not metric.ranks and (metric.needs != ("hard",) or tallies.units.hard is None)

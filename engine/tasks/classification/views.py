@@ -35,16 +35,13 @@ def view(
     weights: Array | None = None,
     threads: Workers | None = None,
 ) -> ScoredView:
-    """The tally by groups of datums.
+    """Return the tally by groups of datums.
 
     Args:
-        tallies: what the run left behind.
-        settings: the run's settings.
-        group: int32 [n_datums], group of each datum, -1 for none; of tallies in files what their
-            datums give; None for all in one.
-        n_groups: number of groups.
-        weights: int64 [n_datums], how often each datum counts, or None.
-        threads: where segments are sorted; one after the other where None.
+        group: int32 [n_datums], -1 for none; for tallies on disk, the groups of their datums; None
+            for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        threads: used for sorting segments; serial if None.
     """
     make: Callable[..., ScoredView] = ScoredView
     if tallies.parts is not None:
@@ -64,16 +61,16 @@ def view(
 
 
 def drawn(view: ScoredView, draws: Draws) -> Any:
-    """The view of a block of draws."""
+    """Return the view of a block of resamples."""
     return PartsDraws(view, draws) if isinstance(view, PartsView) else ScoredDraws(view, draws)
 
 
 def one_draw(view: ScoredView, weights: Array) -> ScoredView:
-    """The view of one draw, which shares the order of the scores.
+    """Return the view of one resample, which shares the sorted scores.
 
     Args:
         view: of a tally in memory.
-        weights: int64 [n_datums], how often each datum counts.
+        weights: int64 [n_datums], multiplicity of each datum.
     """
     one = ScoredView(
         view.units,
@@ -98,12 +95,10 @@ def one_draw(view: ScoredView, weights: Array) -> ScoredView:
 def whole_datums(
     tallies: Tallies, settings: Settings, of: ScoredView
 ) -> Iterator[tuple[Tallies, ScoredView]]:
-    """Tallies and views of disjoint sets of whole datums: of a tally in files its parts.
+    """Yield tallies and views of disjoint sets of datums: for a tally on disk, its parts.
 
     Args:
-        tallies: what the run left behind.
-        settings: the run's settings.
-        of: a view of it, by whose groups the others are.
+        of: view of the tally, whose groups the others use.
     """
     if tallies.parts is None:
         yield tallies, of
@@ -113,7 +108,7 @@ def whole_datums(
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
-    """Curve cells of one group of datums, which bound how many are held at once."""
+    """Return the curve cells per group of datums, which limits the groups in memory."""
     of_curve = len(tallies.labels) * len(settings.score_thresholds)
     if not tallies.details:
         return of_curve

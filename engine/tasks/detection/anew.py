@@ -1,4 +1,4 @@
-"""Match anew at every score, as KITTI does, and what regions take away."""
+"""Repeated matching at every score, as in KITTI, and exclusion of predictions in regions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ _NONE = np.uint64(0)
 
 
 def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> Array:
-    """The largest share of each prediction that lies in one region, float64 [n] by place.
+    """Return the largest share of each prediction inside one region, float64 [n], in layout order.
 
-    Boxes in space lie in none, as regions are told in pixels.
+    3-D boxes get 0, since regions are in pixels.
 
     Args:
-        batch: encoded tables.
-        ours: predictions as laid out.
+        ours: layout of the predictions.
         lowest: shares below it may be missing.
-        threads: where the work runs.
     """
     share = np.zeros(ours.row.size)
     seen, mine = batch.graded, batch.predictions.shapes
@@ -71,15 +69,12 @@ def match_anew(
     """Match all labels at all thresholds and difficulties.
 
     Args:
-        batch: encoded tables.
-        sides: its predictions and ground truths as laid out.
-        rules: the dialect's rules.
+        sides: layouts of predictions and ground truths.
         variants: thresholds and difficulties.
-        near: what overlaps what, across labels.
-        share: float64 [n], as :func:`in_regions` gives it.
-        threads: where the work runs.
-        took: whether to note what each prediction took.
-        turned: whether gains tell angles.
+        near: overlaps across labels.
+        share: float64 [n], from :func:`in_regions`.
+        took: record the ground truth of each prediction.
+        turned: gains include angles.
 
     Returns:
         The match; values of its rows are their gains, by kind, difficulty and threshold.

@@ -1,4 +1,4 @@
-"""From checked tables to what is compared: boxes as they stand, or polygons, or masks."""
+"""Geometry to compare, built from checked tables: boxes, polygons or masks."""
 
 from __future__ import annotations
 
@@ -35,17 +35,16 @@ _SHOWN = 3
 def image_sizes(
     frames: Frames, datums: Datums, drawn: tuple[Drawn, Drawn], codes: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Height and width of every datum, int64 [n_datums] each; 0 where nothing tells them.
+    """Return height and width of every datum, int64 [n_datums] each; 0 if unknown.
 
     Args:
         frames: the tables; ``datums`` may declare height and width.
-        datums: the datums.
         drawn: both sides' masks.
         codes: both sides' datum codes, int32 [n].
 
     Raises:
-        InputError: masks of one datum differ in size, or from the declared size, or a datum of
-            which something is to be rasterised has no size.
+        InputError: masks of one datum differ in size, or from the declared size, or a datum whose
+            shapes must be rasterised has no size.
     """
     height, width = declared_sizes(frames, datums).T.copy()
     told = height > 0
@@ -98,22 +97,22 @@ def _unknown(side: Drawn, rows: Array) -> str:
     )
 
 
-# Whether the rasters of one datum lie on one grid: only then do their pixels meet.
+# Check that the rasters of one datum share a grid; otherwise their pixels are not comparable.
 
 
 def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
-    """Refuse rasters of a datum whose pixels lie elsewhere than those of its first one.
+    """Check that the rasters of each datum are on the same pixel grid.
 
-    Within a side and across sides; ground truths come first. Pictures without a place on Earth
-    lie anywhere: only their size counts, which masks are held to where they are compared.
+    Both sides are checked, against the first raster; ground truths come first. For images without
+    georeference only the size counts, which is checked when masks are compared.
 
     Args:
         sides: predictions and ground truths.
         codes: datum codes of their rows, int32 [n] each.
 
     Raises:
-        InputError: rasters of one datum with another projection, place or resolution, with both
-            grids and rows; or a file that cannot be read.
+        InputError: rasters of one datum differ in projection, place or resolution (the message has
+            both grids and rows), or a file cannot be read.
     """
     found: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
     known: dict[tuple[Any, Any], str] = {}
@@ -191,22 +190,19 @@ def compared(
     settings: Settings,
     threads: Workers,
 ) -> tuple[Shapes, Shapes] | None:
-    """Both sides as what is compared; None where boxes are, and area ranges go by those.
+    """Return both sides as shapes; None if boxes are compared and area ranges use box areas.
 
-    Where boxes are compared, rows without one get the bounding box of their polygon or mask. The
-    area of that may still be what area ranges go by: boxes are shapes then, and where their last
-    pixels lie in them.
+    If boxes are compared, rows without one get the bounding box of their polygon or mask. Boxes
+    become
+    shapes if area ranges use the area of that polygon or mask, or if boxes include their last
+    pixels.
 
     Args:
-        frames: both sides, checked; their boxes may be filled in here.
-        datums: the datums.
-        labels: the labels.
+        frames: both sides, checked; boxes may be filled in.
         of_rows: both sides' datum codes, and their label codes, int32 [n].
-        settings: what was asked for.
-        threads: where the work runs.
 
     Raises:
-        InputError: geometry that cannot be read, or not be brought to what is compared.
+        InputError: geometry that cannot be read or converted.
     """
     codes, label_codes = of_rows
     tables = [getattr(frames, side) for side in _SIDES]
@@ -259,7 +255,7 @@ def compared(
 
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
-    """What errors call a side's rows: numbers in the whole input, of which this may be part."""
+    """Return the row numbers of a side for error messages, relative to the whole input."""
     kept = frames.kept.get(side)
     frame = getattr(frames, side)
     numbers = frame[ROW] if ROW in frame.columns else None
@@ -273,9 +269,9 @@ def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
 
 
 def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BOX) -> Shapes:
-    """The predictions with the areas of their boxes, where the dialect's area ranges go by those.
+    """Return the predictions with box areas if the dialect's area ranges use those.
 
-    pycocotools' ``loadRes`` takes the area of results that have a bbox from that.
+    pycocotools' ``loadRes`` takes the area of results that have a bbox from it.
     """
     frame = frames.predictions
     if not settings.rules.box_areas or not {*CORNERS} <= {*frame.columns} or not frame.height:
@@ -306,10 +302,10 @@ def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BO
 def _boxes(
     frames: Frames, sides: tuple[Objects, Objects], settings: Settings
 ) -> tuple[Shapes, Shapes] | None:
-    """Fill in the tables' boxes; these as shapes where area ranges go by what they are around.
+    """Fill in the tables' boxes; return them as shapes if area ranges use the original geometry.
 
     pycocotools' ``loadRes`` takes the area of results without a bbox from their mask, and that of
-    ground truths from their annotation; where none is annotated, both sides are treated alike.
+    ground truths from their annotation; without annotated areas, both sides are treated alike.
     """
     regions: list[Array | None] = []
     for side, objects in zip(_SIDES, sides, strict=True):
@@ -341,9 +337,9 @@ def _boxes(
 
 
 def _of_corners(frames: Frames, settings: Settings) -> tuple[Shapes, Shapes] | None:
-    """Boxes as shapes, where their last pixels lie in them or pairs across labels matter.
+    """Return boxes as shapes if they include their last pixels or pairs across labels matter.
 
-    None where matching computes their IoU on the way.
+    None if matching computes their IoU.
     """
     pixel = float(settings.rules.whole_pixels)
     if not pixel and settings.rules.matching != "anew":
@@ -377,7 +373,7 @@ def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> 
 
 
 def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:
-    """The table with a box in every row; an extent as annotated stays where there was one."""
+    """Return the table with a box in every row; annotated extents are kept."""
     columns = [pl.Series(name, boxes[:, i]) for i, name in enumerate(CORNERS)]
     if {*_EXTENT} <= {*frame.columns}:
         columns += [

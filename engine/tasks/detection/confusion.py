@@ -18,11 +18,10 @@ Array = np.ndarray[Any, Any]
 def confusion_frame(
     view: RankedView, settings: Settings, slice_name: str | None, group_names: list[str]
 ) -> pl.DataFrame:
-    """The ``confusion`` frame of one view.
+    """Build the ``confusion`` frame of one view.
 
     Args:
-        view: ranked view with confusion events.
-        settings: thresholds.
+        view: ranked view with confusion pairs.
         slice_name: the slice column, None for the whole set.
         group_names: names of the view's groups.
     """

@@ -1,4 +1,4 @@
-"""What single images hold: boxes, and what became of each."""
+"""Contents of single images: boxes and their outcomes."""
 
 from __future__ import annotations
 

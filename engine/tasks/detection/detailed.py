@@ -1,9 +1,9 @@
-"""Detailed curve: why each prediction is wrong and each ground truth missed, with examples.
+"""Detailed curve: kind of each false positive and false negative, with examples.
 
 At one IoU threshold and score threshold s: a true positive is a match with score >= s. A false
-positive is a misclassification where it overlaps a ground truth of another label of the key, else
-a duplicate where it overlaps one of its own label, else a hallucination. A false negative is a
-misclassification where a prediction of another label with score >= s overlaps it, else
+positive is a misclassification if it overlaps a ground truth of another label of the key, else a
+duplicate if it overlaps one of the same label, else a hallucination. A false negative is a
+misclassification if a prediction of another label with score >= s overlaps it, else
 no_predictions. So tp + fp are the predictions with score >= s and tp + fn the ground truths.
 Source: Valor's metrics document, "DetailedPrecisionRecallCurve".
 """
@@ -36,7 +36,7 @@ def _from_top(label: Array, reached: Array, n_labels: int, n_scores: int) -> Arr
 
 
 def _first_by_label(label: Array, rows: Array, n_labels: int, n: int) -> Array:
-    """The first n of ``rows`` (ascending in label) of each label, -1 where there are fewer."""
+    """Return the first n of ``rows`` (ascending in label) of each label, padded with -1."""
     out = np.full((n_labels, n), _NONE, np.int64)
     if rows.size and n:
         of_row = label[rows]
@@ -77,7 +77,7 @@ def _examples(
 
 
 def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
-    """What some rows look like, as GeoJSON: polygons; boxes, and the bounding boxes of masks."""
+    """Return rows as GeoJSON: polygons and boxes, and bounding boxes of masks."""
     own: Side = getattr(batch, side)
     rows = laid.row[places]
     if own.shapes is not None:
@@ -96,14 +96,12 @@ def detailed_examples(
     score_thresholds: tuple[float, ...],
     max_examples: int,
 ) -> Examples:
-    """Counts of the detailed curve at one IoU threshold, and the first examples of every cell.
+    """Count the cells of the detailed curve at one IoU threshold, with their first examples.
 
     Args:
-        batch: encoded tables.
-        matched: the match.
         pairs: overlaps, for the labels of rows.
-        facts: what each row is at the IoU threshold.
-        score_thresholds: ascending, as given (they are rounded to the scores' dtype here).
+        facts: facts of each row at the IoU threshold.
+        score_thresholds: ascending, before rounding to the scores' dtype.
         max_examples: examples per cell.
     """
     labels, ranked = batch.labels, matched.ranked
@@ -149,7 +147,7 @@ def detailed_examples(
 def _shown(
     batch: Batch, matched: Matched, facts: Facts, counts: Array, shown: Array, present: Array
 ) -> Examples:
-    """The rows shown, with what they look like and the order that they stand in."""
+    """Return the selected rows with geometry and sort keys."""
     cell, label, at, _ = np.nonzero(shown >= 0)
     row = shown[shown >= 0]
     ranked = matched.ranked
@@ -164,7 +162,7 @@ def _shown(
     ):
         looks = _geometry_of(laid, places, batch, side)
         geometry = geometry.scatter(np.flatnonzero(there), looks)
-    # Hits and false positives stand by rank of the prediction, missed ones by their rows.
+    # Hits and false positives are sorted by rank of the prediction, missed ones by row.
     by = np.full(cell.size, _NONE, np.int64)
     by[of_prediction] = row[of_prediction]
     by[cell == 0] = facts.gt_taker[row[cell == 0]]

@@ -1,7 +1,7 @@
-"""KITTI's difficulties: which ground truths count by how they are seen, and regions of no objects.
+"""KITTI's difficulties (which ground truths count, by visibility), and don't-care regions.
 
-A difficulty is to these rows what an area range is to others. Ground truths of neighbouring labels
-may take predictions along, and predictions that are small in the image neither hit nor miss.
+A difficulty takes the place of an area range. Ground truths of neighbouring labels may absorb
+predictions, and predictions that are small in the image count neither as hit nor as miss.
 Source: KITTI's ``evaluate_object.cpp``, ``cleanData``.
 """
 
@@ -34,17 +34,17 @@ _SHOWN = 3
 
 
 class Graded(msgspec.Struct, frozen=True):
-    """How rows are seen, by row of the tables.
+    """Visibility of rows, by row of the tables.
 
     Attributes:
         height: float64 [n] and [m], pixels.
         occluded: float64 [m].
         truncated: float64 [m].
-        single: whether ``truncated`` was of single precision before it was widened.
+        single: ``truncated`` came in single precision.
         left: bool [m], ground truths that are regions, or of labels that are not scored.
-        alpha: float64 [n] and [m], angles at which objects are seen; -10 where they are unknown.
+        alpha: float64 [n] and [m], observation angles; -10 if unknown.
         of_region: int32 [r], datums of regions.
-        regions: float64 [r, 4], boxes of them.
+        regions: float64 [r, 4], boxes of regions.
     """
 
     height: tuple[Array, Array]
@@ -78,20 +78,16 @@ def graded(
     codes: tuple[tuple[Array, Array], tuple[Array, Array]],
     rules: DetectionRules,
 ) -> tuple[Graded, Array, Array]:
-    """How rows are seen; ground truths of neighbours under the label whose predictions they take.
+    """Return the visibility of rows, with ground truths of neighbours moved to the main label.
 
     Args:
-        frames: both sides, checked.
-        datums: the datums.
-        labels: the labels.
         codes: both sides' datum codes, and their label codes, int32 [n].
-        rules: of the dialect.
 
     Returns:
-        what is known of rows; int32 [m], labels of ground truths; bool [m], those of neighbours.
+        visibility of rows; int32 [m], labels of ground truths; bool [m], those of neighbours.
 
     Raises:
-        InputError: columns that difficulties rest on are missing, or null in some rows.
+        InputError: columns required by difficulties are missing, or null in some rows.
     """
     names = labels.frame["label_value"].cast(pl.String).to_list()
     code = {name: at for at, name in enumerate(names)}
@@ -128,7 +124,7 @@ def graded(
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """One side, and which of its rows (bool [n]) must have what difficulties rest on."""
+    """One side, and the mask of its rows (bool [n]) that need the columns of difficulties."""
 
     frame: pl.DataFrame
     name: str
@@ -137,7 +133,7 @@ class _Side(msgspec.Struct, frozen=True):
     where: Array
 
     def height(self) -> Array:
-        """How high boxes are in their images, float64 [n]."""
+        """Return the heights of boxes in their images, float64 [n]."""
         if not {"ymin", "ymax"} <= {*self.frame.columns}:
             return self.needed(HEIGHT_2D.name)
         tall = self.frame["ymax"].cast(pl.Float64) - self.frame["ymin"].cast(pl.Float64)
@@ -145,7 +141,7 @@ class _Side(msgspec.Struct, frozen=True):
         return height
 
     def needed(self, name: str) -> Array:
-        """A column as float64 [n].
+        """Return a column as float64 [n].
 
         Raises:
             InputError: it is missing, or null in some rows.
@@ -177,7 +173,7 @@ _WAYS = {
 
 
 def angles_unknown(predictions: pl.DataFrame) -> str:
-    """Why predictions have no angles at which they see objects; empty where all have one."""
+    """Return why predictions have no observation angles; empty if all have one."""
     if ALPHA.name not in predictions.columns:
         return ""
     given = predictions[ALPHA.name].cast(pl.Float64).fill_null(UNKNOWN)
@@ -192,10 +188,10 @@ def _alpha(frame: pl.DataFrame) -> Array:
 
 
 def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> tuple[Array, Array]:
-    """Datums int32 [r] and boxes float64 [r, 4] of regions: of rows, and of the table of datums.
+    """Return datums int32 [r] and boxes float64 [r, 4] of regions, from rows and the datum table.
 
     Raises:
-        InputError: lists that are not four numbers a region.
+        InputError: a list does not have four numbers per region.
     """
     owners, boxes = [np.zeros(0, np.int32)], [np.zeros((0, 4))]
     truths = frames.ground_truths

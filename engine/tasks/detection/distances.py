@@ -1,8 +1,8 @@
-"""Distances of centres as how alike two boxes are: the nearer, the more, from 1 down to 0.
+"""Centre distances as similarities: from 1 for the nearest down to 0.
 
-The order of doubles is that of their bits, so that a distance in metres becomes a similarity, and
-back, without a bit being lost: between 2^-20 m (a micrometre), below which all is 1, and 2^12 m,
-from which on it is 0. A distance of d is a similarity of about 1 / (2^20 d).
+Positive doubles are ordered like their bits, so that metres map to similarities and back without
+loss: between 2^-20 m (a micrometre), below which all is 1, and 2^12 m, from which on it is 0. A
+distance of d is a similarity of about 1 / (2^20 d).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TURN = int(np.float64(1.0).view(np.int64)) + int(np.float64(NEAREST).view(np.in
 
 
 def similarity(metres: Any) -> Array:
-    """How alike boxes at these distances are, float64: the nearer, the more."""
+    """Return the similarity of boxes at these distances, float64."""
     away = np.maximum(np.asarray(metres, np.float64), NEAREST)
     alike: Array = np.where(away < FARTHEST, (_TURN - away.view(np.int64)).view(np.float64), 0.0)
     return alike

@@ -33,7 +33,7 @@ from .repeats import doubled
 from .rules import DetectionRules
 from .settings import Settings
 
-# What a table of datums says of labels: seen, not seen, not all annotated; and caps of datums.
+# Label lists of the table of datums (present, absent, not exhaustively annotated), and caps.
 
 Array = np.ndarray[Any, Any]
 
@@ -41,13 +41,13 @@ _LISTS = ("positive_labels", "negative_labels", "partial_labels")
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What is said of labels in datums that need not have a row of theirs.
+    """Label lists of the table of datums, which apply without rows.
 
     Attributes:
         start: int64 [labels + 1], offsets by label.
         datum: int32 [k].
-        checked: bool [k], whether the label was looked for in the datum.
-        partial: bool [k], whether not every object of it is annotated there.
+        checked: bool [k], the label was searched for in the datum.
+        partial: bool [k], not every object of it is annotated there.
     """
 
     start: Array
@@ -57,7 +57,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules) -> Listed | None:
-    """The lists of the table of datums, coded; None where the dialect does not ask for them.
+    """Return the coded lists of the table of datums; None if the dialect does not use them.
 
     Raises:
         InputError: the lists are missing, or a datum has none.
@@ -89,7 +89,7 @@ def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules
 
 
 def _dtype(lists: pl.Series, labels: Labels) -> pl.DataType:
-    """The dtype of labels, which that of lists must go with.
+    """Return the dtype of labels, after checking that lists are compatible.
 
     Raises:
         InputError: integers on one side and strings on the other.
@@ -104,7 +104,7 @@ def _dtype(lists: pl.Series, labels: Labels) -> pl.DataType:
 
 
 def _coded(pairs: pl.DataFrame, frames: Frames, datums: Datums, labels: Labels) -> Listed:
-    """The lists, laid out by label; labels that no row has and nobody declares are left out."""
+    """Return the lists by label, without labels that have no row and are not declared."""
     codes = labels.frame.select("label_value", "label_key").with_row_index("label")
     if frames.label_map:
         every = pl.concat(list(frames.label_map.values()), how="vertical_relaxed")
@@ -146,14 +146,14 @@ def _coded(pairs: pl.DataFrame, frames: Frames, datums: Datums, labels: Labels) 
 
 
 def beyond_cap(frame: pl.DataFrame, cap: int) -> pl.Series | None:
-    """Predictions within the cap on each datum, by score over all its labels, then row.
+    """Return a mask of predictions within the cap per datum, by score, then row.
 
     Args:
         frame: datum_id and score.
-        cap: the most of one datum.
+        cap: maximum predictions per datum.
 
     Returns:
-        Boolean [n]; None where no datum has more.
+        Boolean [n]; None if no datum has more.
     """
     many = frame.select(pl.col("datum_id")).to_series().value_counts()
     full = many.filter(pl.col("count") > cap)["datum_id"]
@@ -171,7 +171,7 @@ def beyond_cap(frame: pl.DataFrame, cap: int) -> pl.Series | None:
 
 _NONE = np.empty(0, np.float64)
 _PLACE = "__place"
-"""Column of the place of each row in its table, once some are left out."""
+"""Column of the original row number, once rows are dropped."""
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -180,12 +180,11 @@ class Side(msgspec.Struct, frozen=True):
     Attributes:
         datum: int32 [n], datum codes.
         label: int32 [n], label codes.
-        pieces: boxes, and the scores of predictions, as the columns hold them, one piece after
-            the other.
-        shapes: polygons or masks where those are compared; the boxes are then those around them.
-            None where boxes are.
-        frame: what is left of the checked table: columns only some outputs need.
-        rows: int64 [n], where each row stands in the whole input; None where the table is that.
+        pieces: boxes, and the scores of predictions, by chunk of the columns.
+        shapes: polygons or masks, if compared; boxes are then their bounding boxes. None if boxes
+            are compared.
+        frame: remaining columns of the checked table, which some outputs need.
+        rows: int64 [n], row number in the whole input; None if the table is the whole input.
     """
 
     datum: Array
@@ -207,27 +206,25 @@ class Side(msgspec.Struct, frozen=True):
         return out
 
     def scores(self, rows: Array) -> Array | None:
-        """Scores of some rows of the table, float64 [k]; None of ground truths."""
+        """Return the scores of table rows, float64 [k]; None for ground truths."""
         every = np.concatenate([piece.score for piece in self.pieces] or [np.zeros(0)])
         return every[rows].astype(np.float64) if every.size else None
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Everything detection works on, as arrays.
+    """Detection input as arrays.
 
     Attributes:
-        datums: the datums, codes ascending by id.
-        labels: the labels, codes ascending by key and value.
-        predictions: rows of the predictions.
-        ground_truths: rows of the ground truths.
-        single: whether scores were of single precision before they were widened.
+        datums: codes ascending by id.
+        labels: codes ascending by key and value.
+        single: scores came in single precision.
         crowd: bool [m].
-        ignore: bool [m], ground truths that count for nothing.
-        area: float64 [m], annotated area, or None to use that of what is compared.
-        heights: rows of both tables, where they are numbered from their first; None where they are
+        ignore: bool [m], ground truths that do not count.
+        area: float64 [m], annotated area, or None to use that of the geometry.
+        heights: rows of both tables, if they are numbered from their first; None if they are
             numbered as in the whole input.
-        listed: labels that datums are said to have or to lack, where the dialect asks for them.
-        graded: how rows are seen, where the dialect has difficulties.
+        listed: label lists of datums, if the dialect uses them.
+        graded: visibility of rows, if the dialect has difficulties.
     """
 
     datums: Datums
@@ -248,7 +245,7 @@ def _floats(frame: pl.DataFrame, name: str) -> Array:
 
 
 def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
-    """Columns of numbers as float64 arrays, piece by piece as they are held, few rows in one."""
+    """Return numeric columns as float64 arrays by chunk; joined if chunks are small or differ."""
     columns = [column.cast(pl.Float64) for column in columns]
     lengths = columns[0].chunk_lengths()
     alike = all(column.chunk_lengths() == lengths for column in columns)
@@ -287,7 +284,7 @@ def _side(
 
 
 def _declared_rows(frames: Frames, settings: Settings) -> None:
-    """Leave out rows of undeclared datums, rows beyond a datum's cap, and undeclared labels."""
+    """Drop rows of undeclared datums, rows beyond a datum's cap, and undeclared labels."""
     _declared(frames, "datum_id", frames.datums)
     if settings.rules.cap_of_datum and settings.cap is not None:
         within = beyond_cap(frames.predictions, settings.cap)
@@ -298,7 +295,7 @@ def _declared_rows(frames: Frames, settings: Settings) -> None:
 
 
 def _in_range(frames: Frames, settings: Settings) -> None:
-    """Leave out rows beyond the range of their label, and ground truths without a point."""
+    """Drop rows beyond the range of their label, and ground truths without a point."""
     ranges = settings.rules.ranges
     for side in ("predictions", "ground_truths"):
         frame = getattr(frames, side)
@@ -326,7 +323,7 @@ def _in_range(frames: Frames, settings: Settings) -> None:
 
 
 def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
-    """Leave out rows whose value of a column is not declared."""
+    """Drop rows whose value of a column is not declared."""
     if table is None or column not in table.columns:
         return
     known = table[column].implode()
@@ -340,7 +337,7 @@ def _declared(frames: Frames, column: str, table: pl.DataFrame | None) -> None:
 def _keep(
     frames: Frames, side: str, there: pl.Series, kind: str, words: tuple[str, str, str]
 ) -> None:
-    """Keep the rows of a side that are said to be there, and tell of the others."""
+    """Keep the masked rows of a side, and note the dropped ones."""
     frame = getattr(frames, side)
     n = frame.height - int(there.sum())
     if n:
@@ -353,7 +350,7 @@ def _keep(
 
 
 def _note_scores(frames: Frames, score: pl.Series) -> None:
-    """Say so where scores are not probabilities, since the default thresholds lie in 0 to 1."""
+    """Add a note if scores are not probabilities, since default thresholds are in [0, 1]."""
     if len(score):
         low, high = float(score.min()), float(score.max())  # type: ignore[arg-type]
         if low < 0 or high > 1:
@@ -427,16 +424,14 @@ def _rounded(values: Array, decimals: int) -> Array:
 
 
 def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
-    """Arrays from checked tables, whose columns are taken out as they are encoded.
+    """Encode checked tables as arrays; columns are consumed as they are encoded.
 
     Args:
-        frames: both sides, checked, used up here; their label map is applied.
-        settings: whether rows of undeclared datums and labels are left out; which geometry is
-            compared.
-        threads: where heavy work runs.
+        frames: both sides, checked; consumed. Their label map is applied.
+        settings: handling of undeclared datums and labels; compared geometry.
 
     Raises:
-        InputError: polygons or masks that cannot be read, or not be compared.
+        InputError: polygons or masks that cannot be read or compared.
     """
     numbered = ROW in frames.predictions.columns
     heights = None if numbered else (frames.predictions.height, frames.ground_truths.height)

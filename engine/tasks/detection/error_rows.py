@@ -1,4 +1,4 @@
-"""Rows of the ``errors`` frame: what went wrong, with the prediction and the ground truth."""
+"""Rows of the ``errors`` frame, with prediction and ground truth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .overlaps import label_of
 Array = np.ndarray[Any, Any]
 
 IDS = ("annotation_id", "swapped_annotation_id")
-"""Columns of ids of ground truths, or of their rows where they have none."""
+"""Columns of ground-truth ids, or of their rows if there are no ids."""
 
 
 def error_rows(
@@ -32,19 +32,17 @@ def error_rows(
     keypoint: Array | None = None,
     swapped: Array | None = None,
 ) -> pl.DataFrame:
-    """One row each.
+    """Build the rows of the ``errors`` frame.
 
     Args:
-        batch: encoded tables.
-        ranked: the match.
         predictions: int [k], ranked predictions, -1 for none.
-        truths: int [k], places of the ground truths they are held against, -1 for none.
+        truths: int [k], layout indices of the compared ground truths, -1 for none.
         error: names [k].
         iou: float64 [k], NaN for none.
         threshold: the IoU threshold.
-        mended: bool [k]; nulls where that is not known.
-        keypoint: int64 [k], from 1; nulls unless given.
-        swapped: int [k], places of other ground truths, -1 for none; none unless given.
+        mended: bool [k]; null if unknown.
+        keypoint: int64 [k], from 1; null by default.
+        swapped: int [k], layout indices of other ground truths, -1 for none.
     """
     n, table = error.size, batch.labels.frame
     ours, theirs = predictions >= 0, truths >= 0
@@ -83,7 +81,7 @@ def error_rows(
 
 
 def _at(values: Array, places: Array) -> Array:
-    """Values at places, -1 where the place is -1, int64 [k]."""
+    """Gather values, int64 [k]; -1 for index -1."""
     out = np.full(places.size, -1, np.int64)
     there = places >= 0
     out[there] = values[places[there]]
@@ -91,7 +89,6 @@ def _at(values: Array, places: Array) -> Array:
 
 
 def _series(values: Array, there: Array) -> pl.Series:
-    """Integers, null where they are not there."""
     return pl.Series(values).set(pl.Series(~there), None)
 
 

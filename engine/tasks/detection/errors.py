@@ -1,9 +1,9 @@
-"""Errors: what is wrong with each prediction, what was missed, and what mending each kind is worth.
+"""TIDE errors: kind of each wrong prediction, missed ground truths, and the AP cost of each kind.
 
-For each IoU threshold a tally of its own, ranked like the first, whose variants are not area ranges
-but mendings: in that of a kind of error its false positives are gone, those that would have hit are
-true positives, and ground truths that nothing came near are not asked for. AP of such a variant
-less AP as it is, is what the kind costs. Slices, draws, parts and files come with the tally.
+Each IoU threshold has a tally, ranked like the main one, whose variants are fixes instead of area
+ranges: for one kind of error, its false positives are removed, those that would have hit are true
+positives, and ground truths without a near prediction are dropped. The cost of the kind is the AP
+of that variant minus the AP. Slices, resamples, parts and files work as for any tally.
 
 Source: D. Bolya et al., "TIDE" (ECCV 2020), and its code tidecv 1.0.1.
 """
@@ -54,19 +54,20 @@ MISS, FALSE_POSITIVES, FALSE_NEGATIVES = "Miss", "FalsePos", "FalseNeg"
 FIXES = (*KINDS, MISS, FALSE_POSITIVES, FALSE_NEGATIVES)
 _COUNTED = "counted "
 COUNTED = tuple(f"{_COUNTED}{kind}" for kind in KINDS)
-"""Variants in which the errors of one kind alone count, where some do not count as they are."""
+"""Variants in which only errors of one kind count, if some do not count without fixes."""
 
 _NAMES = np.array(["", *(name for name, _ in sorted(KINDS.items(), key=lambda item: item[1]))])
 
 
 @stored_as("detection.errors/1")
 class Errors(msgspec.Struct, frozen=True):
-    """Errors of all thresholds.
+    """TIDE errors at all thresholds.
 
     Attributes:
-        ranked: the tally of each IoU threshold, a variant for each mending, in an area range's
-            place: which ground truths are asked for hangs on both.
-        unmended: the same as it is, where that has another order of equal scores; else none.
+        ranked: tally per IoU threshold, with one variant per fix instead of an area range, since
+            the
+            counted ground truths depend on both.
+        unmended: same without fixes, if its order of ties differs; else empty.
         frame: the ``errors`` frame, or None.
     """
 
@@ -76,18 +77,17 @@ class Errors(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """Errors at one IoU threshold.
+    """TIDE errors at one IoU threshold.
 
     Attributes:
-        iou: the threshold.
         hit: bool [n], true positives.
         ignored: bool [n], neither true nor false positives.
         kind: int8 [n].
-        target: int32 [n], the ground truth that a location or class error is the first to hit once
-            it is mended; -1 for the others.
-        best: int32 [n], the ground truth that tells the error, -1 for none.
+        target: int32 [n], ground truth that a location or class error is the first to hit once
+            fixed; -1 for others.
+        best: int32 [n], ground truth that determines the error, -1 for none.
         taken: bool [m], ground truths that were hit.
-        missed: bool [m], ground truths that no mended prediction would hit.
+        missed: bool [m], ground truths that no fixed prediction would hit.
     """
 
     iou: float
@@ -110,19 +110,16 @@ def find(
     *,
     shown: bool,
 ) -> Errors:
-    """Errors at the thresholds of the confusion matrix and outcomes.
+    """Compute the errors at the thresholds of the confusion matrix and outcomes.
 
     Args:
-        batch: encoded tables.
         matched: the match, with takers.
         pairs: overlaps of at least the background threshold.
-        near: overlaps of other geometry than boxes, None of boxes.
-        settings: the run's settings.
-        threads: where the work runs.
-        shown: whether the frame is wanted.
+        near: overlaps of other geometry than boxes, None for boxes.
+        shown: build the frame.
 
     Raises:
-        OptionError: the background reaches above an IoU threshold.
+        OptionError: the background threshold is above an IoU threshold.
     """
     ranked, ious = matched.ranked, settings.spot_ious
     if min(ious) < settings.background_iou:
@@ -205,7 +202,7 @@ def _at(
     open_targets = open_targets[~taken[target[open_targets]]]
     near_miss: Array = np.zeros(taken.size, bool)
     near_miss[target[open_targets]] = True
-    # Of several errors that would hit one ground truth, the first by score does.
+    # If several errors would hit one ground truth, the first by score does.
     by_target: Array = np.lexsort(
         (ranked.row[open_targets], -ranked.score[open_targets], target[open_targets])
     )
@@ -226,15 +223,13 @@ def _tally(
     *,
     wrong_first: bool = False,
 ) -> Ranked:
-    """The tally: the predictions, and once more under another label those that then would hit.
+    """Build the tally: the predictions, repeated under another label if they would hit there.
 
     Args:
-        ranked: the match.
         pairs: with labels.
-        found: of the threshold.
         regular: bool [m], ground truths that count.
         names: variants.
-        wrong_first: whether of equal scores those of wrong predictions stand first.
+        wrong_first: among ties, wrong predictions come first.
     """
     n = ranked.score.size
     moved = np.flatnonzero((found.kind == CLASS) & (found.target >= 0))
@@ -274,12 +269,11 @@ def _tally(
 
 
 def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
-    """Rows by keys, the first deciding first, int64.
+    """Sort rows by keys, the first key first, int64.
 
     Args:
-        n: how many of the first rows stand in order already, unless ``every``.
-        keys: of each row.
-        every: whether all rows are to be sorted, and not only the few behind the first ``n``.
+        n: number of leading rows that are already sorted, unless ``every``.
+        every: sort all rows, not just those after the first ``n``.
     """
     if every:
         return np.lexsort(keys[::-1])
@@ -292,7 +286,7 @@ def _in_rank(n: int, keys: tuple[Array, ...], every: bool) -> Array:
 
 
 def _code(*parts: Array) -> Array:
-    """What is known of each row as one number: booleans, the lowest bit first, and a last part."""
+    """Pack facts of rows into one integer: booleans from the lowest bit, then a last part."""
     made = parts[0].astype(np.uint8)
     for bit, part in enumerate(parts[1:], 1):
         made |= part.astype(np.uint8) << np.uint8(bit)
@@ -378,7 +372,7 @@ def beside(
 
 
 def in_the_input(frame: pl.DataFrame | None, rows: Array | None) -> pl.DataFrame | None:
-    """With row numbers of the whole input, where the table of predictions is part of one."""
+    """Replace row numbers by those of the whole input, if the table is part of one."""
     if rows is None or frame is None:
         return frame
     place = pl.Series("prediction_row", rows)
@@ -394,15 +388,15 @@ def merge_errors(
     *,
     named_by_row: bool,
 ) -> Errors | None:
-    """Errors of all parts.
+    """Merge errors.
 
     Args:
-        parts: of disjoint sets of datums; none where none were asked for.
-        datums: new datum codes of each part.
-        labels: new label codes of each part.
+        parts: of disjoint sets of datums; empty if not requested.
+        datums: new datum codes per part.
+        labels: new label codes per part.
         n_labels: labels of the whole.
-        before: rows of both sides that stand before those of each part.
-        named_by_row: whether ground truths are known by their rows.
+        before: rows of both sides that precede each part.
+        named_by_row: ground truths are identified by row.
     """
     if not parts:
         return None
@@ -423,12 +417,12 @@ def merge_rows(
     *,
     named_by_row: bool,
 ) -> pl.DataFrame | None:
-    """Rows of all parts that name predictions and ground truths, one part after the other.
+    """Concatenate rows that refer to predictions and ground truths.
 
     Args:
-        frames: of each part; None where none was asked for.
-        before: rows of both sides that stand before those of each part.
-        named_by_row: whether ground truths are known by their rows.
+        frames: per part; None if not requested.
+        before: rows of both sides that precede each part.
+        named_by_row: ground truths are identified by row.
     """
     moved = [
         frame.with_columns(
@@ -443,7 +437,7 @@ def merge_rows(
 
 
 def errors_frame(found: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
-    """The ``errors`` frame; empty where none was made."""
+    """Return the ``errors`` frame; empty if none was built."""
     if found is None or found.frame is None:
         return empty_frame("errors", label=label, datum=datum)
     return found.frame.cast(

@@ -28,18 +28,18 @@ CELLS = (
 
 @stored_as("detection.examples/1")
 class Examples(msgspec.Struct, frozen=True):
-    """What the detailed curve of one partition shows, one row per example.
+    """Examples of the detailed curve of one bucket, one row per example.
 
     Attributes:
         counts: int64 [cells, labels, scores], rows of each cell.
-        present: bool [labels], whether a label has any row at all.
+        present: bool [labels], labels that have any row.
         cell: int32 [n], index in ``CELLS``.
         label: int32 [n], label code.
         at: int32 [n], index of the score threshold.
         datum: int32 [n], datum code.
-        score: float64 [n], score that the example stands by; 0 for missed ground truths.
+        score: float64 [n], sort key of the example; 0 for missed ground truths.
         tie: float64 [n], orders equal scores, higher first.
-        row: int64 [n], row of its table, which orders what is left.
+        row: int64 [n], row of its table, the last sort key.
         geometry: String [n], GeoJSON.
     """
 
@@ -56,7 +56,7 @@ class Examples(msgspec.Struct, frozen=True):
 
 
 def no_examples(n_scores: int) -> Examples:
-    """What a run without any label shows."""
+    """Return the examples of a run without labels."""
     none, code = np.zeros(0), np.zeros(0, np.int32)
     return Examples(
         counts=np.zeros((len(CELLS), 0, n_scores), np.int64),
@@ -82,12 +82,12 @@ def merge_examples(
     n_labels: int,
     most: int,
 ) -> Examples:
-    """Counts of all parts added up, and the first examples of each cell over all of them.
+    """Add up the counts of all parts, and merge the first examples of each cell.
 
     Args:
         parts: of disjoint sets of datums, at the same thresholds.
-        datums: new datum codes of each part.
-        labels: new label codes of each part.
+        datums: new datum codes per part.
+        labels: new label codes per part.
         n_labels: labels of the whole.
         most: examples per cell.
     """
@@ -134,14 +134,10 @@ def examples_frame(
     iou: float,
     score_thresholds: tuple[float, ...],
 ) -> pl.DataFrame:
-    """The ``examples`` frame: one row per example, and one for each cell without any.
+    """Build the ``examples`` frame: one row per example, and one per cell without any.
 
     Args:
-        examples: of the run.
-        datums: what datum codes stand for.
-        labels: what label codes stand for.
-        iou: IoU threshold.
-        score_thresholds: ascending, as given.
+        score_thresholds: ascending, before rounding.
     """
     if not len(labels):
         return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)

@@ -1,4 +1,4 @@
-"""Names of what is known of true positives of 3-D boxes, that metrics and the tally share."""
+"""Names of the true-positive errors of 3-D boxes, shared by metrics and tally."""
 
 OF_FOUND = "true positives"
 """Need of true positives at ``pr_curve_iou_threshold`` with their errors."""
@@ -7,6 +7,6 @@ ANGLES = "angles"
 READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alpha",)}
 """Needs of columns that both sides must have."""
 FOUND = "found"
-"""Name of their tally among those beside a view's."""
+"""Name of their tally among the additional tallies of a view."""
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 """The errors, in the order of :attr:`..tally.ranked.Ranked.values`."""

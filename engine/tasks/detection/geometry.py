@@ -1,10 +1,9 @@
-"""Which geometry is compared: what was asked for, else the most detailed that every row has.
+"""Choice of the compared geometry: as requested, otherwise the most detailed that all rows have.
 
-Masks and raster files are more detailed than polygons, polygons than oriented boxes, and these
-than boxes. Where nothing was
-asked for, every row is brought down to the least detailed row's; the ``coco`` dialect brings
-polygons up to masks where there are some, as pycocotools does. Source: Valor's evaluation of
-mixed annotation types; pycocotools ``COCOeval._prepare``.
+Detail increases from boxes over oriented boxes and polygons to masks and raster files. By default,
+all rows are converted to the least detailed geometry; the ``coco`` dialect converts polygons to
+masks if there are some, as pycocotools does. Source: Valor's evaluation of mixed annotation types;
+pycocotools ``COCOeval._prepare``.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ Array = np.ndarray[Any, Any]
 BOX, OBB, POLYGON, MASK = 0, 1, 2, 3
 """Kinds of geometry, by detail."""
 POINTS = "points"
-"""Keypoints, which are no region: nothing else becomes them, nor they anything else."""
+"""Keypoints, which are not a region and cannot be converted to or from other geometry."""
 SOLID = "solid"
-"""3-D boxes, likewise."""
+"""3-D boxes, which cannot be converted to or from other geometry."""
 KINDS = {"box": BOX, "obb": OBB, "polygon": POLYGON, "mask": MASK}
 WORDS = {
     BOX: ("box", "boxes"),
@@ -38,7 +37,7 @@ _COLUMNS = {BOX: ("xmin",), OBB: ("obb",), POLYGON: ("polygon",), MASK: ("mask",
 
 
 def has(frame: pl.DataFrame, kind: int) -> Array:
-    """Which rows have geometry of a kind, bool [n]."""
+    """Return a mask of rows that have geometry of a kind, bool [n]."""
     there = np.zeros(frame.height, bool)
     for name in _COLUMNS[kind]:
         if name in frame.columns:
@@ -55,12 +54,7 @@ def kinds_of(frame: pl.DataFrame) -> Array:
 
 
 def choose(frames: Frames, settings: Settings) -> int:
-    """The kind that is compared; told among the notes where a table has more than boxes.
-
-    Args:
-        frames: both sides, checked.
-        settings: what was asked for, and the dialect's rules.
-    """
+    """Return the compared kind; adds a note if a table has more than boxes."""
     sides = {"predictions": frames.predictions, "ground truths": frames.ground_truths}
     kinds = {name: kinds_of(frame) for name, frame in sides.items()}
     every = np.concatenate(list(kinds.values()))
@@ -88,7 +82,7 @@ def choose(frames: Frames, settings: Settings) -> int:
 
 
 def _converted(side: str, kinds: Array, target: int) -> list[Note]:
-    """How many rows become what was asked for, in notes that those of parts of a run add up to."""
+    """Return notes on the number of converted rows, which add up over parts of a run."""
     notes = []
     to, to_several = WORDS[target]
     for kind, (one, several) in WORDS.items():
@@ -115,11 +109,11 @@ _PREFERRED = {
     POLYGON: (BOX, MASK, OBB, POLYGON),
     MASK: (BOX, OBB, POLYGON, MASK),
 }
-"""What is compared -> of which kind a row is read, the best last."""
+"""Compared geometry -> kinds to read a row from, the best last."""
 
 
 def read_as(frame: pl.DataFrame, target: int) -> Array:
-    """Of which kind each row is read so that it can be compared as ``target``, int8 [n]."""
+    """Return the kind from which each row is converted to ``target``, int8 [n]."""
     kinds = np.full(frame.height, BOX, np.int8)
     for kind in _PREFERRED[target]:
         kinds[has(frame, kind)] = kind

@@ -1,6 +1,6 @@
-"""Keypoints as what is compared: object keypoint similarity (OKS) in place of IoU.
+"""Keypoints, compared by object keypoint similarity (OKS) instead of IoU.
 
-Source: pycocotools ``COCOeval.computeOks`` and ``COCO.loadRes``; xtcocotools for people of no
+Source: pycocotools ``COCOeval.computeOks`` and ``COCO.loadRes``; xtcocotools for people without
 annotated area.
 """
 
@@ -30,7 +30,7 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 14
-"""Pairs whose exponents are held at once."""
+"""Pairs whose exponents are in memory at a time."""
 _MIRRORED = {
     17: tuple((left, left + 1) for left in range(2, 17, 2)),  # COCO's
     14: tuple((left, left + 1) for left in range(1, 12, 2)),  # CrowdPose's
@@ -40,15 +40,16 @@ _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 class KeypointLayer(msgspec.Struct, frozen=True):
-    """Keypoints.
+    """Layer of keypoints.
 
     Attributes:
-        area: float64 [n], what distances are held against of ground truths, and what is around the
-            points of predictions.
-        points: their places.
-        people: what else is known of ground truths; None of predictions.
-        head: float64 [n], sizes of the heads of ground truths, NaN where it is unknown, or None.
-        mirror: int64, by place of a point's variance, the point on the other side, or itself.
+        area: float64 [n], scale of distances for ground truths, and extent of the points for
+            predictions.
+        points: coordinates.
+        people: further facts of ground truths; None for predictions.
+        head: float64 [n], head sizes of ground truths, NaN if unknown, or None.
+        mirror: int64, by index of a point's variance, the point on the other side, or the point
+            itself.
     """
 
     area: Array
@@ -100,7 +101,7 @@ class KeypointLayer(msgspec.Struct, frozen=True):
 
 
 def points_of(column: pl.Series) -> Points:
-    """Lists of x, y and visibility as what kernels read."""
+    """Convert lists of x, y and visibility to kernel input."""
     values, (start,) = flat(column)
     return Points(frozen(start, np.int64), frozen(values.cast(pl.Float64).to_numpy(), np.float64))
 
@@ -112,17 +113,15 @@ def as_keypoints(
     origins: tuple[Origin, Origin],
     settings: Settings,
 ) -> tuple[Shapes, Shapes]:
-    """Both sides' keypoints.
+    """Return both sides' keypoints as shapes.
 
     Args:
-        frames: both sides, checked.
-        labels: of both.
         codes: label codes of their rows, int32 [n] and [m].
-        origins: what errors call their rows.
-        settings: sigmas of the labels, and whether boxes tell sizes whatever the areas.
+        origins: names of rows in error messages.
+        settings: sigmas of the labels, and whether box sizes override areas.
 
     Raises:
-        InputError: rows of one label with different numbers of points, or another number than
+        InputError: rows of one label have different numbers of points, or another number than
             there are sigmas; people without an area and without a box.
     """
     if settings.rules.sized_by_box:
@@ -165,19 +164,18 @@ def shapes_of(
     n_points: Array,
     variances: tuple[Array, Array],
 ) -> tuple[Shapes, Shapes]:
-    """Predictions and ground truths as what is compared.
+    """Build the shapes of predictions and ground truths.
 
     Args:
         ours: points of the predictions.
         theirs: points of the ground truths.
         boxes: float64 [m, 4], x, y, width and height of each ground truth's box, NaN without one.
-        area: float64 [m], what its distances are held against.
-        told: float64 [m], how many labelled points it is said to have, NaN where that is not said;
-            None where it is said of none.
+        area: float64 [m], scale of its distances.
+        told: float64 [m], declared number of labelled points, NaN if not declared; None if no row
+            declares it.
         label: int32 [m], its label.
         n_points: int64 [labels], points of each label's rows.
-        variances: int64 [labels], where those of each label begin; float64, (2 sigma)^2 of every
-            point.
+        variances: int64 [labels], offset of each label; float64, (2 sigma)^2 of every point.
     """
     around, _ = extents(*ours, True)
     of_truths, labelled = extents(*theirs, False)
@@ -218,10 +216,10 @@ def _n_points(
     n_labels: int,
     origins: tuple[Origin, Origin],
 ) -> Array:
-    """Points of each label's rows, int64 [labels].
+    """Return the number of points of each label's rows, int64 [labels].
 
     Raises:
-        InputError: rows of one label that differ.
+        InputError: rows of one label differ.
     """
     sizes = [np.diff(side.start) // 3 for side in points]
     out = np.zeros(n_labels, np.int64)
@@ -255,10 +253,10 @@ def _boxes(frame: pl.DataFrame) -> Array:
 
 
 def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
-    """What distances of each person are held against, float64 [m].
+    """Return the scale of each person's distances, float64 [m].
 
     Raises:
-        InputError: people that have neither an area nor a box.
+        InputError: people without an area and without a box.
     """
     frame = frames.ground_truths
     if "area" in frame.columns:
@@ -277,7 +275,7 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
 
 
 def _heads(people: pl.DataFrame, points: Points, settings: Settings) -> Array | None:
-    """Sizes of heads, float64 [m], NaN where they are not known; None where they are of nobody."""
+    """Return head sizes, float64 [m], NaN if unknown; None if all are unknown."""
     if settings.head_segment is None:
         if HEAD_SIZE.name not in people.columns:
             return None
@@ -297,7 +295,7 @@ def _heads(people: pl.DataFrame, points: Points, settings: Settings) -> Array | 
 
 
 def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
-    """The point on the other side of every point, or itself, int64 by place of its variance.
+    """Return the mirrored point of every point, or itself, int64 by index of its variance.
 
     Raises:
         InputError: points that no label has.

@@ -1,10 +1,11 @@
-"""Ground truths that are likely wrong, and objects that they likely lack.
+"""Label errors: ground truths that are likely wrong, and objects likely missing from them.
 
-What a sure prediction contradicts is suspicious, the more the surer it is: ``other label`` where it
-lies on a ground truth of another label that none of its own has found as surely, ``location`` where
-it lies beside one that nothing hits, ``missing`` where it lies on nothing, or beside one that
-another prediction has found. ``unfound`` ground truths have nothing near them. ``duplicate`` and
-``tiny`` ones are told by the ground truths alone.
+Ground truths contradicted by a confident prediction are suspicious: ``other label`` if it overlaps
+one of another label that no prediction of the right label found as confidently, ``location`` if it
+is near one without a hit, ``missing`` if it overlaps none, or only one that another prediction
+found. ``unfound`` ground truths have no prediction nearby. ``duplicate`` and ``tiny`` depend only
+on
+ground truths.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 LEAST = 0.1
-"""Suspicion below which nothing is told: unsure predictions on nothing are many."""
+"""Minimum suspicion to report: unsure predictions on background are many."""
 ALIKE = 0.9
-"""IoU from which two ground truths of one label are one object drawn twice."""
+"""IoU from which two ground truths of one label are a duplicate."""
 _MAY_BE_ALIKE = 0.5  # of the boxes around shapes that are
 _SMALL = 1 / 500
 """Shorter side over the extent of the datum's boxes, below which a ground truth is tiny."""
 _UNFOUND = 0.3
-"""Suspicion of what nothing was predicted near: detectors miss more than annotators invent."""
+"""Suspicion of unfound ground truths: detectors miss more than annotators invent."""
 
 
 class _Told(NamedTuple):
@@ -51,7 +52,7 @@ class _Told(NamedTuple):
         prediction: int32 [k], the ranked prediction; -1 for none.
         iou: float64 [k]; NaN for none.
         given: float64 [k], score of the given label; NaN for none.
-        twin: int32 [k], the ground truth that it repeats; -1 for none.
+        twin: int32 [k], the ground truth that it duplicates; -1 for none.
     """
 
     reason: str
@@ -88,14 +89,10 @@ def _told(
 def find_label_errors(
     batch: Batch, matched: Matched, pairs: Pairs, settings: Settings, threads: Workers
 ) -> pl.DataFrame:
-    """The ``label_errors`` frame of one part; see :func:`in_order` for its order.
+    """Build the ``label_errors`` frame of one part, unsorted; see :func:`in_order`.
 
     Args:
-        batch: encoded tables.
-        matched: the match.
         pairs: overlaps of at least the background threshold.
-        settings: the run's settings.
-        threads: where the work runs.
     """
     at = min(settings.spot_ious)
     ranked = matched.ranked
@@ -114,15 +111,14 @@ def find_label_errors(
 def _contradicted(
     score: Array, pairs: Pairs, hit: Array, settled: Array, regular: Array, at: float
 ) -> list[_Told]:
-    """What predictions speak against.
+    """Return the label errors contradicted by predictions.
 
     Args:
         score: float64 [n], between 0 and 1.
-        pairs: overlaps.
         hit: bool [n], true positives.
-        settled: bool [n], these, and what does not count.
+        settled: bool [n], true positives and predictions that do not count.
         regular: bool [m], ground truths that count.
-        at: IoU from which predictions lie on a ground truth.
+        at: IoU from which predictions overlap a ground truth.
     """
     p, g, iou, same, n = (
         pairs.prediction, pairs.ground_truth, pairs.iou, pairs.same_label, regular.size
@@ -141,7 +137,7 @@ def _contradicted(
     beside = _first(beside, g, off)
     near = np.zeros(n, np.bool_)
     near[g] = True
-    # Not told otherwise, on no ground truth, and the nearest, if any, is another prediction's.
+    # No other reason, on no ground truth, and the nearest, if any, was hit by another prediction.
     nearest = _first(np.arange(p.size), p, iou)
     alone, most = ~settled, np.zeros(score.size)
     alone[p[nearest[on[nearest] | ~struck[g[nearest]]]]] = False
@@ -159,10 +155,10 @@ def _contradicted(
 
 
 def _first(rows: Array, group: Array, value: Array) -> Array:
-    """Of each group's rows the one of highest value, of equal ones the first.
+    """Return the row with the highest value in each group, the first of ties.
 
     Args:
-        rows: int64 [k], places in the other two.
+        rows: int64 [k], indices into the other two.
         group: int32, of every row.
         value: float64, of every row.
     """
@@ -198,7 +194,7 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
 
 
 def _tiny(matched: Matched, regular: Array, n_datums: int) -> _Told:
-    """Ground truths whose shorter side is next to nothing beside all boxes of their datum."""
+    """Return ground truths whose shorter side is tiny relative to their datum's boxes."""
     extent = np.zeros(n_datums)
     for laid in (matched.predictions, matched.ground_truths):
         np.maximum.at(extent, laid.datum, laid.boxes[:, 2:].max(axis=1, initial=0))
@@ -264,13 +260,13 @@ def _frame(batch: Batch, matched: Matched, pairs: Pairs, told: Sequence[_Told]) 
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows as the ``label_errors`` frame has them: worst first, of equal ones by where they are."""
+    """Sort rows as in the ``label_errors`` frame: worst first, ties by location."""
     by = ["suspicion", "datum_id", "reason", "label_key", "label_value", "suggested", *CORNER_NAMES]
     return frame.sort(by, descending=[True, *[False] * (len(by) - 1)], nulls_last=True)
 
 
 def label_errors_frame(found: pl.DataFrame | None, label: Any, datum: Any) -> pl.DataFrame:
-    """The ``label_errors`` frame; empty where none was made."""
+    """Return the ``label_errors`` frame; empty if none was built."""
     empty = empty_frame("label_errors", label=label, datum=datum)
     if found is None:
         return empty

@@ -1,9 +1,9 @@
-"""What is compared of every row, and how alike two rows are: a kind of geometry is a layer.
+"""Layers: a kind of geometry, and the similarity of two rows of that kind.
 
-A layer says which pairs of rows may be alike enough to be looked at, and how alike a pair is. Of
-regions that is the IoU, i / (a + a' - i), and i / a of the detection against a crowd region, in
-double precision as pycocotools divides; pixels of masks are whole numbers, so that the same bits
-come out. Source: pycocotools ``rleIou``.
+A layer selects candidate pairs and computes their similarity. For regions that is the IoU,
+i / (a + a' - i), and i / a of the detection against a crowd region, in double precision as in
+pycocotools; mask pixels are integers, so that results are bit-identical. Source: pycocotools
+``rleIou``.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Array = np.ndarray[Any, Any]
 
 
 class Meeting(msgspec.Struct, frozen=True):
-    """Which rows of the two sides may meet; predictions first, by place in their layouts.
+    """Candidate pairs of two sides; predictions first, in layout order.
 
     Attributes:
         datum: int32 [n] and [m], datum codes.
-        key: int32 [n] and [m]: rows of different keys do not meet.
+        key: int32 [n] and [m]: only rows of the same key are paired.
         row: int64 [n] and [m], rows of the tables.
         boxes: float64 [n, 4] and [m, 4], bounding boxes.
-        crowd: bool [m], whether a ground truth counts as a crowd region.
+        crowd: bool [m], ground truths that count as crowd regions.
         n_datums: number of datums.
-        lowest: pairs that cannot be as alike may be missing; 0 for all that are above 0.
+        lowest: pairs of lower similarity may be missing; 0 for all above 0.
     """
 
     datum: tuple[Array, Array]
@@ -50,11 +50,11 @@ class Meeting(msgspec.Struct, frozen=True):
 
 
 class Layer(Protocol):
-    """One kind of geometry of every row, that another side's can be held against."""
+    """Geometry of one kind for every row, comparable with that of the other side."""
 
     @property
     def area(self) -> Array:
-        """float64 [n]: what area ranges go by where nothing else is told."""
+        """float64 [n]: default area for area ranges."""
         ...
 
     def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
@@ -64,14 +64,13 @@ class Layer(Protocol):
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
     ) -> Array:
-        """How alike pairs of rows are, float64 [k]: 0 not at all, 1 wholly.
+        """Return the similarity of pairs of rows, float64 [k], from 0 to 1.
 
         Args:
             other: the ground truths' layer.
             rows: int64 [k], rows of this side.
             other_rows: int64 [k], rows of the other.
-            crowd: bool [k], whether that counts as a crowd region.
-            threads: where the work runs.
+            crowd: bool [k], the other row is a crowd region.
         """
         ...
 
@@ -82,7 +81,7 @@ class Region(msgspec.Struct, frozen=True):
     area: Array
 
     def shared(self, other: Any, rows: Array, other_rows: Array, over: Any) -> Array:
-        """What pairs of rows share, float64 [k]."""
+        """Return the intersection of pairs of rows, float64 [k]."""
         raise NotImplementedError
 
     def candidates(self, other: Region, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
@@ -99,11 +98,11 @@ class Region(msgspec.Struct, frozen=True):
         return np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
 
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:
-        """Rings of one row, of at most so many points; none where its bounding box says it all."""
+        """Return the rings of a row, at most ``most`` points; empty to use the bounding box."""
         return ()
 
     def geojson(self, rows: Array) -> pl.Series | None:
-        """Some rows as GeoJSON, String [k]; None where they are drawn as their bounding boxes."""
+        """Return rows as GeoJSON, String [k]; None to use their bounding boxes."""
         return None
 
 
@@ -169,11 +168,11 @@ class PolygonLayer(Region, frozen=True):
 
 
 class QuadLayer(Region, frozen=True):
-    """Quadrilaterals, oriented boxes among them.
+    """Quadrilaterals, including oriented boxes.
 
     Attributes:
-        corners: float64 [n, 8], the same way round.
-        pieces: int8 [n], convex ones they are taken apart into.
+        corners: float64 [n, 8], of the same orientation.
+        pieces: int8 [n], number of convex pieces.
     """
 
     corners: Array
@@ -205,11 +204,11 @@ class QuadLayer(Region, frozen=True):
 
 
 class BoxLayer(Region, frozen=True):
-    """Boxes, compared as shapes where area ranges go by something else than their areas.
+    """Boxes compared as shapes, if area ranges use other areas.
 
     Attributes:
         boxes: float64 [n, 4].
-        pixel: what a box is wider than xmax - xmin: 1 where its last pixels lie in it, else 0.
+        pixel: added to xmax - xmin: 1 if boxes include their last pixels, else 0.
     """
 
     boxes: Array
@@ -228,11 +227,11 @@ class Shapes(msgspec.Struct, frozen=True):
     """One side's rows as they are compared.
 
     Attributes:
-        layers: the geometry; rows are as alike as the layer says in which they are least so.
+        layers: the geometry; the similarity of rows is the minimum over layers.
         boxes: float64 [n, 4], bounding boxes.
-        told_area: float64 [n], what area ranges go by where that is not the first layer's own area.
-        set_aside: bool [n], ground truths that count for nothing, and what they match likewise,
-            whatever the dialect; None for none.
+        told_area: float64 [n], areas for area ranges, if not the first layer's.
+        set_aside: bool [n], ground truths that do not count, nor do their matches, in any dialect;
+            None for none.
     """
 
     layers: tuple[Layer, ...]
@@ -246,12 +245,12 @@ class Shapes(msgspec.Struct, frozen=True):
         return self.layers[0].area
 
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:
-        """Rings of one row, of at most so many points; none where its bounding box says it all."""
+        """Return the rings of a row, at most ``most`` points; empty to use the bounding box."""
         first = self.layers[0]
         return first.outline(row, most) if isinstance(first, Region) else ()
 
     def geojson(self, rows: Array) -> pl.Series | None:
-        """Some rows as GeoJSON, String [k]; None where they are drawn as their bounding boxes."""
+        """Return rows as GeoJSON, String [k]; None to use their bounding boxes."""
         first = self.layers[0]
         return first.geojson(rows) if isinstance(first, Region) else None
 

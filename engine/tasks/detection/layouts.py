@@ -1,4 +1,4 @@
-"""What leads in detection: AP by label and its means, as the users of each dialect know them."""
+"""Layouts of detection results: AP by label and its means, in the conventions of each dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single images are judged by: F1 at one IoU and one score threshold."""
+"""Loss of single images: F1 at one IoU and one score threshold."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ def _bits(ranked: Ranked, threshold: int) -> tuple[Array, Array, Array]:
 
 
 def score_threshold(held: Ranked | RankedGroups, n_labels: int, iou: float) -> float:
-    """The score threshold at which F1 of the whole run is highest, all labels taken together.
+    """Return the score threshold with the highest F1 of the whole run, all labels pooled.
 
-    It is chosen as the metrics of chosen thresholds choose: of every distinct score, the highest
-    of equal ones; 0 where none is to be chosen.
+    As in the metrics of chosen thresholds: over every distinct score, the highest among ties; 0 if
+    there is none.
 
     Args:
-        held: the tally, of which no more than a few rows are held at once where it is in files.
-        n_labels: labels of the run.
+        held: the tally; read in small pieces if it is on disk.
         iou: one of the tally's thresholds.
     """
     key = np.zeros(n_labels, np.int32)
@@ -135,18 +134,20 @@ _OF_PREDICTION = ("score", "iou", "prediction_row", *CORNER_NAMES)
 def counted_rows(
     frame: pl.DataFrame, iou: float, lowest: float, least: float, low: int
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Rows of errors that F1 of images counts: predictions below its score threshold are none, and
-    ground truths that only they would take are missed.
+    """Return the rows of errors that F1 of images counts.
+
+    Predictions below its score threshold are removed, and ground truths that only they match are
+    missed.
 
     Args:
-        frame: the ``errors`` frame; rows of keypoints stay as they are.
+        frame: the ``errors`` frame; rows of keypoints are unchanged.
         iou: IoU threshold of F1.
-        lowest: its score threshold.
-        least: the same, as scores of the frame are compared with it.
-        low: predictions below it that hit, whose ground truths have no row in the frame.
+        lowest: score threshold of F1.
+        least: same, in the precision of the frame's scores.
+        low: number of hits below it, whose ground truths have no row in the frame.
 
     Returns:
-        the rows; what is told of those that are not among them, a sentence each.
+        the rows; remarks on the removed rows, a sentence each.
     """
     points = frame.filter(pl.col("keypoint").is_not_null())
     boxes = frame.filter(pl.col("keypoint").is_null())

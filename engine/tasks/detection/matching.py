@@ -1,4 +1,4 @@
-"""Match: predictions and ground truths of one datum and label meet, at all variants at once."""
+"""Matching of predictions and ground truths per datum and label, at all variants at once."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class LaidOut(msgspec.Struct, frozen=True):
     Attributes:
         start: int64 [labels + 1].
         boxes: float64 [n, 4].
-        area: float64 [n], width * height, or the area of the polygon or mask: what area ranges go
-            by where no area was annotated.
+        area: float64 [n], width * height, or the area of the polygon or mask; used by area ranges
+            if
+            no area was annotated.
         datum: int32 [n].
         row: int32 [n], row of the table.
         score: float64 [n] of predictions, [0] of ground truths.
@@ -61,7 +62,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         return column[self.row]
 
     def where(self, kept: Array) -> LaidOut:
-        """Some of the rows.
+        """Select rows.
 
         Args:
             kept: bool [n].
@@ -86,19 +87,19 @@ BY_BOXES = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.fl
 
 
 class Matched(msgspec.Struct, frozen=True):
-    """The ranked tally, and what it was made from, for outputs that need geometry again.
+    """The ranked tally, and its inputs, for outputs that need geometry again.
 
     Attributes:
-        ranked: the outcomes.
+        ranked: the tally.
         predictions: predictions by label, datum, row.
-        order: int32 [n], place in that layout of each ranked prediction.
-        ground_truths: ground truths by label, datum, row, as ``ranked`` has them.
+        order: int32 [n], index in that layout of each ranked prediction.
+        ground_truths: ground truths by label, datum, row, as in ``ranked``.
         taker: int32 [thresholds, m], the ranked prediction that hit each ground truth in the
-            first area range, -1 for none; or [0, 0] where it was not asked for.
+            first area range, -1 for none; or [0, 0] if not requested.
         took: int32 [areas, thresholds, n], the ground truth that each ranked prediction took,
-            regular or ignored, -1 for none; or [0, 0, 0] where it was not asked for.
-        left: rows of the predictions and of the ground truths that do not count at all.
-        below: predictions below the threshold of their label.
+            regular or ignored, -1 for none; or [0, 0, 0] if not requested.
+        left: number of predictions and of ground truths that do not count at all.
+        below: number of predictions below the threshold of their label.
     """
 
     ranked: Ranked
@@ -124,7 +125,7 @@ def _lay_out(
 
 
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
-    """Predictions and ground truths by label, then datum, then row, before any is left out."""
+    """Lay out both sides by label, then datum, then row, before any filtering."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
     sides = (batch.predictions, batch.ground_truths)
     placed = threads.each(
@@ -138,7 +139,7 @@ def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, 
 
 
 def annotated_areas(batch: Batch, ground_truths: LaidOut) -> Array:
-    """What area ranges go by of the ground truths as laid out, float64 [m]."""
+    """Return the areas of the ground truths for area ranges, in layout order, float64 [m]."""
     return ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
 
 
@@ -182,17 +183,15 @@ def match(
     """Match all labels at all variants.
 
     Args:
-        batch: encoded tables.
-        sides: its predictions and ground truths as :func:`lay_out_sides` gives them.
-        rules: the dialect's rules.
+        sides: layouts from :func:`lay_out_sides`.
         variants: IoU thresholds and area ranges.
         cap: predictions of that rank or beyond within (datum, label) are ignored.
-        threads: where the work runs.
-        taker: whether to note which prediction hit each ground truth.
-        took: whether to note what each prediction took.
+        taker: record the prediction that hit each ground truth.
+        took: record the ground truth of each prediction.
         pairs: IoUs of other geometry than boxes.
-        lenient: bool [n], predictions as laid out that are ignored where they hit nothing; [0]
-            where there are none such.
+        lenient: bool [n], in layout order, predictions that are ignored if they hit no ground
+            truth;
+            [0] for none.
     """
     predictions, ground_truths = sides
     n_datums = len(batch.datums)

@@ -1,8 +1,7 @@
-"""Pairs of one datum whose geometry is alike, by what each layer says of it.
+"""Pairs of similar geometry within a datum, by the layers' similarity.
 
-Of boundaries that is the IoU of their pixels, and the smaller of it and the mask's counts; against
-a crowd region the mask's alone. Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code
-boundary-iou-api.
+Boundaries use the smaller of boundary IoU and mask IoU; against a crowd region only the mask.
+Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code boundary-iou-api.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Near(msgspec.Struct, frozen=True):
-    """Pairs of one datum and how alike they are, by datum, prediction and ground truth.
+    """Pairs within a datum and their similarity, by datum, prediction and ground truth.
 
     Attributes:
-        prediction: int32 [k], place in the layout of predictions.
-        ground_truth: int32 [k], place in the layout of ground truths.
+        prediction: int32 [k], index in the layout of predictions.
+        ground_truth: int32 [k], index in the layout of ground truths.
         iou: float64 [k], above 0.
     """
 
@@ -35,12 +34,11 @@ class Near(msgspec.Struct, frozen=True):
     iou: Array
 
     def at_least(self, lowest: float) -> Near:
-        """Those whose IoU is at least ``lowest``."""
         keep = self.iou >= lowest
         return Near(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
 
     def given(self, n: int) -> Pairs:
-        """The pairs by prediction, as matching reads them.
+        """Return the pairs by prediction, for matching.
 
         Args:
             n: number of predictions.
@@ -58,16 +56,14 @@ def find_near(
     lowest: float,
     threads: Workers,
 ) -> Near:
-    """Pairs of one datum and key whose IoU is above 0 and may be relied on from ``lowest`` on.
+    """Find the pairs of one datum and key with IoU above 0, complete from ``lowest`` on.
 
     Args:
-        sides: predictions and ground truths as they are laid out.
-        shapes: what is compared, by row of the tables.
-        keys: int32 [n], [m] by place: rows of different keys do not meet.
-        crowd: bool [m] by place, whether a ground truth counts as a crowd region.
-        n_datums: number of datums.
-        lowest: pairs that cannot reach it may be missing; 0 for all.
-        threads: where the work runs.
+        sides: layouts of predictions and ground truths.
+        shapes: by row of the tables.
+        keys: int32 [n], [m] in layout order: only rows of the same key are paired.
+        crowd: bool [m] in layout order, ground truths that count as crowd regions.
+        lowest: pairs below it may be missing; 0 for all.
     """
     laid, truths = sides
     meeting = Meeting(
@@ -89,14 +85,13 @@ def find_near(
 def overlap(
     shapes: tuple[Shapes, Shapes], rows: Array, truth_rows: Array, crowd: Array, threads: Workers
 ) -> Array:
-    """How alike pairs are, float64 [k]: IoU, against a crowd region the share of the detection.
+    """Return the similarity of pairs, float64 [k]: IoU, or against a crowd the detection's share.
 
     Args:
-        shapes: what is compared, by row of the tables.
+        shapes: by row of the tables.
         rows: int64 [k], the detection of each pair.
         truth_rows: int64 [k], its ground truth.
-        crowd: bool [k], whether that counts as a crowd region.
-        threads: where the work runs.
+        crowd: bool [k], the ground truth is a crowd region.
     """
     iou = np.full(rows.size, np.inf)
     counts = np.ones(rows.size, np.bool_)

@@ -31,7 +31,7 @@ def _best_overlap(pairs: Pairs, mask: Array, n: int) -> tuple[Array, Array]:
 
 
 def annotation_ids(batch: Batch) -> pl.Series:
-    """Ids of ground truths by table row; the row number where the table has none."""
+    """Return ids of ground truths by table row; row numbers if the table has none."""
     frame = batch.ground_truths.frame
     if "annotation_id" in frame.columns:
         return frame["annotation_id"]
@@ -105,19 +105,18 @@ def outcomes_frame(
     ious: tuple[float, ...],
     score_thresholds: tuple[float, ...],
 ) -> pl.DataFrame:
-    """The ``outcomes`` frame.
+    """Build the ``outcomes`` frame.
 
-    ``iou`` and ``matched_annotation_id`` tell, for a true positive, its ground truth; for a
-    misclassification or duplicate, the one it overlaps most; for a missed ground truth,
-    ``matched_annotation_id`` is its own. Where ground truths have no annotation_id, it is their
-    row in the table, from 0.
+    ``iou`` and ``matched_annotation_id`` refer to the ground truth of a true positive, and to the
+    one
+    with the largest overlap for a misclassification or duplicate. For a missed ground truth,
+    ``matched_annotation_id`` is its id. Without annotation_id, it is the row in the table, from 0.
 
     Args:
-        batch: encoded tables.
         matched: the match, with takers.
         pairs: overlaps of at least the lowest IoU threshold.
         ious: IoU thresholds, among the match's.
-        score_thresholds: predictions below do not appear; -inf for all, shown as 0.
+        score_thresholds: lower predictions are omitted; -inf for all, shown as 0.
     """
     dtypes = {"label": batch.labels.dtype, "datum": batch.datums.id_dtype}
     parts = [
@@ -143,12 +142,12 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def merge_outcomes(frames: Sequence[pl.DataFrame], shifts: Sequence[int] | None) -> pl.DataFrame:
-    """The ``outcomes`` frame of all parts.
+    """Merge the ``outcomes`` frames.
 
     Args:
         frames: of disjoint sets of datums.
-        shifts: ground truths before those of each part, where they are known by their rows; None
-            where they have ids of their own, or their rows are those of the whole input.
+        shifts: ground truths before those of each part, if they are identified by row; None if they
+            have ids, or their rows are those of the whole input.
     """
     if shifts is not None:
         frames = [

@@ -1,4 +1,4 @@
-"""What overlaps what, across labels: the basis of detailed curves, confusion and outcomes."""
+"""Overlaps across labels, for detailed curves, confusion and outcomes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ class Pairs(msgspec.Struct, frozen=True):
     g_label: Array
 
     def at_least(self, lowest: float) -> Pairs:
-        """Those whose IoU is at least ``lowest``."""
         keep = self.iou >= lowest
         few = (self.prediction[keep], self.ground_truth[keep], self.iou[keep])
         return Pairs(*few, self.p_label, self.g_label)
 
     @property
     def same_label(self) -> Array:
-        """Whether both carry the same label, bool [k]."""
+        """Return a mask of pairs with equal labels, bool [k]."""
         same: Array = self.p_label[self.prediction] == self.g_label[self.ground_truth]
         return same
 
@@ -67,16 +66,12 @@ def find_pairs(
     near: Near | None = None,
     crowd: Array | None = None,
 ) -> Pairs:
-    """Every overlap of at least ``lowest`` with a ground truth that is not ignored.
+    """Find every overlap of at least ``lowest`` with a ground truth that is not ignored.
 
     Args:
-        matched: the match.
-        labels: what label codes stand for.
-        n_datums: number of datums.
         lowest: smallest IoU kept.
-        threads: where the work runs.
         near: overlaps of other geometry than boxes within label keys.
-        crowd: bool [m] by place, crowd regions, whose overlaps are then kept too: of these the
+        crowd: bool [m] in layout order, crowd regions, whose overlaps are then kept too, as the
             share of the prediction.
     """
     ranked = matched.ranked
@@ -129,13 +124,13 @@ def _near_boxes(
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the detailed curve needs to know of each row at one IoU threshold.
+    """Facts of each row at one IoU threshold, for the detailed curve.
 
     Attributes:
         hit: bool [n], true positive.
         ignored: bool [n], neither true nor false positive.
         near_other: bool [n], overlaps a ground truth of another label.
-        near_own: bool [n], overlaps a ground truth of its own label.
+        near_own: bool [n], overlaps a ground truth of the same label.
         gt_regular: bool [m], counted.
         gt_taken: float64 [m], score of its true positive, -inf for none.
         gt_taker: int32 [m], that prediction, -1 for none.
@@ -153,12 +148,11 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
-    """Facts at one of the match's IoU thresholds.
+    """Compute the facts at one of the match's IoU thresholds.
 
     Args:
         matched: the match, with takers.
         pairs: overlaps of at least that IoU.
-        iou: the threshold.
     """
     ranked = matched.ranked
     threshold = ranked.variants.threshold_index(iou)
@@ -203,14 +197,14 @@ def cross_match(
     score_thresholds: tuple[float, ...],
     threads: Workers,
 ) -> Counts:
-    """Leftovers matched across labels, at every IoU and score threshold.
+    """Match the remaining rows across labels, at every IoU and score threshold.
 
     Args:
         matched: the match, with takers.
         pairs: overlaps of at least the lowest of ``ious``.
         ious: IoU thresholds, among the match's.
         score_thresholds: ascending.
-        threads: where the work runs, one call an IoU threshold.
+        threads: one call per IoU threshold.
     """
     ranked = matched.ranked
     crossing = ~pairs.same_label

@@ -25,16 +25,14 @@ _SHOWN = 3
 
 
 def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -> Matched:
-    """The match with the places of its predictions.
+    """Add the position bins of predictions to the match.
 
     Args:
         frames: the tables; ``datums`` declares height and width.
-        batch: encoded tables.
-        matched: the match.
-        settings: how fine the bins are.
+        settings: resolution of the bins.
 
     Raises:
-        InputError: predictions on images of unknown size, the first of these named.
+        InputError: predictions on images of unknown size; the message names the first.
     """
     ranked = matched.ranked
     sizes = declared_sizes(frames, batch.datums)[ranked.datum]

@@ -1,8 +1,8 @@
-"""Single keypoints: which were found near enough (PCK, PCKh), and what went wrong with the others.
+"""Single keypoints: found within a distance (PCK, PCKh), and errors of the others.
 
-The tally is one of people alone. In an area range's place stands a mark of a point, such as ``near
-by box 3``: people whose third point has it are those that count there, so that points of every
-group and draw are counted as ground truths are.
+The tally only covers people. Instead of area ranges it has marks of points, such as ``near by box
+3``: people whose third point has the mark count there, so that points are counted per group and
+resample like ground truths.
 
 Source: MPII's and mmpose's PCK; M. R. Ronchi and P. Perona (ICCV 2017) and its code coco-analyze.
 """
@@ -37,18 +37,18 @@ _WHOSE = {PCK: "box, for PCK", PCKH: "head, for PCKh"}
 
 
 def pairing(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
-    """OKS thresholds at which people are paired with what found them."""
+    """Return the OKS thresholds at which people are paired with predictions."""
     by_kind = (settings.background_iou,) if KINDS in needs else ()
     return (*((ANY,) if {PCK, PCKH} & needs else ()), *by_kind)
 
 
 @stored_as("detection.keypoints/1")
 class PointCounts(msgspec.Struct, frozen=True):
-    """What is known of single keypoints.
+    """Marks of single keypoints.
 
     Attributes:
         marks: names of the marks of every point.
-        ranked: the tally, of marks of the first point, then the second, ...
+        ranked: the tally, with marks of the first point, then the second, ...
     """
 
     marks: tuple[str, ...]
@@ -65,15 +65,13 @@ def count_points(
     """Mark the points of all people that count.
 
     Args:
-        batch: encoded tables, of keypoints.
-        matched: the match, with takers, at :func:`pairing`'s thresholds among others.
-        settings: the run's settings.
-        needs: some of :data:`.point_marks.NEEDS`.
-        notes: of people of unknown size are added here.
+        batch: encoded tables of keypoints.
+        matched: the match, with takers, including the thresholds of :func:`pairing`.
+        needs: subset of :data:`.point_marks.NEEDS`.
+        notes: receives notes on people of unknown size.
 
     Returns:
-        what is known of them; rows of the ``errors`` frame, one for each point that went wrong,
-        where they are needed.
+        the marks; rows of the ``errors`` frame, one per wrong point, if needed.
     """
     ours, theirs = _layers(batch)
     assert theirs.people is not None
@@ -187,11 +185,11 @@ def _rows(
 
 
 def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts | None:
-    """What is known of the points of all parts.
+    """Merge marks of points.
 
     Args:
-        parts: of disjoint sets of datums; None of all where no points were asked for.
-        merge: merges the tallies of all parts, given at the same variants.
+        parts: of disjoint sets of datums; all None if not requested.
+        merge: merges tallies of the same variants.
     """
     there = [part for part in parts if part is not None]
     if not there:

@@ -1,4 +1,4 @@
-"""What is marked of single keypoints, by name: whether they were found, and what went wrong."""
+"""Names of the marks of single keypoints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 PCK, PCKH = "keypoints by box", "keypoints by head"
 KINDS, SHOWN = "kinds of keypoints", "shown kinds of keypoints"
 NEEDS = frozenset({PCK, PCKH, KINDS, SHOWN})
-"""What metrics of single keypoints need tallied."""
+"""Needs of the metrics of single keypoints."""
 POINTS = "keypoints"
-"""Name of their tally beside that of predictions."""
+"""Name of their tally, in addition to that of predictions."""
 OF_KINDS = ("good", "jitter", "inversion", "swap", "miss")
-"""What becomes of points, in the order of the kernel's numbers."""
+"""Outcomes of points, in the order of the kernel's codes."""
 SHARES = {PCK: 0.2, PCKH: 0.5}
 """Share of a person's size within which a keypoint is found, unless another is given."""
 _MARKS = {PCK: ("in a box", "near by box"), PCKH: ("with a head", "near by head"), KINDS: OF_KINDS}
@@ -34,5 +34,5 @@ def named(n_points: int, marks: Sequence[str]) -> list[str]:
 
 
 def places(names: Sequence[str], mark: str) -> list[int]:
-    """Where a mark stands among those of all points."""
+    """Return the indices of a mark, one per point."""
     return [i for i, name in enumerate(names) if name.rpartition(" ")[0] == mark]

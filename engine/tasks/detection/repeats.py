@@ -1,4 +1,4 @@
-"""Rows that stand twice: a file given twice, or results that were appended to."""
+"""Duplicated rows: a file given twice, or results that were appended to."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ _LEAST = 6  # rows below which nothing is said
 
 
 def doubled(side: Side, name: str, n_datums: int) -> Note | None:
-    """A warning where every row of the datums looked at has another like it.
+    """Return a warning if every row of the sampled datums has a duplicate.
 
-    Single rows that stand twice are legal: two objects may have one box.
+    Single duplicates are legal: two objects may have the same box.
 
     Args:
-        side: rows of one side.
-        name: of the side, for messages.
-        n_datums: number of datums.
+        name: name of the side, for messages.
     """
     there = np.flatnonzero(np.bincount(side.datum, minlength=n_datums))
     chosen = np.zeros(n_datums, bool)

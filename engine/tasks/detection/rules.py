@@ -1,4 +1,4 @@
-"""What detection dialects choose: rules of matching and arithmetic, and defaults of options."""
+"""Rules of detection dialects: matching, arithmetic, defaults of options."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ INF = math.inf
 
 
 class Difficulty(msgspec.Struct, frozen=True):
-    """Which ground truths count, by how they are seen; the others are ignored.
+    """Visibility limits of counted ground truths; the others are ignored.
 
     Attributes:
-        name: in the column ``area``.
-        height: pixels that those have more than, and predictions at least.
-        occluded: the highest level.
-        truncated: the largest share.
+        name: value in column ``area``.
+        height: pixels, exclusive minimum for ground truths and inclusive for predictions.
+        occluded: highest level.
+        truncated: largest share.
     """
 
     name: str
@@ -26,75 +26,77 @@ class Difficulty(msgspec.Struct, frozen=True):
 
 
 class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
         matching: ``greedy`` (COCO), ``nearest`` (nuScenes), ``locked`` (Valor's code), ``pool``
             (Valor's document), ``best`` (Pascal VOC) or ``anew`` (KITTI).
         from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
-        crowd: whether crowd regions are honoured; otherwise they are ordinary ground truths.
-        crowd_counts: crowd regions are ground truths to be found, each by one prediction; otherwise
-            they are ignored.
-        ignore: whether ground truths flagged in a column ``ignore`` count for nothing, and what
-            they match likewise.
-        declared_only: rows of datums or labels that ``datums`` or ``labels`` do not declare are
-            left out, as COCO leaves out what is not among its images and categories.
+        crowd: crowd regions are supported; otherwise they are ordinary ground truths.
+        crowd_counts: crowd regions are ground truths, each matched by one prediction; otherwise
+            they
+            are ignored.
+        ignore: ground truths flagged in column ``ignore``, and their matches, do not count.
+        declared_only: drop rows of datums or labels that ``datums`` or ``labels`` do not declare,
+            as
+            COCO does for images and categories.
         iou_ceiling: thresholds above it are lowered to it.
-        above: predictions hit where their IoU is above a threshold; otherwise from it on.
-        whole_pixels: boxes are of pixels, of which the last ones lie in the box: a box is
-            xmax - xmin + 1 wide. Otherwise xmax - xmin.
-        decimals: of predictions' scores and of their corners, to which they are rounded before
-            anything else; None for as they are.
-        levels: recall levels of the curve of interpolated precision, whose mean AP is.
-        every_point: AP is the area under that curve instead, all of whose points count.
+        above: predictions hit if their IoU is above a threshold; otherwise, at or above.
+        whole_pixels: boxes include their last pixels: width is xmax - xmin + 1. Otherwise
+            xmax - xmin.
+        decimals: rounding of predictions' scores and of their corners, before any computation; None
+            for no rounding.
+        levels: recall levels of the curve of interpolated precision, whose mean is AP.
+        every_point: AP is the area under that curve instead, at all of its points.
         integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
             tp / n is compared with a float grid.
         epsilon: added to the denominator of precision in average precision.
         mean_over_cells: mAP and mAR are one mean over all threshold x recall x label cells, in
-            that order; otherwise means over labels of per-label values. Equal but for rounding.
+            that order; otherwise means over labels of per-label values. Equal up to rounding.
         unannotated_labels_are_zero: labels without ground truth count as 0 in means; otherwise
-            they are undefined and left out.
-        masks_first: polygons become masks where other rows have masks, as in pycocotools;
-            otherwise masks become polygons there.
-        box_areas: area ranges go by a prediction's box where it has one beside its mask, as in
-            pycocotools; otherwise by what is compared.
-        region_areas: where boxes are compared, area ranges go by the polygon or mask of rows that
-            have no box of their own, as in pycocotools; otherwise by the box around it.
-        first_best: errors are told as tidecv does: by a match of its own, of this many predictions
-            of a datum over all its labels, the first of equal overlaps winning; with its
-            arithmetic of AP, in percent. None where they rest on the dialect's own match.
+            they are undefined and skipped.
+        masks_first: polygons become masks if other rows have masks, as in pycocotools;
+            otherwise masks become polygons.
+        box_areas: area ranges use a prediction's box if it has one in addition to its mask, as in
+            pycocotools; otherwise the compared geometry.
+        region_areas: if boxes are compared, area ranges use the polygon or mask of rows without a
+            box, as in pycocotools; otherwise the bounding box.
+        first_best: TIDE errors follow tidecv: a separate match of this many predictions per datum
+            over all labels, the first of equal overlaps winning; with its arithmetic of AP, in
+            percent. None to use the dialect's match.
         hulls: masks that become polygons become the convex hull of their pixels' upper-left
             corners, as in Valor's service; otherwise their outline.
-        federated: predictions count only in datums in which their label was looked for: it is
-            among the datum's ``positive_labels`` or ``negative_labels``, or has a ground truth
-            there; and those that hit nothing are ignored where it is among ``partial_labels``.
-            The lists that datums must have; none where all predictions count.
-        needs_area: sides whose rows of no area, or an infinite one, are left out.
-        sized_by_box: people are as large as a share of their boxes, even where areas are annotated.
-        compares: what may be compared, by ``iou_type``.
-        alike: how alike oriented boxes are: ``exact``, the area they share, or as another tool
-            computes it.
-        crossing: corners whose sides cross count as they lie, what is surrounded the other way
-            round less; otherwise they are refused.
-        cap_of_datum: the cap on predictions is one of a datum over all its labels, by score, and
-            those beyond it take no part; otherwise it is of a datum and label.
-        linear: precision lies on lines between points, and AP is made of what lies above this at
-            recalls beyond it; None where it is interpolated.
-        later_first: of equal scores the later row goes first, whatever its datum; otherwise rows
-            stand by datum, then as they are.
-        every_label: all labels enter means, those too that only ``labels`` declares.
-        ranges: label -> how far from the sensor, in metres, its objects still count.
-        unjudged: label -> errors of true positives that mean nothing of it.
+        federated: names of the required lists of datums; empty if all predictions count.
+            Predictions count only in datums in which their label was searched for: it is among the
+            datum's ``positive_labels`` or ``negative_labels``, or has a ground truth there. Those
+            without a match are ignored if it is among ``partial_labels``.
+        needs_area: sides whose rows of zero or infinite area are dropped.
+        sized_by_box: the size of people is a share of their box, even if areas are annotated.
+        compares: supported values of ``iou_type``.
+        alike: similarity of oriented boxes: ``exact``, the shared area, or the method of another
+            tool.
+        crossing: self-intersecting quadrilaterals are used unchanged, with parts of opposite
+            orientation subtracted; otherwise they are refused.
+        cap_of_datum: the cap on predictions is per datum over all labels, by score, and predictions
+            beyond it are dropped; otherwise it is per datum and label.
+        linear: precision is linear between points, and AP uses precision above this value at
+            recalls above it; None for interpolated precision.
+        later_first: among equal scores the later row comes first, whatever its datum; otherwise
+            rows are ordered by datum, then row.
+        every_label: all labels enter means, including those only declared by ``labels``.
+        ranges: label -> maximum distance from the sensor, in metres, of objects that count.
+        unjudged: label -> true-positive errors that are meaningless for it.
         half_turns: labels whose front and back are alike.
-        most_of_label: predictions of a label that count, the best of all datums; 0 for no limit.
-        difficulties: take the place of area ranges.
-        positions: recall levels, by place, whose mean AP is; see
-            :mod:`evalengine.tally.recall_positions`. None where precision is interpolated.
-        label_ious: label -> its IoU threshold, the lowest being that of others; where there are
-            such and no others are asked for, AP of a label is at its own alone.
-        neighbours: label -> the label whose predictions may be of its ground truths, too.
-        unscored: labels whose ground truths are not to be found.
-        region: label of ground truths that are regions: boxes that lie in them count for nothing.
+        most_of_label: number of best predictions per label that count, over all datums; 0 for no
+            limit.
+        difficulties: replacement of area ranges.
+        positions: indices of the recall levels whose mean is AP; see
+            :mod:`evalengine.tally.recall_positions`. None for interpolated precision.
+        label_ious: label -> its IoU threshold, the lowest being that of others; unless other
+            thresholds are requested, AP of a label uses only its threshold.
+        neighbours: label -> label whose predictions may also match its ground truths.
+        unscored: labels whose ground truths do not count.
+        region: label of ground truths that are regions, in which boxes do not count.
     """
 
     matching: str = "greedy"
@@ -141,19 +143,19 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         metrics: default set.
         iou_thresholds: IoU thresholds of averages.
-        iou_thresholds_to_return: those with AP and mAP rows of their own.
-        score_thresholds: of curves and counts.
+        iou_thresholds_to_return: those with separate AP and mAP rows.
+        score_thresholds: thresholds of curves and counts.
         pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
         pr_curve_max_examples: examples per cell of the detailed curves.
         max_detections: caps per datum and label; empty for none.
         area_ranges: named ranges in squared pixels, both ends included; empty for none.
-        background_iou: IoU up to which a wrong prediction lies on the background.
-        keypoint_sigmas: name of the sigmas; None for COCO's where there are as many points.
+        background_iou: IoU up to which a wrong prediction is on background.
+        keypoint_sigmas: name of the sigmas; None for COCO's if the number of points matches.
     """
 
     metrics: tuple[str, ...]

@@ -13,7 +13,7 @@ Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
 
 def samples() -> Iterator[Sample]:
-    """Predictions, ground truths and options: each dialect, draws of datums, masks, keypoints."""
+    """Yield predictions, ground truths and options: each dialect, resamples, masks, keypoints."""
     box = {"xmin": [0.0, 0.0], "ymin": [0.0, 0.0], "xmax": [9.0, 9.0], "ymax": [9.0, 8.0]}
     visible = {"occluded": 0.0, "truncated": 0.0, "alpha": 0.0}
     truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], **box, **visible})

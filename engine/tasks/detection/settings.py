@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 Range = tuple[str | None, float, float]
 
 DISTANCE = "distance"
-"""What is compared by how far apart centres are; thresholds are metres then."""
+"""Comparison by distance of centres; thresholds are in metres."""
 
 IOU_TYPES = {
     "bbox": "box",
@@ -39,56 +39,57 @@ IOU_TYPES = {
     "bev": "solid",
     DISTANCE: "solid",
 }
-"""What can be compared, and the geometry that is."""
+"""Values of ``iou_type``, and the compared geometry."""
 
 GEOMETRIES = {"box": "box", "obb": "obb", "polygon": "polygon", "mask": "mask", "raster": "mask"}
-"""What ``convert_to`` may say."""
+"""Values of ``convert_to``."""
 
 PROBIOU = "probiou"
-"""What is compared as oriented boxes, by no IoU."""
+"""Comparison of oriented boxes by ProbIoU."""
 
 _SINGLE = ("detectron2", "mmcv")  # IoU in single precision
 _ALIKE = (PROBIOU, "3d", "bev", DISTANCE)
-"""What is compared in a way of its own, whatever the dialect."""
+"""Comparisons with a fixed method in all dialects."""
 
 _MOST_BOX_BINS = 100
 INVALID = ("refuse", "repair")
-"""What ``invalid_polygons`` may say."""
+"""Values of ``invalid_polygons``."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a detection run computes with.
+    """Settings of a detection run.
 
     Attributes:
         rules: the dialect's rules.
         iou_thresholds: ascending IoU thresholds of averages and counts.
-        iou_thresholds_to_return: those with AP and mAP rows of their own.
+        iou_thresholds_to_return: those with separate AP and mAP rows.
         score_thresholds: ascending thresholds of curves and counts.
         recall_score_threshold: lowest score of a true positive in AR; None for no limit.
         pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
         pr_curve_max_examples: examples per cell of the detailed curves.
         max_detections: ascending caps per datum and label; empty for none.
-        areas: (name, low, high); one nameless unbounded range where none was asked for.
-        spot_ious: thresholds of the confusion matrix and outcomes: ``iou_thresholds`` where they
-            were given, else ``pr_curve_iou_threshold``.
-        outcome_scores: score thresholds of outcomes: ``score_thresholds`` where they were given,
-            else -inf for every prediction.
-        geometry: box, obb, polygon, mask, points or solid where one was asked for; None to choose
-            by the tables.
-        geometry_said: the option that asked for it, for notes.
+        areas: (name, low, high); one unnamed unbounded range if not requested.
+        spot_ious: thresholds of the confusion matrix and outcomes: ``iou_thresholds`` if given,
+            else
+            ``pr_curve_iou_threshold``.
+        outcome_scores: score thresholds of outcomes: ``score_thresholds`` if given, else -inf for
+            every prediction.
+        geometry: box, obb, polygon, mask, points or solid if requested; None to choose by the
+            tables.
+        geometry_said: the option that requested it, for notes.
         invalid_polygons: refuse or repair.
-        boundary_ratio: width of boundaries as a share of the image's diagonal; None where
-            boundaries are not compared.
+        boundary_ratio: width of boundaries as a share of the image's diagonal; None if boundaries
+            are not compared.
         sigmas: of keypoints.
-        alike: how alike oriented boxes are, or 3-D ones.
-        angle: by what angles are multiplied to be radians, clockwise as the image is seen.
-        background_iou: IoU up to which a wrong prediction lies on the background.
-        aims: what chosen thresholds are held to.
-        n_bins: equal bins of scores from 0 to 1, of calibration.
+        alike: similarity of oriented boxes, or of 3-D ones.
+        angle: factor from angles to radians, clockwise as the image is seen.
+        background_iou: IoU up to which a wrong prediction is on background.
+        aims: targets of the chosen thresholds.
+        n_bins: equal bins of scores in [0, 1], for calibration.
         box_bins: bins of calibration by position and size.
         thresholds: scores from which predictions of labels count.
-        label_ious: label -> the one threshold its AP is at, of others the lowest; empty where it
-            is at all of them.
+        label_ious: label -> the single threshold of its AP, the lowest being that of others; empty
+            to use all thresholds.
     """
 
     rules: DetectionRules
@@ -121,15 +122,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def by_distance(self) -> bool:
-        """Whether the distance of centres takes the place of IoU."""
+        """True if the distance of centres replaces IoU."""
         return self.alike == DISTANCE
 
     def told(self, iou: float) -> float:
-        """A threshold as users write it: metres where distances are compared."""
+        """Return a threshold in the user's unit: metres for distances."""
         return round(float(metres(iou)) if self.by_distance else iou, 10)
 
     def meant(self, told: float) -> float:
-        """A threshold as it is compared, of one as :meth:`told` writes it."""
+        """Return the internal threshold for one in the user's unit; inverse of :meth:`told`."""
         if not self.by_distance:
             return told
         return _reached(float(similarity(told)), self.rules)
@@ -141,9 +142,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(map(self.told, given)) if self.by_distance else given
 
     def shown(self, iou: Array) -> Array:
-        """Return the IoU of pairs as users see it, float64 [k]; metres if distances are compared.
+        """Return IoUs in the user's unit, float64 [k]; metres if distances are compared.
 
-        Dialects with IoU in single precision lose what their layer adds for thresholds.
+        For dialects with single-precision IoU, the increment that the layer adds for thresholds is
+        removed.
         """
         if self.by_distance:
             return metres(iou)
@@ -151,12 +153,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranged(self) -> bool:
-        """Whether areas matter: some range leaves areas out."""
+        """True if some area range excludes areas."""
         return any(low > 0 or high < math.inf for _, low, high in self.areas)
 
     @property
     def has_overall_range(self) -> bool:
-        """Whether the first area range is of all sizes, as outputs without ranges need it."""
+        """True if the first area range covers all sizes, as outputs without ranges need."""
         return self.areas[0][0] in (None, "all")
 
     def share_of(self, need: str) -> float:
@@ -221,12 +223,12 @@ def _label_ious(rules: DetectionRules) -> dict[str, float]:
 
 
 def _snapped(wanted: tuple[float, ...], grid: tuple[float, ...]) -> tuple[float, ...]:
-    """The grid's own values nearest to the wanted ones (0.9 may stand there as 0.8999...9)."""
+    """Return the grid values nearest to the requested ones (0.9 may be 0.8999...9 in the grid)."""
     return tuple(c for c in grid if any(math.isclose(c, w, abs_tol=1e-9) for w in wanted))
 
 
 def _all_first(area: Range) -> bool:
-    """Sorts the range called "all" first, the others as they stand."""
+    """Sort key that puts the range "all" first and keeps the order of the others."""
     return area[0] != "all"
 
 
@@ -236,7 +238,7 @@ def _known(name: str, value: str | None, known: Iterable[str]) -> None:
 
 
 def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
-    """What the options say of geometry.
+    """Return the settings of geometry.
 
     Raises:
         OptionError: values that do not exist or contradict each other.
@@ -281,10 +283,10 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
 
 
 def _of_points(options: Options) -> dict[str, Any]:
-    """What the options say of single keypoints.
+    """Return the settings of single keypoints.
 
     Raises:
-        OptionError: a share that is not above 0, or what are no two points.
+        OptionError: a share that is not above 0, or an invalid pair of points.
     """
     share, segment = options.pck_threshold, options.head_segment
     if share is not None and not 0 < share < math.inf:
@@ -301,10 +303,10 @@ def _of_points(options: Options) -> dict[str, Any]:
 
 
 def _box_bins(options: Options) -> BoxBins:
-    """Bins of calibration by position and size, of scores as many unless told otherwise.
+    """Return the bins of calibration by position and size, by default as many for scores.
 
     Raises:
-        OptionError: no bin, more than are of use, or a bin of fewer than one.
+        OptionError: no bins, too many, or a minimum below one row.
     """
     boxes = 5 if options.box_bins is None else options.box_bins
     least = 8 if options.least_in_bin is None else options.least_in_bin
@@ -316,7 +318,7 @@ def _box_bins(options: Options) -> BoxBins:
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a threshold out of range, an empty list, a range upside down.

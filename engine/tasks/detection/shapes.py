@@ -1,8 +1,8 @@
-"""One side's rows as oriented boxes, polygons or masks: read from whatever they are, and converted.
+"""One side's rows as oriented boxes, polygons or masks, converted from the given geometry.
 
-Down: a mask becomes its outline (under ``valor`` the convex hull of its pixels, as its service has
-it), polygons and masks become bounding boxes. Up, only where it was asked for: boxes become
-polygons of four corners, and polygons pixels by pycocotools' rule.
+To less detail: masks become outlines (under ``valor`` the convex hull of their pixels, as in its
+service), polygons and masks become bounding boxes. To more detail, only on request: boxes become
+polygons of four corners, and polygons become masks by pycocotools' rule.
 """
 
 from __future__ import annotations
@@ -65,10 +65,12 @@ _SURE = 1e-3  # determinant of a covariance from which on the small numbers hard
 
 
 class Reaching(QuadLayer, frozen=True):
-    """Oriented boxes that may be alike beyond what their areas and bounding boxes tell."""
+    """Oriented boxes that may be similar without overlap of their areas or bounding boxes."""
 
     def reach(self, lowest: float) -> Array:
-        """Boxes float64 [n, 4] that meet those of all that may be as alike as ``lowest``."""
+        """Return search boxes, float64 [n, 4], that intersect for all sufficiently similar
+        pairs.
+        """
         raise NotImplementedError
 
     def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
@@ -80,12 +82,12 @@ class Reaching(QuadLayer, frozen=True):
 
 
 class HullLayer(Reaching, frozen=True):
-    """Boxes by an IoU in single precision.
+    """Boxes with an IoU in single precision.
 
     Attributes:
-        numbers: float32 [n, 8], as :func:`evalengine.kernels.rotated_hulls.rotated_ious` has them.
-        margin: how far beyond its end an edge still counts.
-        insertion: whether points are sorted by insertion.
+        numbers: float32 [n, 8], as for :func:`evalengine.kernels.rotated_hulls.rotated_ious`.
+        margin: tolerance beyond the end of an edge.
+        insertion: points are sorted by insertion sort.
     """
 
     numbers: Array
@@ -93,7 +95,7 @@ class HullLayer(Reaching, frozen=True):
     insertion: bool
 
     def reach(self, lowest: float) -> Array:
-        """Bounding boxes, and beyond them what the margin and rounding let pass."""
+        """Return bounding boxes, enlarged by the margin and rounding errors."""
         xy = self.corners.reshape(-1, 4, 2)
         low, high = xy.min(axis=1), xy.max(axis=1)
         sides = self.numbers[:, 2:4].astype(np.float64)
@@ -106,8 +108,9 @@ class HullLayer(Reaching, frozen=True):
     ) -> Array:
         """See :meth:`.layers.Layer.similarity`.
 
-        These tools hold it against thresholds in single precision, so that the nearest float is as
-        good as the threshold: nearly half the way to the next one is added.
+        These tools compare with thresholds in single precision, so that the nearest float reaches
+        the
+        threshold: nearly half the distance to the next float is added.
         """
         iou = np.concatenate(
             [
@@ -136,7 +139,7 @@ class GaussLayer(Reaching, frozen=True):
     numbers: Array
 
     def reach(self, lowest: float) -> Array:
-        """What lies within the Bhattacharyya distance, all of which is a quarter of d' S^-1 d."""
+        """Return search boxes from the Bhattacharyya distance, which is at least d' S^-1 d / 4."""
         least = min(max(lowest, 0.0), 1.0)
         farthest = _FAR if least * (2 - least) < np.exp(-_FAR) else -np.log(least * (2 - least))
         x, y, a, b, c = self.numbers.T
@@ -206,7 +209,7 @@ LAYERS: Mapping[str, Callable[[Array, QuadLayer], QuadLayer]] = {
     "mmcv": _mmcv,
     "probiou": _probiou,
 }
-"""How alike boxes are -> layer of centre, width, height and angle [n, 5], and of their corners."""
+"""Similarity -> layer built from centre, width, height and angle [n, 5], and the corners."""
 
 
 _SHOWN = 3
@@ -214,18 +217,17 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Objects(msgspec.Struct):
-    """One side's columns of geometry on their way to shapes.
+    """One side's geometry columns before conversion to shapes.
 
     Attributes:
         side: its name.
         frame: its rows.
-        kind: int8 [n], of which kind each row is read.
-        invalid: what to do with broken polygons.
-        angle: by what angles are multiplied to be radians, clockwise as the image is seen.
-        files: where the paths of rasters lead.
-        over: where heavy work runs.
-        origin: what errors call its rows.
-        notes: where what is worth telling goes.
+        kind: int8 [n], kind from which each row is read.
+        invalid: handling of invalid polygons.
+        angle: factor from angles to radians, clockwise as the image is seen.
+        files: resolves the paths of rasters.
+        origin: names of rows in error messages.
+        notes: receives notes.
     """
 
     side: str
@@ -243,7 +245,7 @@ class Objects(msgspec.Struct):
         return np.flatnonzero(self.kind == kind)
 
     def column(self, name: str, rows: Array) -> pl.Series:
-        """The values of some rows, without a copy where they are all."""
+        """Return the values of rows, without a copy if they are all."""
         column = self.frame[name]
         return column if rows.size == len(column) else column.gather(rows)
 
@@ -265,7 +267,7 @@ class Objects(msgspec.Struct):
         return paths.replace_strict(names, found, return_dtype=pl.String)
 
     def numbers(self, name: str, rows: Array, default: float) -> Array:
-        """A column's numbers in some rows, the default where it says nothing, float64 [k]."""
+        """Return a column's numbers, float64 [k], with a default for nulls or a missing column."""
         if name not in self.frame.columns:
             return np.full(rows.size, default)
         return self.column(name, rows).fill_null(default).to_numpy()
@@ -327,7 +329,7 @@ class Objects(msgspec.Struct):
         return order, concat(parts)
 
     def _note_absent(self, rows: Array, values: Array, masks: Masks) -> None:
-        """Say which rows name a value that no pixel of their file has."""
+        """Add a note on rows whose value does not occur in their file."""
         absent = np.flatnonzero((np.diff(masks.start) == 0) & ~np.isnan(values))
         if absent.size:
             shown = "; ".join(
@@ -355,19 +357,19 @@ def in_order(parts: list[tuple[Array, Any]], join: Callable[[list[Any]], Any]) -
 
 
 def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
-    """Bounding boxes of all rows: own boxes, else those of polygons and masks.
+    """Return the bounding boxes of all rows: given boxes, else those of polygons and masks.
 
     Args:
-        objects: the side.
-        areas: whether the areas of polygons and masks are wanted as well.
+        areas: also return the areas of polygons and masks.
 
     Returns:
-        boxes float64 [n, 4]; area float64 [n] of the polygon or mask, NaN of rows with a box of
-        their own, or None where areas are not wanted.
+        boxes float64 [n, 4]; area float64 [n] of the polygon or mask, NaN for rows with a given
+        box,
+        or None if areas are not requested.
 
     Raises:
-        InputError: geometry that cannot be read; polygons that cross themselves, where areas are
-            wanted and such polygons are not repaired.
+        InputError: unreadable geometry; self-intersecting polygons, if areas are requested and such
+            polygons are not repaired.
     """
     n = objects.frame.height
     out, area = np.empty((n, 4), np.float64), np.full(n, np.nan) if areas else None
@@ -432,11 +434,12 @@ def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
 
 
 def as_quads(objects: Objects, settings: Settings) -> Shapes:
-    """All rows as quadrilaterals: oriented boxes, upright ones, and polygons of four corners.
+    """Return all rows as quadrilaterals: oriented boxes, upright ones, and four-corner polygons.
 
     Raises:
-        InputError: masks; polygons of other than four corners; corners whose sides cross, unless
-            the dialect or the user lets them; crowds where the tool at hand knows none.
+        InputError: masks; polygons with another number of corners; self-intersecting corners,
+            unless
+            the dialect or the user allows them; crowds if the tool does not support them.
     """
     n = objects.frame.height
     masks = objects.rows(MASK)
@@ -467,7 +470,7 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
 
 
 def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:
-    """Corners of some polygons, float64 [k, 8]; in another order where sides cross, if asked."""
+    """Return corners of polygons, float64 [k, 8], reordered if self-intersecting and requested."""
     polygons = objects.polygons(rows)
     corners = corners_of_polygons(polygons)
     crossed = measure(corners)[3]
@@ -497,7 +500,7 @@ def _refuse_crowds(objects: Objects, settings: Settings) -> None:
 
 
 class Drawn(msgspec.Struct):
-    """One side on its way to masks: those it has, and what is still to be rasterised."""
+    """One side before conversion to masks: existing masks, and shapes to rasterise."""
 
     objects: Objects
     rows: Array
@@ -522,14 +525,13 @@ def own_masks(objects: Objects) -> Drawn:
 def as_masks(
     drawn: Drawn, height: Array, width: Array, settings: Settings, threads: Workers
 ) -> Shapes:
-    """All rows as masks.
+    """Return all rows as masks.
 
     Args:
-        drawn: the side, with the masks it has.
-        height: int64 [n], of each row's image where it is to be rasterised.
+        drawn: the side, with its existing masks.
+        height: int64 [n], image height of each row to rasterise.
         width: int64 [n].
-        settings: whether boundaries are compared, and how wide they are.
-        threads: where the work runs.
+        settings: whether boundaries are compared, and their width.
     """
     parts: list[tuple[Array, Any]] = [(drawn.rows, drawn.masks)] if drawn.rows.size else []
     objects = drawn.objects

@@ -1,8 +1,8 @@
-"""Sigmas of keypoints: how far annotators lie apart at each, as a share of a person's size.
+"""Sigmas of keypoints: disagreement of annotators at each point, relative to a person's size.
 
 COCO's are those of pycocotools, divided by ten as there, which rounds. CrowdPose's are those of
-xtcocotools and crowdposetools. ``even`` is 1 / k for k points, as Ultralytics takes it for points
-that are not COCO's.
+xtcocotools and crowdposetools. ``even`` is 1 / k for k points, as in Ultralytics for other points
+than COCO's.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class Sigmas(msgspec.Struct, frozen=True):
     """Sigmas by label.
 
     Attributes:
-        usual: of labels that have none of their own: numbers, one number for all points, or the
-            name of a set; None where they are those of COCO, for its 17 points alone.
-        own: label value, as text, to its own.
+        usual: default for labels: numbers, one number for all points, or the name of a set; None
+            for
+            COCO's, which only fit 17 points.
+        own: label value, as text -> its sigmas.
     """
 
     usual: Sigma | None = None
     own: Mapping[str, Sigma] = {}
 
     def variances(self, labels: Labels, n_points: Array) -> tuple[Array, Array]:
-        """(2 sigma)^2 of every point.
+        """Return (2 sigma)^2 of every point.
 
         Args:
-            labels: what label codes stand for.
-            n_points: int64 [labels], points of each label's rows; 0 where no row has any.
+            n_points: int64 [labels], points of each label's rows; 0 if no row has any.
 
         Returns:
-            int64 [labels], where those of each label begin; float64, the variances.
+            int64 [labels], offset of each label; float64, the variances.
 
         Raises:
-            InputError: another number of points than of sigmas.
+            InputError: the number of points differs from the number of sigmas.
         """
         at: list[int] = []
         parts, n = [np.zeros(0)], 0
@@ -92,14 +92,14 @@ def _sigma(given: Sigma | None, n: int, label: Any) -> Array:
 
 
 def read_sigmas(given: Any) -> Sigmas:
-    """Sigmas of the option, files read.
+    """Parse the sigmas option and read its files.
 
     Args:
         given: None; a number; a name or the path of a JSON file; numbers; or a mapping of labels
             to any of these.
 
     Raises:
-        OptionError: no such name or file, or a file that holds something else.
+        OptionError: no such name or file, or a file with other content.
     """
     if isinstance(given, str) and given not in (*NAMED, EVEN):
         given = _file(given)

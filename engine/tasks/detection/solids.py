@@ -1,8 +1,8 @@
-"""3-D boxes as they are compared: by the volume they share, the area on the ground, or centres.
+"""3-D boxes, compared by shared volume, by shared ground area, or by centre distance.
 
-A box stands upright and is turned about the vertical alone. Two share the area that their ground
-planes share (:class:`.layers.QuadLayer`) times the height that both have. Everything else sees them
-from above: bounding boxes are those of ground planes, in the tables' own unit, metres as a rule.
+Boxes are upright and rotate only about the vertical. The shared volume is the shared area of the
+ground planes (:class:`.layers.QuadLayer`) times the shared height. Everything else uses the view
+from above: bounding boxes are those of ground planes, in the tables' unit, usually metres.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class GroundLayer(QuadLayer, frozen=True):
 
 
 class SolidLayer(GroundLayer, frozen=True):
-    """3-D boxes; their ``area`` is that of the ground plane, by which candidates are found.
+    """3-D boxes; their ``area`` is that of the ground plane, used to find candidates.
 
-    That is no less than is needed: a 3-D IoU is at most the IoU of the ground planes.
+    This misses no candidate: a 3-D IoU is at most the IoU of the ground planes.
 
     Attributes:
-        middle: float64 [n], where the middle of each lies.
+        middle: float64 [n], vertical centres.
         tall: float64 [n], heights.
     """
 
@@ -63,16 +63,16 @@ class SolidLayer(GroundLayer, frozen=True):
 
 
 class CentreLayer(GroundLayer, frozen=True):
-    """3-D boxes by how far apart their centres are on the ground.
+    """3-D boxes compared by distance of centres on the ground.
 
     Attributes:
-        numbers: float64 [n, 7], as :func:`numbers_of` gives them.
+        numbers: float64 [n, 7], from :func:`numbers_of`.
     """
 
     numbers: Array
 
     def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
-        """See :meth:`.layers.Layer.candidates`: squares around centres that meet."""
+        """See :meth:`.layers.Layer.candidates`: squares around centres that intersect."""
         reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
         half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
         made = []
@@ -91,7 +91,7 @@ class CentreLayer(GroundLayer, frozen=True):
 
 
 def apart(boxes: Array, others: Array) -> Array:
-    """How far apart centres are on the ground, float64 [k], of boxes and others [k, 7]."""
+    """Return the distance of centres on the ground, float64 [k], of boxes and others [k, 7]."""
     away = boxes[:, :2] - others[:, :2]
     far: Array = np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
     return far
@@ -105,11 +105,10 @@ def numbers_of(frame: pl.DataFrame) -> Array:
 
 
 def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
-    """One side's 3-D boxes; area ranges go by their volumes, or by areas where these are compared.
+    """Return one side's 3-D boxes; area ranges use their volumes, or areas if these are compared.
 
     Args:
         frame: its rows, checked.
-        settings: what is compared.
     """
     boxes = numbers_of(frame)
     corners = corners_of(boxes[:, [0, 1, 3, 4]], boxes[:, 6])

@@ -42,7 +42,7 @@ from .settings import DISTANCE, Settings, default_metrics, resolve
 from .tallies import Tallies, by_rank, by_value, examine, merge, tally, truth, variants
 from .views import cells_per_group, drawn, one_draw, own_frames, view
 
-# How far numbers move by the order of equal scores, and by the cap on detections.
+# Bounds due to the order of equal scores, and to the cap on detections.
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ _COUNTED = {
 
 
 def _facts(frames: Frames, settings: Settings) -> Facts | None:
-    """Whether what a row hits, or what a cap leaves, may hang on the order of equal scores."""
+    """Return whether matches, or the rows within a cap, may depend on the order of equal scores."""
     run, rules = frames.sides.get(PREDICTIONS), settings.rules
     if run is None or "score" not in run.columns:
         return None
@@ -66,13 +66,15 @@ def _facts(frames: Frames, settings: Settings) -> Facts | None:
 
 
 def _ends(given: Given) -> Iterator[Tallies]:
-    """True positives last and first among equal scores of a label.
+    """Yield tallies with true positives last and first among equal scores of a label.
 
-    Moving a true positive up never lowers a precision at any recall, so that these are the ends of
-    average precision. That holds for all IoU thresholds at once where what hits at one is among
-    what hits at another. Where two of the equal scores are of one datum, what hits what hangs on
-    their order, and so may what the cap leaves: then the rows turned round are tried as well, and
-    other orders may lead beyond.
+    Moving a true positive up never lowers precision at any recall, so that these orders bound
+    average
+    precision. They do so for all IoU thresholds at once if the hits at one are a subset of the hits
+    at
+    another. If two equal scores belong to one datum, matches and capped rows depend on their order;
+    the
+    reversed rows are then tried as well, and other orders may exceed the bounds.
     """
     cases = [given.tallies]
     if given.facts["within"]:
@@ -93,7 +95,7 @@ def _ordered(ranked: Ranked, sign: float) -> Ranked:
     new[1:] = (label[1:] != label[:-1]) | (ranked.score[1:] != ranked.score[:-1])
     group = np.cumsum(new)
     hits = np.bitwise_count(ranked.hit).sum(axis=0, dtype=np.int64)
-    # Those of one datum stay side by side as they were matched: in another order they hit others.
+    # Keep rows of one datum adjacent and in the matched order: another order changes their matches.
     pairs = np.stack([group, ranked.datum])
     _, block = np.unique(pairs, axis=1, return_inverse=True)
     block = block.reshape(-1)
@@ -114,8 +116,10 @@ def _pieces(ranked: Ranked | RankedGroups) -> Iterator[tuple[bool, Ranked]]:
 
 
 def _looked_at(ranked: Ranked | RankedGroups) -> tuple[bool, bool]:
-    """Whether some scores of a label are equal, and whether of those what hits at one IoU threshold
-    is always among what hits at another; of rows those that hit most first."""
+    """Return whether a label has equal scores, and whether hits at IoU thresholds are then nested.
+
+    Rows with the most hits come first.
+    """
     tied, nested, last = False, True, (np.zeros(0), np.zeros((0, 0), np.uint64))
     for on, piece in _pieces(ranked):
         label = np.repeat(np.arange(piece.n_labels), np.diff(piece.start))
@@ -178,10 +182,10 @@ LIMITS = (
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """All of them but those that the tables cannot carry: see :func:`_lacking`.
+    """Return the metrics that the tables support; see :func:`_lacking`.
 
     Raises:
-        InputError: no other was asked for; area ranges of images of which some have no size.
+        InputError: no requested metric is supported; area ranges while some images have no size.
     """
     _hold_areas(frames, settings)
     kept, said, notes = metrics, [], []
@@ -200,7 +204,7 @@ def fit(
 
 
 def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
-    """What the tables lack: the kind of its note, the needs it serves and what to do about it."""
+    """Yield the missing columns of the tables: kind of note, needs that require it, and advice."""
     if settings.geometry != POINTS:
         why = f"no keypoints are compared: write {option('iou_type', KEYPOINTS.name)}"
         yield "without_keypoints", NEEDS, why
@@ -236,10 +240,10 @@ def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
 
 
 def _hold_areas(frames: Frames, settings: Settings) -> None:
-    """Refuse area ranges where some images have no size, and warn where none has one.
+    """Refuse area ranges if some images have no size, and warn if all are without.
 
     Raises:
-        InputError: naming these images, and files that cannot be read.
+        InputError: names these images, and files that cannot be read.
     """
     for place, note in enumerate(frames.notes if settings.ranged else ()):
         if note.kind == SIZES_OF_SOME:
@@ -251,13 +255,13 @@ def _hold_areas(frames: Frames, settings: Settings) -> None:
 def needs_all_rows(
     ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
 ) -> str:
-    """Why only all rows together tell what is compared: the geometry that every row has.
+    """Return why the compared geometry depends on all rows; empty if it does not.
 
     Args:
         ready: the tables.
-        heads: the first rows of each; unused.
-        settings: the run's settings; unused.
-        options: whose ``convert_to`` or ``iou_type`` names the geometry.
+        heads: unused.
+        settings: unused.
+        options: ``convert_to`` or ``iou_type`` fix the geometry.
     """
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
     asked = options.convert_to is not None or options.iou_type is not None
@@ -292,7 +296,7 @@ _OVERLAPS = {"detailed": "detailed curve", "confusion": "confusion matrix", "out
 
 
 def _averaged(rules: DetectionRules) -> str:
-    """What average precision is of."""
+    """Describe the definition of average precision."""
     if rules.every_point:
         return "AP is the area under interpolated precision"
     if rules.positions:
@@ -306,12 +310,7 @@ def _averaged(rules: DetectionRules) -> str:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
-
-    Args:
-        settings: the run's settings.
-        needs: what the metrics need.
-    """
+    """Return one line per step."""
     grid = variants(settings, needs)
     ious = ", ".join(f"{settings.told(iou):g}" for iou in grid.thresholds)
     what = "metres" if settings.by_distance else "IoU"
@@ -336,7 +335,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     return lines
 
 
-# What the report draws from: precision by recall, counts by score threshold, confusions.
+# Data of the report: precision by recall, counts by score threshold, confusions.
 
 PAGE = (
     PageFrame(name="curves", metrics=("InterpolatedPrecisionRecallCurve",)),

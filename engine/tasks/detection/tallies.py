@@ -1,4 +1,4 @@
-"""Tally: one match shared by everything that was asked for, and nothing that was not."""
+"""Tallies of detection: one match shared by all requested outputs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from .rules import DetectionRules
 from .settings import Settings
 from .true_positives import found_rows
 
-# Federated annotation: rows of labels that nobody looked for in a datum, and of no area.
+# Federated annotation: drop rows of labels not searched for in a datum, and rows without area.
 
 Array = np.ndarray[Any, Any]
 
@@ -65,16 +65,14 @@ Array = np.ndarray[Any, Any]
 def taking_part(
     batch: Batch, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
 ) -> tuple[tuple[LaidOut, LaidOut], Array, tuple[int, int]]:
-    """The rows that count at all, and which predictions are not held against a run.
+    """Return the rows that count, and the predictions that are ignored if unmatched.
 
     Args:
-        batch: encoded tables.
-        sides: its predictions and ground truths as laid out.
-        rules: of the dialect.
+        sides: layouts of predictions and ground truths.
 
     Returns:
-        the sides; bool [n], predictions whose miss is none, [0] where there are none such; rows of
-        the predictions and of the ground truths that do not count.
+        the sides; bool [n], predictions ignored if unmatched, [0] for none; number of predictions
+        and of ground truths that do not count.
     """
     ours, theirs = sides
     kept = np.ones(ours.row.size, np.bool_)
@@ -107,7 +105,7 @@ def _is_area(area: Array) -> Array:
 
 
 def left_out(frames: Frames, left: tuple[int, int]) -> None:
-    """Say how many rows of both sides do not count."""
+    """Add notes on the number of rows that do not count."""
     words = (
         ("row", "rows", "of labels that nobody looked for in the datum, or of no area, left out"),
         ("row", "rows", "of no area left out"),
@@ -121,38 +119,38 @@ def left_out(frames: Frames, left: tuple[int, int]) -> None:
 _OVERLAPPING = frozenset(
     {"detailed", "confusion", "outcomes", "errors", "shown errors", "label errors"}
 )
-"""Needs of overlaps across labels, and of what took each ground truth."""
+"""Needs that require overlaps across labels, and the taker of each ground truth."""
 
 
 _SINGLE = frozenset({"single datums"})
 _AT_SPOTS = _OVERLAPPING - {"detailed"}
 _ERRORS = frozenset({"errors", "shown errors"})
 _BELOW = _ERRORS | {"label errors"}
-"""Needs of overlaps from that on from which a prediction no longer lies on the background."""
+"""Needs that require overlaps from the background IoU on."""
 
 
 @stored_as("detection.run/1")
 class Tallies(msgspec.Struct, frozen=True):
-    """What a detection run leaves behind.
+    """Tally of a detection run.
 
     Attributes:
         datums: the datums and their slices.
         labels: the labels.
-        ranked: ranked outcomes.
-        crossed: meetings across labels, for the confusion matrix.
-        examples: what the detailed curve shows, or None.
+        ranked: ranked rows.
+        crossed: pairs across labels, for the confusion matrix.
+        examples: examples of the detailed curve, or None.
         outcomes: the outcomes frame, or None.
-        errors: what is wrong with predictions and what was missed, or None.
+        errors: TIDE errors, or None.
         label_errors: ground truths that are likely wrong, or None.
-        heights: rows of the predictions and the ground truths, where row numbers count from the
-            first of them; None where they count from the first row of the whole input already.
-        rows_as_ids: whether ground truths have no ids, so that outcomes name them by their rows.
+        heights: rows of the predictions and the ground truths, if row numbers count from the first
+            of them; None if they already count from the first row of the whole input.
+        rows_as_ids: ground truths have no ids, so that outcomes use their rows.
         seconds: wall time by step.
-        points: what is known of single keypoints, or None.
+        points: marks of single keypoints, or None.
         found: true positives of 3-D boxes, with their errors as values, or None.
-        judged: whether single datums are shown with what they are judged by.
-        beside: frames there are whatever the metrics: none.
-        weighted: whether counts are sums of weights: they are not.
+        judged: single datums are shown with their loss.
+        beside: frames that exist for any metrics: none.
+        weighted: counts are sums of weights: always False.
     """
 
     datums: Datums
@@ -174,9 +172,9 @@ class Tallies(msgspec.Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """Whether there is anything of single rows or datums beside ranked outcomes and meetings.
+        """True if the tally has data of single rows or datums.
 
-        Runs in bounded memory keep it whole, and the ids of datums that it names with it.
+        Runs in bounded memory keep these data and the ids of their datums in memory.
         """
         more = (
             *(self.examples, self.outcomes, self.errors, self.label_errors),
@@ -213,7 +211,7 @@ def _spots(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
 
 
 def _lowest(settings: Settings, needs: frozenset[str]) -> float:
-    """IoU from which overlaps across labels count; 1 where none do."""
+    """Return the IoU from which overlaps across labels count; 1 if they are not needed."""
     lowest = min(_spots(settings, needs), default=1.0)
     return min(lowest, settings.background_iou) if needs & _BELOW else lowest
 
@@ -226,7 +224,7 @@ def _near(
     threads: Workers,
     across: bool,
 ) -> Near | None:
-    """Overlaps of polygons or masks, within labels or across those of a key; None of boxes."""
+    """Return overlaps of polygons or masks, within labels or keys; None for boxes."""
     ours, theirs = batch.predictions.shapes, batch.ground_truths.shapes
     if ours is None or theirs is None:
         return None
@@ -247,16 +245,13 @@ def _of_labels(near: Near, sides: tuple[LaidOut, LaidOut]) -> Pairs:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without matching: geometry that cannot be read or compared shows there.
+    """Encode without matching, to find geometry that cannot be read or compared.
 
     Args:
-        frames: both sides, checked, used up here; notes are added to theirs.
-        settings: the run's options.
-        needs: what the metrics need.
-        workers: where the work runs.
+        frames: both sides, checked; consumed, except their notes.
 
     Raises:
-        InputError: polygons, masks or rasters that cannot be read, or not be compared.
+        InputError: polygons, masks or rasters that cannot be read or compared.
     """
     encode_batch(frames, settings, workers)
 
@@ -266,12 +261,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], threads: Wo
 
     Args:
         frames: both sides, checked.
-        settings: the run's options with every default filled in.
-        needs: what the metrics need.
-        threads: where the work runs.
+        settings: options with every default filled in.
 
     Raises:
-        InputError: scores outside [0, 1] where label errors are asked for.
+        InputError: scores outside [0, 1] if label errors are requested.
     """
     if "label errors" in needs:
         check_probabilities(frames, "Label errors need")
@@ -391,15 +384,11 @@ def met(
     *,
     took: bool = False,
 ) -> tuple[Matched, Near | None]:
-    """Every prediction matched; overlaps of polygons or masks, None of boxes.
+    """Return the match of all predictions, and overlaps of polygons or masks (None for boxes).
 
     Args:
-        batch: encoded tables.
-        settings: the run's options with every default filled in.
-        needs: what the metrics need.
-        threads: where the work runs.
-        lap: told when a step is done.
-        took: whether to note what each prediction took.
+        lap: called after each step.
+        took: record the ground truth of each prediction.
     """
     grid = variants(settings, needs)
     spots = _spots(settings, needs)
@@ -448,7 +437,7 @@ def _reaching(
 
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
-    """The tally with row numbers of the whole input, where the tables are part of one."""
+    """Return the tally with row numbers of the whole input, if the tables are part of one."""
     ours, theirs = (side.rows for side in sides)
     return msgspec.structs.replace(
         ranked,
@@ -458,7 +447,7 @@ def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
 
 
 def _alike(parts: Sequence[Tallies]) -> list[Tallies]:
-    """Parts without what some lack: compared runs may have been scored with other metrics."""
+    """Drop fields missing from some parts: compared runs may differ in metrics."""
     lone = [
         name
         for name in ("crossed", "examples", "outcomes", "errors", "label_errors", "found")
@@ -468,14 +457,13 @@ def _alike(parts: Sequence[Tallies]) -> list[Tallies]:
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of datums, in the order of their rows.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     parts = _alike(parts)
     datums, of_datum = merge_datums([part.datums for part in parts])
@@ -543,7 +531,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
 
 
 def _shifted(ranked: Ranked, shift: tuple[int, int], *, tied: bool) -> Ranked:
-    """A tally whose rows follow others; where ties are told by rows, these are such, too."""
+    """Shift the row numbers of a tally, and its ties if they are row numbers."""
     if shift == (0, 0):
         return ranked
     return msgspec.structs.replace(
@@ -555,7 +543,7 @@ def _shifted(ranked: Ranked, shift: tuple[int, int], *, tied: bool) -> Ranked:
 
 
 def _before(parts: Sequence[Tallies]) -> list[tuple[int, int]]:
-    """Rows of both sides that stand before those of each part."""
+    """Return the number of rows of both sides that precede each part."""
     out, ours, theirs = [], 0, 0
     for part in parts:
         out.append((0, 0) if part.heights is None else (ours, theirs))
@@ -570,7 +558,7 @@ def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Talli
 
 
 def by_value(tallies: Tallies, settings: Settings, metric: Metric) -> bool:
-    """Whether a metric depends on the values of scores, as recall above a score does."""
+    """Return True if a metric depends on score values, as recall above a score does."""
     ranked, lowest = tallies.ranked, settings.recall_score_threshold
     if not metric.ranks or "recall_score_threshold" not in metric.params:
         return not metric.ranks

@@ -1,4 +1,4 @@
-"""True positives of 3-D boxes and how wrong each is: centre, size, turn, velocity and attribute.
+"""True-positive errors of 3-D boxes: centre, size, orientation, velocity and attribute.
 
 Source: nuscenes-devkit ``common.utils`` and ``detection.algo.accumulate``.
 """
@@ -22,12 +22,10 @@ Array = np.ndarray[Any, Any]
 
 
 def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:
-    """The true positives in their order; values are their errors, NaN where one means nothing.
+    """Return the ranked true positives; values are their errors, NaN if meaningless.
 
     Args:
-        batch: encoded tables.
         matched: the match, with takers.
-        settings: the run's settings.
     """
     ranked = matched.ranked
     threshold = ranked.variants.threshold_index(settings.pr_curve_iou_threshold)
@@ -101,7 +99,7 @@ def _turn(yaw: Array, other: Array, period: Array) -> Array:
 
 
 def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:
-    """How far velocities are apart, float64 [k], metres a second; NaN where one is unknown."""
+    """Return the difference of velocities, float64 [k], in m/s; NaN if one is unknown."""
     apart = np.zeros(rows.size)
     for column in (VX, VY):
         if not (column.name in side.frame.columns and column.name in other.frame.columns):
@@ -115,7 +113,7 @@ def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:
 
 
 def _other(side: Side, other: Side, rows: Array, truths: Array) -> Array:
-    """1 where attributes differ, 0 where they do not, NaN where the ground truth has none."""
+    """Return 1 if attributes differ, 0 if equal, NaN if the ground truth has none."""
     name = ATTRIBUTE.name
     if not (name in side.frame.columns and name in other.frame.columns):
         return np.full(rows.size, np.nan)

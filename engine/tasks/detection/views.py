@@ -37,15 +37,12 @@ def view(
     weights: Array | None = None,
     threads: Workers | None = None,
 ) -> RankedView:
-    """The tally by groups of datums.
+    """Return the tally by groups of datums.
 
     Args:
-        tallies: what the run left behind.
-        settings: the run's settings.
-        group: int32 [n_datums], group of each datum, -1 for none; None for all in one.
-        n_groups: number of groups.
-        weights: int64 [n_datums], how often each datum counts, or None.
-        threads: where the view's kernels run; one after the other where None.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        threads: used for the view's kernels; serial if None.
     """
     ranked: Any = tallies.ranked
     rules = settings.rules
@@ -76,16 +73,15 @@ def view(
 
 
 def drawn(view: RankedView, draws: Draws) -> GroupedView | RankedDraws:
-    """The view of a block of draws."""
+    """Return the view of a block of resamples."""
     return view.drawn(draws) if isinstance(view, GroupedView) else RankedDraws(view, draws)
 
 
 def one_draw(of: RankedView, weights: Array) -> RankedView:
-    """The view of one draw, which shares the rows that points are made of.
+    """Return the view of one resample, which shares the rows used for points.
 
     Args:
-        of: the view whose datums are drawn.
-        weights: int64 [n_datums], how often each datum counts.
+        weights: int64 [n_datums], multiplicity of each datum.
     """
     return of.weighing(weights)
 
@@ -122,7 +118,7 @@ def own_frames(
 
 
 def cells_per_group(tallies: Tallies, settings: Settings) -> int:
-    """Sampled precisions of one group of datums, which bound how many are held at once."""
+    """Return the sampled precisions per group of datums, which limits the groups in memory."""
     variants = tallies.ranked.variants
     n_levels = len(settings.rules.levels)
     return len(tallies.labels) * len(variants.areas) * len(variants.thresholds) * n_levels

@@ -1,4 +1,4 @@
-"""Judged dialects: what words count, empty cases, directions and rounding of each reference."""
+"""Judged dialects: values of verdicts, empty cases, directions and rounding of each reference."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Empties = dict[str, dict[str, float]]
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """What the verdicts of one metric, or of one of its parts, count.
+    """Values of the verdicts of one metric, or of one of its parts.
 
     Attributes:
-        counts: word -> what it adds to the numerator, or the rating that it is.
-        other: what any other word counts; None makes it an error.
-        numbers: whole numbers other than 0 count as 1.
-        ambiguous: words that count as 0 where ambiguous verdicts are penalised.
+        counts: word -> its contribution to the numerator, or its rating.
+        other: value of any other word; None makes it an error.
+        numbers: integers other than 0 count as 1.
+        ambiguous: words that count as 0 if ambiguous verdicts are penalised.
     """
 
     counts: dict[str, float]
@@ -28,22 +28,20 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
-        words: need (``need.part`` where it has several) -> what its verdicts count.
-        fold: how words are made alike before: ``strip`` (spaces and case), ``lower`` (case alone)
-            or ``exact``.
-        fold_of: need -> the same, where it differs.
-        empty: need -> what there was none of (joined by ``+``) -> the value then; what is not
-            here is undefined.
-        smoothing: need -> what is added to denominators.
-        decimals_of: need -> digits that values of single datums are rounded to.
-        none_is_zero: FactualCorrectness is 0 where it would be 0 / 0.
-        strict_ignored: needs that the option ``strict_mode`` does not reach.
-        most_decide: of judgments that found different numbers of items, the number that most
-            found counts; else that of the first.
-        decimals: digits that means are rounded to, or None.
+        words: need (``need.part`` if it has several) -> values of its verdicts.
+        fold: normalisation of words: ``strip`` (spaces and case), ``lower`` (case) or ``exact``.
+        fold_of: need -> normalisation, if it differs.
+        empty: need -> empty parts (joined by ``+``) -> the value then; otherwise undefined.
+        smoothing: need -> addend of denominators.
+        decimals_of: need -> digits to which per-datum values are rounded.
+        none_is_zero: FactualCorrectness is 0 if it would be 0 / 0.
+        strict_ignored: needs that ignore the option ``strict_mode``.
+        most_decide: if judgments found different numbers of items, the most frequent number counts;
+            otherwise that of the first.
+        decimals: digits to which means are rounded, or None.
     """
 
     words: dict[str, Words]
@@ -59,13 +57,13 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         beta: weight of recall in FactualCorrectness.
-        mode: of FactualCorrectness.
-        atomicity: of its claims.
-        coverage: of its claims.
+        mode: mode of FactualCorrectness.
+        atomicity: atomicity of its claims.
+        coverage: coverage of its claims.
     """
 
     beta: float = 1.0

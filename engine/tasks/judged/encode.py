@@ -1,7 +1,7 @@
-"""Encode: words become what they count; what stands for nothing becomes a kind of error.
+"""Encoding of verdicts: words become values, unknown words become a kind of error.
 
-Rows are looked at as distinct combinations of metric, step, status and verdict, of which there are
-few; each is settled once, and rows take over what their combination was settled as.
+Distinct combinations of metric, step, status and verdict are few; each is resolved once and joined
+to the rows.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _FOLDS: dict[str, Callable[[str], str]] = {
     "lower": str.lower,
     "strip": lambda word: word.strip().lower(),
 }
-"""How words are made alike -> what does it."""
+"""Normalisation -> function."""
 
 
 Settled = tuple[str | None, str | None, float | None, str | None, str | None]
-"""Need, part, count, kind and none of one combination; nothing where its step is unknown."""
+"""Need, part, count, kind and none of one combination; all None if its step is unknown."""
 
 
 class Batch(msgspec.Struct):
     """All verdicts of a run.
 
     Attributes:
-        datums: what was judged.
-        rows: of the metrics asked for: ``datum`` int32, ``need`` str, ``part`` str, ``reference``
+        datums: the judged datums.
+        rows: rows of the requested metrics: ``datum`` int32, ``need`` str, ``part`` str,
+            ``reference``
             int64, ``item`` int64 (from 0), ``judgment`` int64, ``items`` int64 or null, ``count``
-            float64 (what the verdict counts, null where there is none), ``kind`` str (what is
-            wrong, else null), ``none`` str (what there was none of, else null).
-        found: what words and spellings tell; a row whose step its metric does not have is none of
-            ``rows``.
-        row: int64 [n_datums], first row of each datum in the table, -1 for none; None where row i
-            is datum i.
-        height: rows of the table; None where ``row`` counts from the first of the whole input.
+            float64 (value of the verdict, null if none), ``kind`` str (kind of error, else null),
+            ``none`` str (the empty part, else null).
+        found: findings on words and spellings; rows with an unknown step are not in ``rows``.
+        row: int64 [n_datums], first row of each datum in the table, -1 for none; None if row i is
+            datum i.
+        height: rows of the table; None if ``row`` counts from the first row of the whole input.
     """
 
     datums: Datums
@@ -73,12 +73,11 @@ def metric_names(written: pl.Series) -> dict[str, str]:
 
 
 def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> Batch:
-    """Datums coded, words counted.
+    """Code datums and evaluate words.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
-        needs: what will be measured.
+        frames: checked tables; consumed.
+        needs: needs to measure.
     """
     table = frames.sides[TABLE]
     datums, codes = table_datums(frames, table, table.height)
@@ -147,7 +146,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
 
 
 def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
-    """Words of verdicts that are none of their metric's; rows of an error may have no word."""
+    """Return unknown words of verdicts by metric; error rows may have no word."""
     wrong = meaning.filter(
         pl.col("kind") == WRONG_WORD,
         pl.col("verdict").is_not_null(),
@@ -163,10 +162,10 @@ def _strange(meaning: pl.DataFrame) -> dict[str, dict[str, Strange]]:
 def _find_repeats(
     rows: pl.DataFrame, meaning: pl.DataFrame, datums: Datums, found: Findings
 ) -> None:
-    """Look for a verdict in two rows, where they may spell their metric, step or index differently.
+    """Find verdicts in two rows that spell their metric, step or index differently.
 
-    Rows that spell them alike were compared when the table was checked. That an index of 0 and none
-    at all are the same is told of tables alone that spell something else in two ways.
+    Equal spellings were compared when the table was checked. An index of 0 and a missing index are
+    equal, which matters only for tables with a second spelling.
     """
     real = meaning.filter(pl.col("none").is_null(), pl.col("verdict").is_not_null())
     columns = ("metric", "step", "need", "part")
@@ -188,7 +187,7 @@ def _find_repeats(
 
 
 def _unnumbered(table: pl.DataFrame) -> pl.Expr:
-    """Whether a row lacks an index that others have."""
+    """Return an expression for rows without an index that other rows have."""
     mixed = [
         name
         for name in ("reference_index", "judgment_index")
@@ -213,7 +212,7 @@ def _settle(
     need_of: dict[str, str],
     settings: Settings,
 ) -> Settled:
-    """Need, part, count, kind of error, and what there was none of, of one combination."""
+    """Return need, part, count, kind of error, and empty part of one combination."""
     need = need_of[written]
     measure = MEASURES[need]
     plain = (status or "").strip().lower() or None
@@ -234,7 +233,7 @@ def _settle(
 
 
 def _counted(verdict: str, need: str, part: str, settings: Settings) -> float | None:
-    """What a word counts; None for a word that the metric does not know."""
+    """Return the value of a word; None if the metric does not know it."""
     words = settings.words_of(need, part)
     fold = settings.rules.fold_of.get(need, settings.rules.fold)
     word = _FOLDS[fold](verdict)

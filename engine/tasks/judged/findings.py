@@ -1,7 +1,7 @@
-"""Findings: what is wrong with verdicts, told by each part of a table, put together for the whole.
+"""Findings on verdicts, collected per part of a table and merged for the whole.
 
-A run in memory is one part. Counts add up, the lowest rows and ids of all parts are named, and
-whether a spelling differs from another is asked of all parts together.
+A run in memory is one part. Counts are added, the lowest rows and ids of all parts are named, and
+spellings are compared across parts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,18 @@ TOLD = {
     EXTRA: "There are more verdicts than items",
     UNLIKE: "Verdicts on the same items say different numbers of items",
 }
-"""Kinds of error that the table itself shows -> what is told of the datums."""
+"""Kinds of error visible in the table -> sentence about the datums."""
 
 NAMED = 5  # datums in a note
 SHOWN = 4  # rows of verdicts that stand twice
 
 
 class Some(msgspec.Struct):
-    """Datums, and the lowest ids of them.
+    """Number of datums, and the lowest ids.
 
     Attributes:
-        n: how many.
         lowest: ids, ascending, ``NAMED`` at most.
-        judgments: how many of theirs it is about, where that is told.
+        judgments: number of affected judgments, if counted.
     """
 
     n: int = 0
@@ -49,12 +48,12 @@ class Some(msgspec.Struct):
 
 
 class Strange(msgspec.Struct):
-    """A word that is none of its metric's.
+    """An unknown word of a metric.
 
     Attributes:
-        row: the first that has it.
-        need: what is measured there.
-        part: step of it.
+        row: the first row with it.
+        need: need of that row.
+        part: part of that row.
     """
 
     row: int
@@ -63,13 +62,13 @@ class Strange(msgspec.Struct):
 
 
 class Again(msgspec.Struct):
-    """A verdict that stands in another row, too.
+    """A repeated verdict.
 
     Attributes:
         place: datum id, need, part, reference, item, judgment.
-        row: where it stands.
-        metric: as it is written there.
-        step: as it is written there.
+        row: its row.
+        metric: as written there.
+        step: as written there.
     """
 
     place: tuple[Any, str, str, int, int, int]
@@ -79,18 +78,18 @@ class Again(msgspec.Struct):
 
 
 class Findings(msgspec.Struct):
-    """What a part of a table of verdicts tells of itself.
+    """Findings on one part of a table of verdicts.
 
     Attributes:
-        written: metric as the table writes it -> rows, those of unknown metrics too.
-        wrong_step: the first row whose step its metric does not have, and what is said of it.
+        written: metric as written -> rows, including unknown metrics.
+        wrong_step: first row whose step its metric does not have, and the message.
         spelled: distinct metric and step as written, need and part, of verdicts.
-        again: rows whose verdict stands in another as well.
+        again: number of rows with a repeated verdict.
         repeated: the first of them, ``SHOWN`` at most.
         kinds: kind of error of ``TOLD`` -> datums.
-        strange: metric as written -> word -> where it stands first.
+        strange: metric as written -> word -> its first occurrence.
         apart: need -> datums with judgments that did not vote.
-        standings: need -> standing -> datums.
+        standings: need -> status -> number of datums.
     """
 
     written: dict[str, int] = {}
@@ -105,7 +104,7 @@ class Findings(msgspec.Struct):
 
 
 def together(parts: Sequence[Findings]) -> Findings:
-    """What the whole tells.
+    """Merge findings.
 
     Args:
         parts: of disjoint sets of datums, rows numbered as in the whole.
@@ -165,15 +164,14 @@ def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, di
 
 
 def refuse(found: Findings) -> None:
-    """Refuse what cannot be read as verdicts.
+    """Raise InputError if rows cannot be read as verdicts.
 
     Args:
-        found: of the whole.
+        found: findings on the whole.
 
     Raises:
         InputError: a step that its metric does not have; one verdict in two rows that spell its
-            metric or step differently. Rows that spell them alike were compared when the table
-            was checked.
+            metric or step differently. Equal spellings were compared when the table was checked.
     """
     if found.wrong_step is not None:
         raise InputError(
@@ -198,11 +196,10 @@ def refuse(found: Findings) -> None:
 
 
 def notes(found: Findings, settings: Settings) -> list[Note]:
-    """What is worth telling of verdicts, in the order in which it is told.
+    """Return the notes on verdicts, in display order.
 
     Args:
-        found: of the whole.
-        settings: the run's settings.
+        found: findings on the whole.
     """
     told = [
         Note("judged", f"{said} in {_of(found.kinds[kind])}: an error, not a score.")
@@ -220,7 +217,7 @@ def _of(some: Some) -> str:
 
 
 def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> Note:
-    """Verdicts that are none of their metric's words, and the words that are."""
+    """Return a note on unknown words of a metric, with its known words."""
     known: list[str] = []
     for word in sorted(words):
         counts = settings.words_of(words[word].need, words[word].part).counts
@@ -243,7 +240,7 @@ def _set_apart(need: str, some: Some) -> Note:
 
 
 def _coverage(need: str, standings: Mapping[str, int]) -> Note:
-    """How many datums of one metric have a value, where some have none."""
+    """Return a note on how many datums of a metric have a value, if some have none."""
     count = {name: n for name, n in standings.items() if n and name not in (SCORED, NOT_JUDGED)}
     scored = standings.get(SCORED, 0)
     unscored = kinds_of(count)

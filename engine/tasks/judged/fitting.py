@@ -21,16 +21,13 @@ from .settings import Settings
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics asked for, or all that the table has verdicts of.
+    """Return the requested metrics, or all for which the table has verdicts.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: the user named the metrics.
 
     Raises:
-        InputError: the table has rows, and verdicts of no metric that is known.
+        InputError: the table has rows, but verdicts only of unknown metrics.
     """
     return fit_written(metrics, written(frames), settings, asked_for=asked_for)
 
@@ -43,13 +40,11 @@ def written(frames: Frames) -> dict[str, int]:
 def fit_written(
     metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics asked for, or all that there are verdicts of; see :func:`fit`.
+    """Return the requested metrics, or all with verdicts; see :func:`fit`.
 
     Args:
-        metrics: as planned.
-        rows: metric as the table writes it -> rows.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        rows: metric as written -> rows.
+        asked_for: the user named the metrics.
     """
     chosen, notes = _fit_written(metrics, rows, settings, asked_for=asked_for)
     idle = "beta" in settings.given and settings.mode != "f1"
@@ -65,7 +60,7 @@ def fit_written(
 def _fit_written(
     metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """As :func:`fit_written`, without what options do to single metrics."""
+    """Implement :func:`fit_written` without notes on unused options."""
     strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
     there = set(metric_names(pl.Series([*rows], dtype=pl.String)).values())
     notes = []
@@ -96,22 +91,20 @@ def _fit_written(
 
 
 AHEAD = ("metric", "judgment_index")
-"""Columns whose distinct combinations tell, before any part is tallied, what is tallied of all."""
+"""Columns whose distinct values decide in advance which metrics to tally."""
 
 
 def may_fit(
     metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], bool]:
-    """The metrics that verdicts may be of, before rows are checked; and how judgments are read.
+    """Return the metrics that verdicts may have, before checks, and whether judgments vote.
 
     Args:
-        metrics: as planned.
-        needs: of the plan.
-        ahead: distinct values of ``AHEAD`` in all rows, as far as the table has these columns.
-        asked_for: whether the user named the metrics.
+        ahead: distinct values of ``AHEAD`` in all rows, for the columns that exist.
+        asked_for: the user named the metrics.
 
     Returns:
-        metrics; whether any item may have several judgments, and so all of them vote.
+        metrics; True if any item may have several judgments, so that all of them vote.
     """
     known = metric_names(ahead["metric"].cast(pl.String).drop_nulls())
     there = set(known.values())
@@ -126,15 +119,15 @@ def may_fit(
 def needs_all_rows(
     ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
 ) -> str:
-    """Why only all rows together tell how verdicts are read; empty where the first ones do.
+    """Return why verdicts depend on all rows; empty if the first rows suffice.
 
-    Whether judgments vote is told by all rows that are left, and a condition on the datums' own
-    table shows what is left only where both tables meet.
+    The remaining rows decide whether judgments vote, and a condition on the table of datums can
+    only be
+    applied after the join.
 
     Args:
-        ready: the tables.
-        heads: the first rows of each; unused.
-        settings: the run's settings; unused.
+        heads: unused.
+        settings: unused.
         options: unused.
     """
     if DATUMS in ready.where and "judgment_index" in ready.sides[TABLE].naming.exprs:

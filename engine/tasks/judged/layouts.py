@@ -1,4 +1,4 @@
-"""What leads in judged: nothing by name, the metrics in their order."""
+"""Layout of judged results: the metrics in their order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Measures: from what verdicts count to one value a datum and ground truth.
+"""Measures: one value per datum and ground truth, from the values of verdicts.
 
-A measure is data: which parts of verdicts it has, what there may be none of, and the formula. The
-formulas take counts as arrays, one entry per datum and ground truth, and know no table.
+A measure is data: its parts, possible empty parts, and the formula over arrays of counts with one
+entry per datum and ground truth.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ PLACE = ["datum", "reference"]
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """How one need is measured.
+    """Definition of the measure of one need.
 
     Attributes:
-        parts: what is judged apart; verdicts of a measure with one part need no step.
-        empties: what there may be none of, as ``step`` says in rows of status empty; the first
-            is meant where it says nothing.
-        called: what ``step`` may say beside verdicts of a measure with one part.
-        whole: those of ``empties`` that say it of all parts at once, of a measure with several;
-            with the first, as with every part, the formula decides what that is worth.
-        formula: from counts to values, NaN where undefined.
-        listed: parts of which only the verdicts that count against need stand in the table.
-        ranked: verdicts are held by rank, over all ground truths at once.
-        single: exactly one verdict a datum, whose count is the value.
-        spared: mode of FactualCorrectness -> parts that it does without.
+        parts: parts judged separately; verdicts of a measure with one part need no step.
+        empties: parts that may be empty, as ``step`` names them in rows of status empty; the first
+            is the default.
+        called: values of ``step`` allowed with verdicts of a measure with one part.
+        whole: those of ``empties`` that mean all parts at once, for a measure with several; with
+            the
+            first, as with every part, the formula decides the value.
+        formula: maps counts to values, NaN if undefined.
+        listed: parts for which the table only needs the negative verdicts.
+        ranked: verdicts are by rank, over all ground truths at once.
+        single: exactly one verdict per datum, whose count is the value.
+        spared: mode of FactualCorrectness -> parts that it does not use.
     """
 
     parts: tuple[str, ...] = ("verdicts",)
@@ -51,12 +52,12 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     spared: dict[str, tuple[str, ...]] = {}
 
     def required(self, settings: Settings) -> tuple[str, ...]:
-        """Parts without which there is no value: that nothing stands there would look like 0."""
+        """Return the parts required for a value, since their absence would look like 0."""
         spared = (*self.listed, *self.spared_by(settings))
         return tuple(part for part in self.parts if part not in spared)
 
     def spared_by(self, settings: Settings) -> tuple[str, ...]:
-        """Parts that do not matter to this run, whatever stands there."""
+        """Return the parts that this run does not use."""
         return self.spared.get(settings.mode, ())
 
 
@@ -73,17 +74,17 @@ def share(counts: Counts, settings: Settings) -> Array:
 
 
 def answer_correctness(counts: Counts, settings: Settings) -> Array:
-    """TP / (TP + (FP + FN) / 2), 0 where TP is 0 (Valor, answer correctness)."""
+    """Compute TP / (TP + (FP + FN) / 2), 0 if TP is 0 (Valor, answer correctness)."""
     tp, fp = counts["response.yes"], counts["response.no"]
     below = tp + 0.5 * (fp + counts["reference.no"])
     return np.where(tp > 0, _over(tp, below), 0.0)
 
 
 def factual_correctness(counts: Counts, settings: Settings) -> Array:
-    """F-beta, precision or recall of claims (ragas, factual correctness).
+    """Compute F-beta, precision or recall of claims (ragas, factual correctness).
 
-    The plain form of F is (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP). Where a dialect adds to
-    denominators, F is made of precision and recall as the reference makes it.
+    The plain form of F is (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP). If a dialect adds to
+    denominators, F is computed from precision and recall as in the reference.
     """
     tp, fp, fn = counts["response.yes"], counts["response.no"], counts["reference.no"]
     added = settings.rules.smoothing.get("factual_correctness", 0.0)
@@ -140,15 +141,13 @@ MEASURES: dict[str, Measure] = {
 
 
 def values_of(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """One value per datum and ground truth of verdicts that are sound.
+    """Return one value per datum and ground truth of valid verdicts.
 
     Args:
-        need: what is measured.
-        rows: its rows with a count; those of status empty left out.
-        settings: the run's settings.
+        rows: rows of the need with a count, without those of status empty.
 
     Returns:
-        datum, reference and value, NaN where undefined.
+        datum, reference and value, NaN if undefined.
     """
     measure = MEASURES[need]
     if measure.ranked:

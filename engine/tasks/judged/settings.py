@@ -16,23 +16,24 @@ from .dialects import JudgedDefaults, JudgedRules, Words
 MODES = ("f1", "precision", "recall")
 LEVELS = ("low", "high")
 _TOLD = ("mode", "beta")
-"""Options that are told whether they were given or not."""
+"""Options that are reported even if not given."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judged run computes with.
+    """Settings of a judged run.
 
     Attributes:
         rules: the dialect's rules.
-        k: none; judged metrics have no cut-offs.
-        mode: of FactualCorrectness, one of ``MODES``.
+        k: empty; judged metrics have no cut-offs.
+        mode: mode of FactualCorrectness, one of ``MODES``.
         beta: weight of recall in it, above 0.
-        atomicity: of its claims, one of ``LEVELS``; told with the number, read by the judge.
-        coverage: of its claims, likewise.
+        atomicity: atomicity of its claims, one of ``LEVELS``; reported with the number, read by the
+            judge.
+        coverage: coverage of its claims, like ``atomicity``.
         strict_mode: values below the best count as the worst.
         penalize_ambiguous: undecided verdicts count against Faithfulness.
-        better: metric -> ``higher`` or ``lower``, the dialect's turns included.
-        given: which of the options were given.
+        better: metric -> ``higher`` or ``lower``, including reversals of the dialect.
+        given: options that were given.
     """
 
     rules: JudgedRules
@@ -47,15 +48,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     given: tuple[str, ...] = ()
 
     def parameters_of(self, metric: str) -> dict[str, Any]:
-        """What the ``parameters`` of a metric's rows say of how it was computed."""
+        """Return the ``parameters`` of a metric's rows."""
         told: dict[str, Any] = {"better": self.better[metric]}
         read = metrics.get("judged", metric).params
-        # How claims were taken apart only the judge knows; what is off says nothing either.
+        # Report claim options only if given: they matter to the judge, and have no effect if off.
         said = (name for name in self.given if name not in _TOLD and getattr(self, name))
         return told | {name: getattr(self, name) for name in (*_TOLD, *said) if name in read}
 
     def words_of(self, need: str, part: str) -> Words:
-        """What the verdicts of one part of a metric count."""
+        """Return the values of the verdicts of one part of a metric."""
         known = self.rules.words
         words = known[f"{need}.{part}"] if f"{need}.{part}" in known else known[need]
         if self.penalize_ambiguous and words.ambiguous:
@@ -76,7 +77,7 @@ OPTIONS = ("mode", "beta", "atomicity", "coverage", "strict_mode", "penalize_amb
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.
@@ -107,5 +108,5 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
 
 
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
-    """Every metric; the table tells which of them it has verdicts of."""
+    """Return every metric; the table decides for which it has verdicts."""
     return tuple(metric.name for metric in metrics.all_metrics("judged").values())

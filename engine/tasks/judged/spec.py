@@ -24,10 +24,9 @@ from .tallies import examine, tally, tally_part, told
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
         needs: names of measures.
     """
     strict = "; values below the best count as the worst" if settings.strict_mode else ""
@@ -38,7 +37,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     ]
 
 
-# A tiny table of verdicts; judged metrics compile nothing.
+# A tiny table of verdicts; judged metrics have no compiled kernels.
 
 Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
 
@@ -52,7 +51,7 @@ def samples() -> Iterator[Sample]:
     )
 
 
-# What single datums hold that were judged: their verdicts.
+# Contents of single judged datums: their verdicts.
 
 
 def contents(

@@ -33,20 +33,22 @@ _ITEM = [*_SET, "item"]
 def voted(
     rows: pl.DataFrame, *, most: bool, several: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One row per item of several judgments: what most of them count; ties go to the first.
+    """Reduce several judgments to one row per item by majority vote; ties go to the first judgment.
 
-    What there is to count is voted on first: whether there was anything to judge, then how many
-    items. Judgments that say otherwise than most list other items, and do not vote on these. Nor do
-    judgments that failed, unless all of an item did: then it keeps the first of its errors. Of
-    parts of which only what counts against stands in the table, an item that a judgment does not
-    list is a vote for it.
+    Judgments vote first on the number of items to judge, starting with none or some. Judgments
+    outside
+    that majority list other items and do not vote on them. Failed judgments do not vote either,
+    unless
+    all of an item failed; then its first error is kept. In parts that only list negative verdicts,
+    an
+    item that a judgment does not list is a positive vote.
 
     Args:
         rows: of :class:`~evalengine.tasks.judged.encode.Batch`.
-        most: whether most judgments decide what there is to count; else the first that did not
-            fail does.
-        several: whether there are several judgments, where these rows are a part that may have
-            one alone.
+        most: the majority decides the number of items; otherwise the first judgment that did not
+            fail.
+        several: there are several judgments, even if these rows, as part of the table, have just
+            one.
 
     Returns:
         the same columns, by row; the rows without error of judgments that did not vote.
@@ -69,7 +71,7 @@ def voted(
         .with_columns(pl.col("listed").fill_null(False))
     )
     alike, other = keyed, keyed.clear()
-    # Without a scope: there was nothing to judge, whatever the part.
+    # No scope: there was no item to judge, for any part.
     real = pl.col("scope").is_not_null()
     if keyed["scope"].null_count():
         stances = keyed.group_by(*_WHERE, "judgment").agg(
@@ -106,18 +108,18 @@ def voted(
 def _of_the_same(
     keyed: pl.DataFrame, said: pl.DataFrame, of: list[str], nothing: pl.Expr, most: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of judgments that say the same as most.
+    """Split rows into judgments that agree with the majority, and others.
 
     Args:
         keyed: rows of all judgments.
-        said: what each judgment says: ``of``, ``judgment``, ``said``, and whether it is
-            ``usable``, which one is that did not fail as a whole.
-        of: what judgments are compared on.
-        nothing: of ``wanted``: whether there was nothing to judge.
-        most: whether most decide, or the first.
+        said: statement of each judgment: ``of``, ``judgment``, ``said``, and ``usable``, which is
+            True if it did not fail as a whole.
+        of: columns on which judgments are compared.
+        nothing: expression on ``wanted``: there was no item to judge.
+        most: the majority decides, otherwise the first.
 
     Returns:
-        rows that stay, and the others. Where there was nothing to judge, failures go, too.
+        kept rows, and the others. If there was no item to judge, failures are removed, too.
     """
     wanted = (
         said.filter("usable")
@@ -163,10 +165,9 @@ def tally(
     """Encode, vote and measure.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: names of measures.
-        workers: unused: everything is a few passes over columns.
+        workers: unused, since everything is a few passes over columns.
 
     Raises:
         InputError: a step that the metric does not have; one verdict in two rows.
@@ -180,15 +181,14 @@ def tally(
 
 
 def told(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Note]:
-    """What :func:`tally` tells of the whole, of a run in parts.
+    """Return the notes of :func:`tally` for a run in parts.
 
     Args:
-        found: what all parts found together.
-        settings: the run's settings.
-        needs: of the plan as it was fitted, which may be less than was tallied.
+        found: merged findings of all parts.
+        needs: of the fitted plan, which may be fewer than were tallied.
 
     Raises:
-        InputError: as of :func:`tally`.
+        InputError: as for :func:`tally`.
     """
     refuse(found)
     standings = {need: some for need, some in found.standings.items() if need in needs}
@@ -198,14 +198,13 @@ def told(found: Findings, settings: Settings, needs: frozenset[str]) -> list[Not
 def tally_part(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers, *, several: bool
 ) -> tuple[StatsTallies, Findings]:
-    """The tally of some datums, and what only all parts together tell.
+    """Return the tally of some datums, and findings to merge over parts.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
+        frames: checked tables; consumed.
         needs: names of measures.
         workers: unused.
-        several: whether rows of other parts make several judgments of these.
+        several: with the rows of other parts, there are several judgments.
     """
     begun = time.perf_counter()
     rows = written(frames)
@@ -217,7 +216,7 @@ def tally_part(
 def _measured(
     batch: Batch, settings: Settings, needs: frozenset[str], begun: float, *, several: bool
 ) -> StatsTallies:
-    """Vote and measure; what shows on the way joins the findings."""
+    """Vote and measure; adds to the findings."""
     found, datums = batch.found, batch.datums
     chosen, apart = voted(
         _not_spared(batch.rows, settings), most=settings.rules.most_decide, several=several
@@ -251,14 +250,14 @@ def _some(codes: pl.Series, datums: Datums) -> Some:
 
 
 def _standings(column: Column) -> dict[str, int]:
-    """How many datums have each standing."""
+    """Count datums by status."""
     assert column.status is not None
     names, codes = column.status
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
 def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Without parts that this run does not need, where the ground truth has another."""
+    """Drop rows of parts that this run does not use, if the ground truth has another part."""
     spared = pl.lit(False)
     for need, measure in MEASURES.items():
         for part in measure.spared_by(settings):
@@ -267,11 +266,10 @@ def _not_spared(rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Tally without keeping it: what is wrong with verdicts shows there.
+    """Tally to check verdicts, without keeping the result.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: names of measures.
         workers: unused.
 
@@ -282,7 +280,7 @@ def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: 
 
 
 def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of sets that lack verdicts, or have too many, marked as such."""
+    """Mark the rows of sets with missing or excess verdicts."""
     together = ["datum", "need", "part", "reference"]
     rule = pl.DataFrame(
         [
@@ -312,7 +310,7 @@ def _counted_out(rows: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("sound") == pl.col("n"))  # others have an error of their own
         .join(rule, on=["need", "part"], how="left")
     )
-    # Contexts are the same whatever ground truth they are held against.
+    # Contexts are the same for every ground truth.
     of_all = pl.when("ranked").then(pl.col("n").max().over("datum", "need"))
     n, wanted = pl.col("n"), pl.when("single").then(1).otherwise(pl.coalesce("wanted", of_all))
     short = ~pl.col("listed") & ((n < wanted) | (n < pl.col("reached")))
@@ -343,7 +341,7 @@ def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column
     real = sound.filter(pl.col("none").is_null())
     every = [values_of(need, real, settings)] if real.height else []
     if without.height:
-        # What there was none of decides alone where nothing was judged at that place.
+        # The empty parts decide only if that place has no verdicts.
         judged = real.select(PLACE).unique()
         every.append(without.join(judged, on=PLACE, how="anti").select(*PLACE, "value"))
     value = np.full(n, np.nan)
@@ -369,7 +367,7 @@ def _column(need: str, rows: pl.DataFrame, n: int, settings: Settings) -> Column
 
 
 def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Rows at places that lack a whole part marked as such."""
+    """Mark the rows of places with a missing part."""
     measure = MEASURES[need]
     required = measure.required(settings)
     if len(measure.parts) == 1 or not rows.height:
@@ -386,9 +384,9 @@ def _complete(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame
 
 
 def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Datum, reference, value and what there was none of, of rows of status empty.
+    """Return datum, reference, value and the empty part, for rows of status empty.
 
-    ``called`` says that as a standing does: of all parts together by one word.
+    ``called`` is that part as a status name, with a single word for all parts together.
     """
     measure = MEASURES[need]
     sets = rows.group_by(PLACE, maintain_order=True).agg(
@@ -396,7 +394,8 @@ def _without(need: str, rows: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     )
     ruled = settings.rules.empty.get(need, {})
     known = sets["none"].unique().to_list()
-    # Where several are empty and no rule names them together, each rule that there is agrees.
+    # If several parts are empty without a rule for the combination, the individual rules must
+    # agree.
     found = {told: _ruled(told, ruled) for told in known}
     called = {told: told.replace("+", "_or_") for told in known}
     if measure.whole:

@@ -1,4 +1,4 @@
-"""Panoptic dialects: what void and crowds take away, and whose areas count."""
+"""Panoptic dialects: treatment of void, crowds and areas."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ...dialects.registry import Dialect
 
 
 class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
-        annotated_areas: areas of ground truths are those of the column ``area``, where it is there;
-            else their pixels.
-        one_crowd: of several crowds of a label in an image only the last absorbs predictions.
-        crowds: whether there are crowds; else they are segments like any other.
-        void_predictions: pixels of void predictions are taken off ground truths, and ground truths
-            that are more than half void in the prediction are not missed.
+        annotated_areas: areas of ground truths come from the column ``area``, if present; otherwise
+            from their pixels.
+        one_crowd: among several crowds of a label in an image only the last absorbs predictions.
+        crowds: crowds are supported; otherwise they are ordinary segments.
+        void_predictions: pixels of void predictions are subtracted from ground truths, and ground
+            truths that are more than half void in the prediction are not missed.
         joined_stuff: segments of one stuff label of an image are one segment.
-        unannotated: whether predictions of images that the ground truths lack are wrong; else they
-            count nowhere.
+        unannotated: predictions of images without ground truths are wrong; otherwise they are
+            ignored.
     """
 
     annotated_areas: bool = False
@@ -31,7 +31,7 @@ class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PanopticDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         metrics: default set.

@@ -41,7 +41,7 @@ class Segmented(msgspec.Struct, frozen=True):
         id: int64 [n], id in the map of its datum.
         label: int32 [n], label code.
         crowd: bool [n].
-        area: float64 [n], as annotated, NaN where it is not.
+        area: float64 [n], annotated area, NaN if missing.
         present: bool [n_datums], datums that the side has.
     """
 
@@ -70,7 +70,7 @@ def _keys(datum: Array, ids: Array) -> Array:
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """All datums of a run.
+    """Panoptic input as arrays.
 
     Attributes:
         datums: ids and slices.
@@ -80,7 +80,7 @@ class Batch(msgspec.Struct, frozen=True):
         truth: ground truths.
         found: predictions.
         pairs: pixels by pair of ids.
-        edges: the same of boundaries alone; None where whole segments alone are compared.
+        edges: same for boundaries; None if only whole segments are compared.
     """
 
     datums: Datums
@@ -94,15 +94,13 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
-    """Segments of both sides, and their pixels counted by pairs of ids.
+    """Code the segments of both sides, and count pixels by pairs of ids.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        workers: runs ranges of datums side by side.
+        frames: checked tables; consumed, except their notes.
 
     Raises:
-        InputError: maps that cannot be read or do not meet, or ids that say nothing.
+        InputError: maps that cannot be read or compared, or unknown ids.
     """
     dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
@@ -166,10 +164,10 @@ def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) 
 
 
 def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
-    """Refuse ids of predicted maps without a row, and rows without a pixel.
+    """Raise InputError for ids of predicted maps without a row, and rows without a pixel.
 
     Raises:
-        InputError: counted, the first named.
+        InputError: with the count; the message names the first.
     """
     here = np.flatnonzero((pairs.found != NOTHING) & (pairs.found != VOID))
     unknown = here[found.of(pairs.place[here], pairs.found[here]) < 0]
@@ -203,7 +201,7 @@ def _refuse_unknown(found: Segmented, pairs: Pairs) -> None:
 
 
 def _notes(truth: Segmented, pairs: Pairs) -> list[Note]:
-    """What the ground truths' maps and rows do not agree on."""
+    """Return notes on disagreements of the ground truths' maps and rows."""
     here = np.flatnonzero((pairs.truth != NOTHING) & (pairs.truth != VOID))
     segment = truth.of(pairs.place[here], pairs.truth[here])
     unknown = here[segment < 0]
@@ -246,7 +244,7 @@ def _things_unknown(settings: Settings) -> Note:
 
 
 def _kinds(frames: Frames, labels: Labels) -> tuple[Array, Array]:
-    """Which labels were declared, and whether they are things or stuff."""
+    """Return the mask of declared labels, and their kind (thing or stuff)."""
     kind = np.full(len(labels), UNKNOWN, np.int8)
     if frames.labels is None or frames.labels.is_empty():
         return np.zeros(len(labels), bool), kind

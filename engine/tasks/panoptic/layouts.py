@@ -1,4 +1,4 @@
-"""What leads in panoptic: nothing by name, the metrics in their order."""
+"""Layout of panoptic results: the metrics in their order."""
 
 from __future__ import annotations
 

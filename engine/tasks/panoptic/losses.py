@@ -1,4 +1,4 @@
-"""What single images are judged by: PQ over their labels, and what they hold."""
+"""Loss of single images: PQ over their labels; and their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Match: which segments of both sides meet, and what becomes of the others.
+"""Matching of segments, and outcomes of the unmatched ones.
 
 Source: Kirillov et al., "Panoptic Segmentation", CVPR 2019, and panopticapi's ``evaluation.py``;
 Cheng et al., "Boundary IoU", CVPR 2021, and boundary-iou-api for boundaries; torchmetrics 1.9 for
@@ -25,16 +25,16 @@ exceed to let it go."""
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """Pixels that segments of both sides share, and those they have at all.
+    """Shared and total pixels of segments.
 
     Attributes:
-        truth: int64 [n], segment of the ground truth of each pair that shares pixels, ascending.
+        truth: int64 [n], ground-truth segment of each pair that shares pixels, ascending.
         found: int64 [n], predicted segment.
         pixels: int64 [n], shared ones.
         truth_area: int64 [t], pixels of each ground truth.
         found_area: int64 [f], of each prediction.
-        truth_void: int64 [t], those that the prediction leaves void.
-        found_void: int64 [f], those that the ground truth leaves void.
+        truth_void: int64 [t], pixels that are void in the prediction.
+        found_void: int64 [f], pixels that are void in the ground truth.
     """
 
     truth: Array
@@ -47,18 +47,19 @@ class Shared(msgspec.Struct, frozen=True):
 
 
 class Matched(msgspec.Struct, frozen=True):
-    """What became of the segments.
+    """Outcomes of segments.
 
     Attributes:
-        truth: int64 [m], ground truth of each pair that matches.
+        truth: int64 [m], ground truth of each matched pair.
         found: int64 [m], its prediction.
         iou: float64 [m].
         touching: int64 [k], ground truth of each pair of one label that shares pixels.
         touched: float64 [k], IoU of those.
         missed: bool [t], ground truths that are false negatives.
         wrong: bool [f], predictions that are false positives.
-        mistaken: int64 [c, 2], ground truth and prediction of other labels with an IoU above the
-            threshold, both without a match.
+        mistaken: int64 [c, 2], unmatched ground truth and prediction of different labels with an
+            IoU
+            above the threshold.
         mistaken_iou: float64 [c].
     """
 
@@ -74,13 +75,7 @@ class Matched(msgspec.Struct, frozen=True):
 
 
 def shared_pixels(pairs: Pairs, truth: Segmented, found: Segmented) -> Shared:
-    """Pixels of segments from counts of pairs of ids.
-
-    Args:
-        pairs: the counts.
-        truth: ground truths.
-        found: predictions.
-    """
+    """Count pixels of segments from counts of pairs of ids."""
     t, f = truth.of(pairs.place, pairs.truth), found.of(pairs.place, pairs.found)
     many, count = max(1, found.id.size), pairs.count
     both = np.flatnonzero((t >= 0) & (f >= 0))
@@ -126,11 +121,10 @@ def joined_stuff(batch: Batch) -> Batch:
 
 
 def match(batch: Batch, settings: Settings) -> Matched:
-    """Segments that match, and what became of the others.
+    """Match segments and classify the others.
 
     Args:
-        batch: encoded tables; of joined stuff where the dialect has that.
-        settings: the run's settings.
+        batch: encoded tables, with joined stuff if the dialect requires it.
     """
     rules, truth, found = settings.rules, batch.truth, batch.found
     shared = shared_pixels(batch.pairs, truth, found)
@@ -161,7 +155,7 @@ def match(batch: Batch, settings: Settings) -> Matched:
     missed = ~met & ~crowd
     if rules.void_predictions:
         missed &= ~(shared.truth_void / np.maximum(shared.truth_area, 1) > THRESHOLD)
-    # One segment exceeds half of the union with one other alone, unless annotated areas are wrong.
+    # IoU > 0.5 is possible with only one other segment, unless annotated areas are wrong.
     other = np.flatnonzero(
         (truth.label[t] != found.label[f]) & missed[t] & wrong[f] & (iou > THRESHOLD)
     )
@@ -192,7 +186,7 @@ def _ious(shared: Shared, area: Array, *, void_of_both: bool) -> Array:
 
 
 def _places(edges: Shared, shared: Shared, many: int) -> Array:
-    """Where each pair of whole segments stands among those of boundaries, -1 for nowhere."""
+    """Return the index of each pair of whole segments among those of boundaries, -1 for none."""
     there, wanted = edges.truth * many + edges.found, shared.truth * many + shared.found
     if not there.size:
         return np.full(wanted.size, -1, np.int64)
@@ -201,7 +195,7 @@ def _places(edges: Shared, shared: Shared, many: int) -> Array:
 
 
 def _absorbing(truth: Segmented, crowd: Array) -> Array:
-    """Of crowds of one label in an image the last, in the order of rows."""
+    """Return a mask of the last crowd per label and image, in row order."""
     out = np.zeros(crowd.size, bool)
     here = np.flatnonzero(crowd)
     order = here[np.lexsort((truth.row[here], truth.label[here], truth.datum[here]))]

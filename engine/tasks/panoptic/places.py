@@ -1,4 +1,4 @@
-"""Where the map of each image is: a file, an array, or masks that are painted into one."""
+"""Sources of each image's map: a file, an array, or masks painted into one."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _SHOWN = 3
 def map_places(
     side: Side, ids: Array, n_datums: int, workers: Workers
 ) -> tuple[list[MapRow | None], Array]:
-    """The map of every datum, and the id of every row in it.
+    """Return the map of every datum, and the id of every row in it.
 
     Args:
         side: rows of segments.
         ids: int64 [n], id of each row, -1 for none.
         n_datums: number of datums.
-        workers: decode masks side by side.
 
     Returns:
-        for each datum its map, None of one that the side lacks; int64 [n], ids, those of masks
-        without one numbered in the order of rows, from 1.
+        for each datum its map, None if the side does not have it; int64 [n], ids, with masks
+        without
+        one numbered in row order, from 1.
 
     Raises:
-        InputError: an image of two maps, or of masks of two sizes.
-        ReadError: files that are not there.
+        InputError: an image with two maps, or with masks of two sizes.
+        ReadError: missing files.
     """
     out: list[MapRow | None] = [None] * n_datums
     none = np.zeros(side.frame.height, bool)
@@ -117,12 +117,12 @@ def _paint(
 
 
 class _Painted:
-    """The map of one image, painted of its masks when it is looked at.
+    """The map of one image, painted from its masks on access.
 
     Args:
         side: for messages.
         masks: of all images.
-        own: places of those of the image.
+        own: indices of the image's masks.
         rows: row of each mask in its table.
         ids: of the image's masks.
     """
@@ -135,7 +135,7 @@ class _Painted:
         self.size = self.shape[0] * self.shape[1]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """The ids, int64 [height, width].
+        """Return the ids, int64 [height, width].
 
         Raises:
             InputError: masks that overlap.

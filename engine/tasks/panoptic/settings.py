@@ -15,13 +15,13 @@ _RATIO = 0.02
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a panoptic run computes with.
+    """Settings of a panoptic run.
 
     Attributes:
         rules: the dialect's rules.
-        boundary_ratio: width of boundaries as a share of the image's diagonal; None where whole
-            segments alone are compared.
-        k: no cut-offs; here because the planner asks every task.
+        boundary_ratio: width of boundaries as a share of the image's diagonal; None if only whole
+            segments are compared.
+        k: empty, since there are no cut-offs; the planner reads it for every task.
     """
 
     rules: PanopticRules
@@ -30,10 +30,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
-        OptionError: a value out of range, or boundaries in a dialect that has none.
+        OptionError: a value out of range, or boundaries in a dialect without them.
     """
     kind = options.iou_type or IOU_TYPES[0]
     if kind not in IOU_TYPES:

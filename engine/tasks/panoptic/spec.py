@@ -1,4 +1,4 @@
-"""Panoptic segmentation: maps of segments are read, met and counted here."""
+"""Panoptic segmentation: reading, matching and counting of segment maps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from .tallies import examine, merge, outcomes, tally
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
-        needs: what must be tallied.
+        needs: required tallies.
     """
     rules = settings.rules
     what = "IoU of whole segments"
@@ -48,13 +47,10 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics as planned; columns that the dialect does not read are told.
+    """Return the metrics as planned, and notes on columns that the dialect ignores.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: the user named the metrics.
     """
     notes = []
     if not settings.rules.crowds and "iscrowd" in frames.ground_truths.columns:

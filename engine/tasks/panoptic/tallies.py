@@ -1,4 +1,4 @@
-"""Tally: what became of segments, by datum and label, and what single datums are worth."""
+"""Panoptic tallies: outcomes of segments by datum and label, and per-datum values."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 
 @stored_as("panoptic.run/1")
 class Tallies(msgspec.Struct, frozen=True):
-    """What a panoptic run leaves behind.
+    """Tally of a panoptic run.
 
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        segments: the counts, :class:`~evalengine.tally.segments.Segments`, or in files
+        segments: the counts, :class:`~evalengine.tally.segments.Segments`, or on disk
             :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: metrics of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.
-        present: int8 [n_datums], standing of each datum by the sides it stands in alone.
+        present: int8 [n_datums], status of each datum: on both sides or only one.
         outcomes: the ``outcomes`` frame, or None.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False.
     """
 
     datums: Datums
@@ -63,13 +63,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: ``segments``, ``crossings``, ``outcomes``.
-        workers: runs ranges of datums side by side.
 
     Raises:
-        InputError: maps that cannot be read or do not meet, or ids that say nothing.
+        InputError: maps that cannot be read or compared, or unknown ids.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings, workers)
@@ -192,7 +190,7 @@ def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
 
 
 def outcomes(tallies: Tallies) -> pl.DataFrame:
-    """The ``outcomes`` frame, without rows where nothing was asked for."""
+    """Return the ``outcomes`` frame; empty if not requested."""
     if tallies.outcomes is not None:
         return tallies.outcomes
     return empty_frame("outcomes", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
@@ -204,11 +202,10 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def stats_from(present: Array, segments: Segments) -> Stats:
-    """PQ, SQ and RQ of every datum: means over its labels.
+    """Compute PQ, SQ and RQ of every datum: means over its labels.
 
     Args:
-        present: standing of each datum by the sides that it stands in.
-        segments: the counts.
+        present: status of each datum: on both sides or only one.
     """
     rows = segments.rows
     some = np.zeros(present.size, bool)
@@ -222,14 +219,13 @@ def stats_from(present: Array, segments: Segments) -> Stats:
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of datums.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
@@ -249,15 +245,13 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Read all pixels without measuring: files, sizes and ids show what is wrong only then.
+    """Read all pixels without measuring, to check files, sizes and ids.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: as of :func:`tally`.
-        workers: runs ranges of datums side by side.
+        frames: checked tables; consumed, except their notes.
+        needs: as for :func:`tally`.
 
     Raises:
-        InputError: maps that cannot be read or do not meet, or ids that say nothing.
+        InputError: maps that cannot be read or compared, or unknown ids.
     """
     encode_batch(frames, settings, workers)

@@ -1,1 +1,1 @@
-"""Pixels of two sides that meet: rows and their files, maps of indices, joint histograms."""
+"""Pixels of two sides: rows and their files, maps of indices, joint histograms."""

@@ -1,4 +1,4 @@
-"""Joint histograms of pairs of label maps, whatever integers they hold."""
+"""Joint histograms of pairs of label maps with arbitrary integers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ...schemas.errors import InputError
 Array = np.ndarray[Any, Any]
 
 NOTHING = np.iinfo(np.int32).min
-"""Index that stands for no label: pixels of a datum that a side does not have."""
+"""Index for "no label": pixels of a datum that a side does not have."""
 _INT32 = np.iinfo(np.int32)
 _BYTE, _FAR = 255, 16
 
 
 class Pairs(msgspec.Struct, frozen=True):
-    """How many pixels have each pair of indices, in each pair of maps.
+    """Number of pixels by pair of indices, per pair of maps.
 
     Attributes:
-        place: int64 [n], which pair of maps.
+        place: int64 [n], index of the pair of maps.
         truth: int64 [n], index in the ground truth, or ``NOTHING``.
         found: int64 [n], index in the prediction, or ``NOTHING``.
         count: int64 [n], pixels.
@@ -56,10 +56,10 @@ class Counter:
         self._parts: list[Array] = []
 
     def add(self, place: int, truth: Array | None, found: Array | None) -> None:
-        """Count a pair of maps; of a side that is None every pixel is ``NOTHING``.
+        """Count a pair of maps; for a side that is None every pixel is ``NOTHING``.
 
         Args:
-            place: which pair it is.
+            place: index of the pair.
             truth: integers [h, w].
             found: integers [h, w], of the same shape.
         """
@@ -89,7 +89,7 @@ class Counter:
 
 
 def narrowed(side: Array) -> Array:
-    """Indices as bytes where these hold them, else as int32.
+    """Return indices as bytes if they fit, else as int32.
 
     Raises:
         InputError: an index beyond int32.

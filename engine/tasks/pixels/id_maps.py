@@ -22,10 +22,9 @@ _COLOURS = (3, 4)
 
 
 class IdMap(Map):
-    """A map of segment ids, 0 for none: R + 256 G + 65536 B of a picture, or its only band.
+    """A map of segment ids, 0 for none: R + 256 G + 65536 B of an image, or its single band.
 
     Args:
-        place: where it is.
         stack: closes it.
 
     Raises:
@@ -44,14 +43,15 @@ class IdMap(Map):
         return 1
 
     def read(self, window: Window) -> Array:
-        """The ids of a window, integers [rows, columns].
+        """Return the ids of a window, integers [rows, columns].
 
         Raises:
-            InputError: an id below 0, or a file that breaks off.
+            InputError: an id below 0, or a truncated file.
         """
         if self.file is not None and self.coloured:
-            # All bands at once, and where all is wanted without a window: GDAL unpacks a PNG whole
-            # in a quarter of the time it takes line by line.
+            # Read all bands at once, and without a window if all is requested: GDAL then unpacks a
+            # PNG
+            # in a quarter of the time of line-by-line reading.
             return colour_ids(self._read(self.file, None, None if window == self.whole else window))
         ids = super().read(window)
         if ids.dtype.kind == "i" and ids.size and ids.min() < 0:
@@ -65,19 +65,18 @@ class IdMap(Map):
 
 
 def map_of(place: MapRow, stack: ExitStack) -> Map:
-    """A label map, whose pixels are packed colours where its coding is of colours."""
+    """Open a label map; pixels are packed colours if its coding is of colours."""
     return (IdMap if is_coloured(place.coding) else Map)(place, stack)
 
 
 class EdgeMap(IdMap):
-    """The same map, in which what is inside of segments and far from their edge is left out.
+    """A segment map without the interior of segments, far from their edges.
 
-    It is read whole, since edges are not seen by windows.
+    It is read whole, since edges cannot be computed per window.
 
     Args:
-        place: where it is.
         stack: closes it.
-        ratio: how far is far, as a share of the image's diagonal.
+        ratio: width of edges, as a share of the image's diagonal.
     """
 
     def __init__(self, place: MapRow, stack: ExitStack, ratio: float) -> None:
@@ -91,7 +90,7 @@ class EdgeMap(IdMap):
         return False
 
     def read(self, window: Window) -> Array:
-        """The ids of a window, :data:`.INSIDE` for pixels that are left out."""
+        """Return the ids of a window, :data:`.INSIDE` for interior pixels."""
         if self._edges is None:
             height, width = np.array(self.shape)
             depth = int(boundary_depth(height, width, self._ratio))
@@ -101,5 +100,5 @@ class EdgeMap(IdMap):
 
 
 def edge_maps(ratio: float) -> partial[EdgeMap]:
-    """What opens maps of edges, as :func:`.count_maps` takes it."""
+    """Return the function that opens maps of edges, for :func:`.count_maps`."""
     return partial(EdgeMap, ratio=ratio)

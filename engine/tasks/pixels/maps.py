@@ -45,19 +45,19 @@ class Found(msgspec.Struct, frozen=True):
 def count_maps(
     pairs: list[Pair], workers: Workers, *, resample: bool, opens: Opens = map_of
 ) -> tuple[Pairs, Array]:
-    """Joint histograms of all pairs, and which predicted maps were brought onto another grid.
+    """Count the joint histograms of all pairs.
 
     Args:
-        pairs: the maps.
-        workers: runs ranges of pairs, and of windows of large ones, side by side.
-        resample: whether predicted maps may be brought onto another grid.
+        workers: runs ranges of pairs, and of windows of large ones, in parallel.
+        resample: predicted maps may be resampled to another grid.
         opens: opens a map.
 
     Returns:
-        the counts, and int64 [m], ascending, places of pairs that were resampled.
+        the counts, and int64 [m], ascending, indices of pairs that were resampled.
 
     Raises:
-        InputError: maps that cannot be read, or whose pixels do not meet, the first few named.
+        InputError: maps that cannot be read, or whose grids differ; the message names the first
+            few.
     """
     files = any(side is not None and side.pixels is None for pair in pairs for side in pair)
     offsets = np.cumsum([0, *(_weight(pair) for pair in pairs)])
@@ -98,10 +98,10 @@ def _refuse(wrong: list[InputError]) -> None:
 def opened_pair(
     pair: Pair, stack: ExitStack, *, resample: bool, opens: Opens = map_of
 ) -> tuple[Map | None, Map | None]:
-    """Both label maps, the predicted one on the grid of the other.
+    """Open both label maps, the predicted one on the grid of the other.
 
     Raises:
-        InputError: one that cannot be read, or grids that differ and may not be resampled.
+        InputError: a map cannot be read, or grids differ and may not be resampled.
     """
     truth, found = (None if side is None else opens(side, stack) for side in pair)
     if truth is not None and found is not None:

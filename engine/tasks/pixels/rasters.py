@@ -1,4 +1,4 @@
-"""Label maps in files: opened in pairs, held against each other's grid, read by windows."""
+"""Label maps in files: opened in pairs, aligned to one grid, read by windows."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class MapRow(msgspec.Struct, frozen=True):
     """One row's label map.
 
     Attributes:
-        row: of its table.
-        teller: how messages call a row: the side, the row, the datum.
-        pixels: integers [h, w], where it is in memory, or what becomes them when it is looked at.
-        path: of the file, where it is in one.
-        band: of the file, from 1; None for its only one.
-        coding: what its values mean, one of ``ingest.label_map_sets``; empty for indices.
+        row: row of its table.
+        teller: names a row in messages: the side, the row, the datum.
+        pixels: integers [h, w] in memory, or an object that converts to them on access.
+        path: the file, if there is one.
+        band: band of the file, from 1; None for its only one.
+        coding: meaning of its values, one of ``ingest.label_map_sets``; empty for indices.
     """
 
     row: int
@@ -63,7 +63,7 @@ class MapRow(msgspec.Struct, frozen=True):
 
     @property
     def named(self) -> str:
-        """How messages call it; only they need to know."""
+        """Return its name for messages."""
         return self.teller(self.row)
 
 
@@ -100,14 +100,13 @@ class Window(NamedTuple):
 
 
 class Map:
-    """A label map that is open: its shape, and its pixels by windows.
+    """An open label map: its shape, and its pixels by windows.
 
     Args:
-        place: where it is.
         stack: closes it.
 
     Raises:
-        InputError: a file that cannot be read, that has several bands or holds no integers.
+        InputError: a file that cannot be read, has several bands or does not contain integers.
     """
 
     def __init__(self, place: MapRow, stack: ExitStack) -> None:
@@ -187,7 +186,7 @@ class Map:
 
     @property
     def by_blocks(self) -> bool:
-        """Whether any block can be read without those before it."""
+        """True if any block can be read without those before it."""
         return self.file is None or self.file.driver == "GTiff"
 
     @property
@@ -231,11 +230,11 @@ class Map:
 
 
 class Resampled(Map):
-    """A predicted map on the grid of a ground truth, each pixel the nearest one.
+    """A predicted map resampled to the grid of a ground truth, nearest neighbour.
 
     Args:
         found: the predicted map.
-        truth: whose grid it is brought to.
+        truth: defines the grid.
         stack: closes it.
     """
 
@@ -255,7 +254,7 @@ class Resampled(Map):
         plane = rasterio.crs.CRS.from_epsg(3857)  # any will do where neither side has one
         kinds = list(found.file.colorinterp)
         alpha = rasterio.enums.ColorInterp.alpha
-        # The last band, if it has to be added, says where the predicted raster reaches.
+        # The last band, added if necessary, is the mask of the predicted raster's extent.
         self._inside = kinds.index(alpha) + 1 if alpha in kinds else len(kinds) + 1
         try:
             self._warped = stack.enter_context(
@@ -286,11 +285,11 @@ class Resampled(Map):
 
     @property
     def by_blocks(self) -> bool:
-        """Whether any block can be read without those before it."""
+        """True if any block can be read without those before it."""
         return self._found.by_blocks
 
     def read(self, window: Window) -> Array:
-        """The pixels of a window; ``NOTHING`` where the predicted raster does not reach."""
+        """Return the pixels of a window; ``NOTHING`` outside the predicted raster."""
         if self._warped is None:
             rows = self._rows[window.top : window.bottom]
             columns = self._columns[window.left : window.right]
@@ -305,16 +304,14 @@ class Resampled(Map):
 
 
 def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
-    """The predicted map pixel by pixel beside the ground truth.
+    """Return the predicted map on the grid of the ground truth.
 
     Args:
-        truth: the ground truth's map.
-        found: the predicted one.
-        stack: closes what is opened here.
-        resample: whether another grid may be brought onto the ground truth's.
+        stack: closes maps opened here.
+        resample: another grid may be resampled to the ground truth's.
 
     Raises:
-        InputError: the grids differ, and nothing was said of resampling.
+        InputError: the grids differ, and resampling was not requested.
     """
     if not truth.grid.differs(found.grid):
         return found
@@ -332,10 +329,10 @@ def aligned(truth: Map, found: Map, stack: ExitStack, *, resample: bool) -> Map:
 
 
 def windows_of(sides: list[Map]) -> list[Window]:
-    """A map cut along whole blocks into windows that may be read at once.
+    """Split a map along whole blocks into windows small enough to read at once.
 
     Args:
-        sides: maps of one shape; all of a file's columns where its blocks are lines.
+        sides: maps of one shape; windows have all columns of a file whose blocks are lines.
     """
     height, width = sides[0].shape
     files = [side for side in sides if side.file is not None]

@@ -1,4 +1,4 @@
-"""The rows of one side: which datum and label key each is of, and where its pixels are."""
+"""The rows of one side, with datum, label key and pixel source of each."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Side(msgspec.Struct):
 
     Attributes:
         role: ``predictions`` or ``ground_truths``.
-        frame: its rows; the column of datum ids is gone.
+        frame: its rows, without the column of datum ids.
         datum: int32 [n], datum code of each row.
         key: name of each row's label key.
-        ids: the ids that datum codes stand for.
-        folder: of the table's file, empty for none.
+        ids: ids of the datum codes.
+        folder: folder of the table's file, empty for none.
     """
 
     role: str
@@ -45,7 +45,7 @@ class Side(msgspec.Struct):
 
     @property
     def layered(self) -> bool:
-        """Whether each row is of one label, rather than a map of all."""
+        """True if each row is one label instead of a map of all."""
         return "label_value" in self.frame.columns
 
     @property
@@ -54,15 +54,15 @@ class Side(msgspec.Struct):
         return self.role.replace("_", " ")
 
     def row(self, row: int) -> str:
-        """How messages call a row."""
+        """Return the name of a row for messages."""
         return f"{self.called}, {self.numbered(row)}"
 
     def numbered(self, row: int) -> str:
-        """How messages call a row of a side that they have named."""
+        """Return the name of a row for messages that already name the side."""
         return f"row {row} (datum_id={self.ids[int(self.datum[row])]!r})"
 
     def form(self) -> Array:
-        """Which of the columns of ``FORMS`` each row's pixels are read from, int8 [n]."""
+        """Return the column of ``FORMS`` from which each row's pixels are read, int8 [n]."""
         out = np.full(self.frame.height, -1, np.int8)
         for code, name in reversed(list(enumerate(FORMS))):
             if name in self.frame.columns:
@@ -70,19 +70,19 @@ class Side(msgspec.Struct):
         return out
 
     def column(self, name: str) -> list[Any]:
-        """Values of a column, None where it is not there."""
+        """Return the values of a column, all None if it is missing."""
         if name not in self.frame.columns:
             return [None] * self.frame.height
         return self.frame[name].to_list()
 
     def places(self, rows: Array | None = None) -> list[MapRow | None]:
-        """Where the label map or raster of each row is; None for rows without one.
+        """Return the source of each row's label map or raster; None for rows without one.
 
         Args:
-            rows: int [m], the only ones that are looked at.
+            rows: int [m], restricts the rows.
 
         Raises:
-            ReadError: files that are not there, the first few named with their rows.
+            ReadError: missing files; the message names the first few with their rows.
         """
         if "raster" not in self.frame.columns:
             return [None] * self.frame.height
@@ -108,10 +108,10 @@ class Side(msgspec.Struct):
         ]
 
     def codings(self) -> list[str]:
-        """What values of each row's file mean; empty for indices of labels.
+        """Return the coding of each row's file; empty for indices of labels.
 
         Raises:
-            InputError: a coding that there is not.
+            InputError: an unknown coding.
         """
         found = [one or "" for one in self.column("raster_coding")]
         wrong = [i for i, one in enumerate(found) if one and not is_known(one)]
@@ -216,13 +216,12 @@ def _arrays(values: pl.Series) -> list[Array | PackedMap | None]:
 
 
 def side_of(frames: Frames, role: str, datum: Array, ids: pl.Series) -> Side:
-    """One side of the frames, whose datum ids are coded.
+    """Return one side of the frames with coded datum ids.
 
     Args:
-        frames: the tables.
-        role: of the side.
+        role: name of the side.
         datum: int32 [n], datum code of each row.
-        ids: what the codes stand for.
+        ids: ids of the codes.
     """
     frame = frames.sides[role]
     default = pl.Series("label_key", [DEFAULT_LABEL_KEY], dtype=pl.String)

@@ -1,4 +1,4 @@
-"""Columns beside predictions and targets, and the needs that they answer."""
+"""Regression columns other than predictions and targets, and their needs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 SCALES = ("scale", "squared_scale")
 """Columns that errors are divided by."""
 BESIDE = (*SCALES, "lower", "upper")
-"""Columns of numbers beside predictions and targets, each the need of a metric."""
+"""Numeric columns other than predictions and targets, each the need of a metric."""
 QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
-"""Needs that stand for columns of quantiles, for a column of lists, and for pairs of ends."""
+"""Needs for columns of quantiles, for a column of lists, and for pairs of interval bounds."""
 GROUP, SERIES = "group_id", "series"
 """Columns that rows are ranked within, and averaged within."""
 IDS = (GROUP, SERIES)
@@ -25,7 +25,7 @@ def quantiles_of(names: Iterable[str]) -> dict[str, float]:
 
 
 def intervals_of(names: Iterable[str]) -> list[tuple[str, str, float | None]]:
-    """Pairs of columns of ends among some, and their levels; None where no name has one."""
+    """Return pairs of bound columns, and their levels; None if the names have no level."""
     here = list(names)
     found: list[tuple[str, str, float | None]] = []
     if {"lower", "upper"} <= {*here}:
@@ -38,14 +38,14 @@ def intervals_of(names: Iterable[str]) -> list[tuple[str, str, float | None]]:
 
 
 def numbers_of(names: Iterable[str]) -> list[str]:
-    """All columns of numbers beside predictions and targets among some."""
+    """Return all numeric columns other than predictions and targets."""
     here = list(names)
     ends = [name for pair in intervals_of(here) for name in pair[:2]]
     return list(dict.fromkeys([*(n for n in BESIDE if n in here), *ends, *quantiles_of(here)]))
 
 
 def read_of(names: Iterable[str]) -> list[str]:
-    """The needs of distributions that columns answer, those that tell most first."""
+    """Return the needs of distributions that the columns satisfy, the most informative first."""
     here = list(names)
     there = {SAMPLES: SAMPLES in here, QUANTILES: quantiles_of(here), INTERVALS: intervals_of(here)}
     return [need for need, found in there.items() if found]

@@ -1,4 +1,4 @@
-"""Regression dialects: what is divided by where a target is 0."""
+"""Regression dialects: divisors for targets of 0, and constant targets."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from ...dialects.registry import Dialect
 
 
 class RegressionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
-        least_target: what MAPE divides by at least; 0 where a target of 0 leaves it undefined.
-        constant: what R2, ExplainedVariance and the D2 metrics are of a constant target: the first
-            where predictions are without error, the second elsewhere; None for undefined.
-        running_weights: whether weighted medians and quantiles rest on running sums of weights as
-            floats have them.
+        least_target: minimum divisor of MAPE; 0 if a target of 0 makes it undefined.
+        constant: R2, ExplainedVariance and the D2 metrics of a constant target: first value if
+            predictions have no error, else the second; None for undefined.
+        running_weights: weighted medians and quantiles use floating-point running sums of weights.
     """
 
     least_target: float = 0.0
@@ -24,10 +23,10 @@ class RegressionRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegressionDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
-        metrics: default set; those of distributions where tables have these and no predictions.
+        metrics: default set; the metrics of distributions if tables have these and no predictions.
     """
 
     metrics: tuple[str, ...] = (

@@ -26,7 +26,7 @@ _SHOWN = 5
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """All rows of a run.
+    """Regression input as arrays.
 
     Attributes:
         datums: ids and slices.
@@ -42,10 +42,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def encode_batch(frames: Frames) -> Batch:
-    """Pairs of numbers from checked tables.
+    """Pair the numbers of checked tables.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
+        frames: checked tables; consumed, except their notes.
     """
     return _from_table(frames, frames.table) if frames.table is not None else _from_sides(frames)
 
@@ -75,7 +75,7 @@ def _numbers(table: pl.DataFrame, name: str) -> Array:
 
 
 def _predicted(table: pl.DataFrame) -> Array:
-    """What was predicted, NaN where that is a distribution alone."""
+    """Return the predictions, NaN if only distributions were predicted."""
     if "prediction" in table.columns:
         return _numbers(table, "prediction")
     return np.full(table.height, np.nan)
@@ -166,12 +166,12 @@ def _from_sides(frames: Frames) -> Batch:
 
 
 def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, list[Array]]:
-    """The pairs of datum and label key of both sides, ascending, and which of them each row has.
+    """Return the pairs of datum and label key of both sides, ascending, and the pair of each row.
 
     Args:
         width: number of label keys; a pair is datum * width + key.
         datums: codes of each side's rows.
-        keys: likewise.
+        keys: codes of each side's rows.
     """
     if width == 1:
         n = max((int(codes.max(initial=-1)) for codes in datums), default=-1) + 1
@@ -182,11 +182,9 @@ def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, l
 
 
 def _tell_lone(frames: Frames, datums: Datums, lone: Array) -> None:
-    """Say which label keys of datums that both sides have one side alone has.
+    """Add a note on label keys that only one side has, for datums that both sides have.
 
     Args:
-        frames: whose notes it goes to.
-        datums: all datums.
         lone: the datum of each such label key.
     """
     if not lone.size:

@@ -19,7 +19,7 @@ _OF_TRUTHS = {*SCALES, GROUP}
 
 
 def _called(lacking: list[str]) -> str:
-    """How to name columns, and the table of two that those of truths are read from."""
+    """Return advice on naming the missing columns, and the table for columns of the truth."""
     name = next((one for one in lacking if one not in _CALLED), _MEANT.get(lacking[0], ""))
     truths = [f"{one!r}" for one in dict.fromkeys(lacking) if one in _OF_TRUTHS]
     side = (
@@ -37,16 +37,13 @@ def _called(lacking: list[str]) -> str:
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics as planned, where the tables have the columns that they need.
+    """Return the metrics as planned, after checking that the tables have their columns.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: the user named the metrics.
 
     Raises:
-        InputError: a metric that the user named, without what it is computed from.
+        InputError: the columns of a metric named by the user are missing.
     """
     here = {name for side in frames.sides.values() for name in side.columns}
     if quantiles_of(here):
@@ -75,7 +72,7 @@ def fit(
 
 
 def _told_of_level(metrics: tuple[Metric, ...], here: set[str], settings: Settings) -> list[Note]:
-    """A note where the level of an interval is taken for what nobody said."""
+    """Return a note if the level of an interval is a default."""
     alone = "prediction" not in here and read_of(here)[:1] == [INTERVALS]  # judges single datums
     read = alone or any("interval_level" in one.params for one in metrics)
     if settings.level_said or not read or all(level for *_, level in intervals_of(here)):

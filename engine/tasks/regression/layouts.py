@@ -1,4 +1,4 @@
-"""What leads in regression, and its tables of quantiles and bins."""
+"""Layout of regression results, with tables of quantiles and bins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single datums are judged by: the error, and what they hold."""
+"""Loss of single datums, their error; and their contents."""
 
 from __future__ import annotations
 

@@ -14,18 +14,18 @@ from .dialects import RegressionDefaults, RegressionRules
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a regression run computes with.
+    """Settings of a regression run.
 
     Attributes:
         rules: the dialect's rules.
-        k: no cut-offs; here because the planner asks every task.
-        huber_delta: error from which Huber grows no faster than it.
-        tweedie_power: of TweedieDeviance and D2Tweedie.
-        quantile: which the prediction is, for Pinball and D2Pinball.
-        interval_level: share of targets that the intervals are to hold, for Winkler.
-        level_said: whether the user said so.
-        trained: whether scales come from a training table.
-        n_features: of the model, for AdjustedR2; None where nobody said.
+        k: empty, since there are no cut-offs; the planner reads it for every task.
+        huber_delta: error from which Huber is linear.
+        tweedie_power: power of TweedieDeviance and D2Tweedie.
+        quantile: level of the prediction, for Pinball and D2Pinball.
+        interval_level: nominal coverage of the intervals, for Winkler.
+        level_said: the user gave the level.
+        trained: scales come from a training table.
+        n_features: number of features of the model, for AdjustedR2; None if not given.
     """
 
     rules: RegressionRules
@@ -48,7 +48,7 @@ def _within(name: str, given: float | None, default: float) -> float:
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.

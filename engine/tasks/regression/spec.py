@@ -1,4 +1,4 @@
-"""Regression: predicted numbers are laid beside true ones and their errors summed here."""
+"""Regression: pairing of predicted and true numbers, and sums of their errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def own_frames(
 
 
 def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFrame:
-    """Rows by datum and label key; datums without any have a row that says why."""
+    """Return rows by datum and label key; datums without any have a row with the reason."""
     paired: Paired = tallies.paired
     lone = np.flatnonzero(tallies.present)
     datum = np.append(paired.datum, lone)
@@ -75,11 +75,11 @@ def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFram
 
 
 def few_pairs(some: Sequence[tuple[Paired, slice]], codes: Sequence[Array]) -> Paired:
-    """The rows of a few datums.
+    """Select the rows of a few datums.
 
     Args:
-        some: rows of parts, and which datums of each.
-        codes: the new codes of these datums.
+        some: rows of parts, with a slice of datums each.
+        codes: new codes of these datums.
     """
     parts, keys = [], []
     for paired, datums in some:
@@ -91,7 +91,7 @@ def few_pairs(some: Sequence[tuple[Paired, slice]], codes: Sequence[Array]) -> P
 
 
 def rows_of_frame(tallies: Tallies) -> int:
-    """How many rows the frame of single datums has, of a tally in files."""
+    """Return the number of rows of the per-datum frame, for a tally on disk."""
     if len(tallies.labels.key_names) == 1:
         return len(tallies.datums)
     rows: int = sum(paired.datum.size for paired, _, _ in tallies.paired.blocks(None))
@@ -143,10 +143,9 @@ def warm_large() -> None:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
         needs: columns that are read.
     """
     return [

@@ -33,24 +33,24 @@ _OTHERS = {
     QUANTILES: ("CRPSFromQuantiles", of_quantiles),
     INTERVALS: ("Winkler", winkler),
 }
-"""What is read of distributions -> the number of single datums that have no prediction beside."""
+"""Input of distributions -> per-datum number if there is no prediction."""
 
 
 @stored_as("regression.run/1")
 class Tallies(msgspec.Struct, frozen=True):
-    """What a regression run leaves behind.
+    """Tally of a regression run.
 
     Attributes:
         datums: ids and slices.
         labels: the label keys, each of which is a target.
-        paired: rows that both sides have, :class:`~evalengine.tally.paired_rows.Paired`, or in
-            files :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: errors of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+        paired: rows that both sides have, :class:`~evalengine.tally.paired_rows.Paired`, or on disk
+            :class:`~evalengine.tally.counted_rows.CountParts`.
+        stats: per-datum errors, :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.
-        present: int8 [n_datums], standing of each datum.
+        present: int8 [n_datums], status of each datum.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never: ``support`` counts rows.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False: ``support`` counts rows.
     """
 
     datums: Datums
@@ -67,10 +67,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: columns that metrics read beside predictions and targets.
-        workers: unused: rows are only laid side by side.
+        frames: checked tables; consumed, except their notes.
+        needs: columns that metrics read in addition to predictions and targets.
+        workers: unused.
     """
     begun = time.perf_counter()
     here = {name for side in frames.sides.values() for name in side.columns}
@@ -98,12 +97,10 @@ def _tell_zeros(frames: Frames, batch: Batch) -> None:
 
 
 def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
-    """What is wrong with each row, float64 [n].
+    """Return the error of each row, float64 [n].
 
     Args:
-        paired: the rows.
         error: name of the number.
-        settings: the run's settings.
     """
     of = dict(_OTHERS.values()).get(error)
     if of is not None:
@@ -113,13 +110,12 @@ def errors_of(paired: Paired, error: str, settings: Settings) -> Array:
 
 
 def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> Stats:
-    """The error of every datum, of several targets the largest.
+    """Return the error of every datum, the largest over its targets.
 
     Args:
-        present: int8 [n_datums], standing of each datum.
+        present: int8 [n_datums], status of each datum.
         paired: rows that both sides have, by datum.
-        error: its name.
-        settings: the run's settings.
+        error: name of the error.
     """
     value = errors_of(paired, error, settings)
     if value.size != present.size or paired.key.any():  # else row i is datum i
@@ -134,14 +130,13 @@ def stats_of(present: Array, paired: Paired, error: str, settings: Settings) -> 
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of datums.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, _ = merge_labels([part.labels for part in parts])
@@ -155,19 +150,18 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring: what one side alone has shows there.
+    """Encode without measuring, to find rows that only one side has.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: as of :func:`tally`.
+        frames: checked tables; consumed, except their notes.
+        needs: as for :func:`tally`.
         workers: unused.
     """
     encode_batch(frames)
 
 
 def counted(tallies: Tallies) -> Array:
-    """Which datums enter means, bool [n_datums]."""
+    """Return the datums that enter means, bool [n_datums]."""
     inside: Array = tallies.stats.counted
     return inside
 

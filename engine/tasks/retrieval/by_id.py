@@ -1,4 +1,4 @@
-"""Documents met by id: where the judged ones stand in every list."""
+"""Matching of documents by id: positions of the judged ones in every list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Side(msgspec.Struct):
         query: int32 [n], query of each row.
         doc: ids of documents, row by row.
         value: float64 [n], scores (higher first), or relevance.
-        column: where the values stand; None for elements of lists, whose row numbers say nothing.
+        column: column of the values; None for list elements, whose row numbers are meaningless.
         row: int64 [n], row numbers in the whole input; None if rows count from 0.
     """
 
@@ -44,14 +44,14 @@ class Side(msgspec.Struct):
 
 
 class _Hits(msgspec.Struct):
-    """Judged rows by query, in order of descending score.
+    """Judged rows by query, by descending score.
 
     Attributes:
         start: int64 [q + 1], offsets.
-        position: int64 [h], place among the rows laid out by query.
+        position: int64 [h], index among the rows sorted by query.
         gold: int32 [h], the judgment of each.
         greater: int32 [h], rows with a greater score.
-        equal: int32 [h], rows with its score, itself included.
+        equal: int32 [h], rows with the same score, including the row.
     """
 
     start: Array
@@ -62,14 +62,14 @@ class _Hits(msgspec.Struct):
 
 
 class LaidOut(msgspec.Struct):
-    """Both sides laid out by query, and where they met.
+    """Both sides sorted by query, and their matches.
 
     Attributes:
         start: int64 [q + 1], offsets of retrieved rows.
         laid: uint64 [n, 3], key, bits of the score and row number of each.
         gold_start: int64 [q + 1], offsets of judgments.
-        golds: uint64 [g, 3], the same of judgments.
-        again: int64 [q], rows whose document stands in the query already.
+        golds: uint64 [g, 3], same for judgments.
+        again: int64 [q], rows whose document is already in the query.
         hits: judged rows.
         run: the retrieved side.
         judged: the judgments.
@@ -100,17 +100,17 @@ class LaidOut(msgspec.Struct):
 def meet_ids(
     run: Side, judged: Side, queries: pl.Series, workers: Workers, *, repeats: bool = False
 ) -> LaidOut:
-    """Judged rows of every query.
+    """Find the judged rows of every query.
 
-    Ids are compared by 64-bit hashes, and those that agree by the ids themselves; where hashes
-    collide the ids are coded exactly instead.
+    Ids are compared by 64-bit hashes, then equal ones by the ids; if hashes collide, the ids are
+    coded
+    exactly instead.
 
     Args:
-        run: what was retrieved.
-        judged: the judgments, of the same dtype of ids.
+        run: retrieved documents.
+        judged: the judgments, with ids of the same dtype.
         queries: query ids by code, for messages.
-        workers: runs ranges of queries side by side.
-        repeats: whether a document may stand twice in a list.
+        repeats: a document may occur twice in a list.
 
     Raises:
         InputError: a document twice in one query of either side.
@@ -172,7 +172,7 @@ def _meet(
 
 
 def _collides(met: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
-    """Whether documents with equal keys differ, among those that met or seem to be repeated."""
+    """Return True if documents with equal keys differ, among matches and apparent repeats."""
     if met.run.doc.dtype.is_integer():
         return False
     ours = met.run.doc.gather(met.rows[met.hits.position])
@@ -220,7 +220,7 @@ def _refuse_repeats(met: LaidOut, twice: Array, queries: pl.Series, *, repeats: 
 
 
 def _best_of(side: Side) -> str:
-    """What leaves one of the documents that stand twice."""
+    """Return advice on removing repeated documents."""
     if side.column is None:
         return (
             f"pl.col({side.name!r}).list.unique(maintain_order=True), or read them as texts, which"
@@ -231,10 +231,9 @@ def _best_of(side: Side) -> str:
 
 
 def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Lists:
-    """Ranked lists from rows that met.
+    """Build ranked lists from matched rows.
 
     Args:
-        met: both sides.
         settings: order of ties.
         ascending: among equal scores the lowest document id comes first, not the highest.
     """
@@ -274,7 +273,7 @@ def lists_of(met: LaidOut, settings: Settings, *, ascending: bool = False) -> Li
 
 
 def judged_side(met: LaidOut) -> Side:
-    """The retrieved rows that are judged, as if nothing else had been retrieved."""
+    """Return only the judged rows of the retrieved side."""
     rows = np.sort(met.rows[met.hits.position[met.judged.value[met.gold_rows][met.hits.gold] >= 0]])
     run = met.run
     return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)

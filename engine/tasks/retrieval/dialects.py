@@ -8,32 +8,31 @@ from ...dialects.registry import Dialect
 
 
 class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
-        complete: queries of the judgments that the run lacks count as 0 in means.
-        missing_zero: every measure of such a query is 0, counts of judgments as well.
-        texts_only: lists hold texts whatever they look like; integers are their digits.
-        repeats_allowed: a document may stand twice in a list; otherwise that is refused.
-        ascending_ties: measures, by need, whose ties are ordered by ascending document id while
-            all others go by descending id.
+        complete: judged queries that are missing from the run count as 0 in means.
+        missing_zero: every measure of such a query is 0, including counts of judgments.
+        texts_only: lists contain texts whatever their values; integers are their digits.
+        repeats_allowed: a document may occur twice in a list; otherwise that is refused.
+        ascending_ties: needs whose ties are ordered by ascending document id instead of descending.
         averaged_over_retrieved: average precision is divided by the relevant documents retrieved,
-            not by all that are relevant.
+            not by all relevant ones.
         ideal_repeats: golds given twice count twice in the ideal order of nDCG.
-        repeats_missed: RetrievalRecallAll is 0 where a gold is given twice.
-        ids_as_text: integers and strings meet as ids, by their digits.
-        own_matches: measures, by need, of texts that match by another rule, and whether a
-            similarity equal to the threshold is a match for them.
+        repeats_missed: RetrievalRecallAll is 0 if a gold is given twice.
+        ids_as_text: integers and strings match as ids, by their digits.
+        own_matches: needs of texts that match by another rule, and whether a similarity equal to
+            the threshold is a match for them.
         keep_repeats: a gold given twice counts twice.
-        precision_epsilon: what ragas adds to the number of texts that match.
+        precision_epsilon: added by ragas to the number of matching texts.
         match_at_threshold: a similarity equal to the threshold is a match; otherwise it must be
             above.
         reference_rouge: ROUGE-L and its tokens are those of the package rouge 1.0.1.
-        reference_chunks: the chunk rule keeps the reference's defects: text after a second ": " is
-            lost, and an empty chunk matches everything.
+        reference_chunks: the chunk rule reproduces the reference's defects: text after a second
+            ": " is lost, and an empty chunk matches everything.
         graded_persistence: RBP sums relevance scaled to [0, 1] instead of relevant documents, and
-            has no residual where all that was retrieved is judged.
-        decimals: digits that pooled values are rounded to, or None.
+            has no residual if all retrieved documents are judged.
+        decimals: digits to which pooled values are rounded, or None.
     """
 
     complete: bool = False
@@ -56,13 +55,13 @@ class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetrievalDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         metrics: default set for ids.
         text_metrics: default set for texts.
         k: cut-offs.
-        match: rule by which texts match.
+        match: matching rule for texts.
         persistence: of RBP.
     """
 

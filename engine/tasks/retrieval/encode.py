@@ -1,4 +1,4 @@
-"""Encode and match: tables become ranked lists held against judgments."""
+"""Encode and match: build ranked lists with judgments from tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .by_id import LaidOut, Side, judged_side, lists_of, meet_ids
 from .lists import Lists
 from .settings import MATCHES, SENTENCES, Settings
 
-# Texts met by a rule: which retrieved ones are relevant, and which golds they find.
+# Texts matched by a rule: relevance of retrieved texts, and golds they match.
 
 Array = np.ndarray[Any, Any]
 
@@ -68,16 +68,13 @@ def text_lists(
     *,
     count_tokens: bool = False,
 ) -> Lists:
-    """Ranked lists of texts.
+    """Build ranked lists of texts.
 
     Args:
         n: number of queries.
-        retrieved: what was retrieved.
-        relevant: the golds.
-        rule: how they match.
+        rule: matching rule.
         settings: threshold and rules.
-        workers: runs ranges of queries side by side.
-        count_tokens: whether tokens are estimated.
+        count_tokens: estimate tokens.
     """
     from .texts import match_texts, token_counts  # which ids do without
 
@@ -133,20 +130,22 @@ def text_lists(
 
 _LONG, _QUERIES, _LATE = 5, 10, 0.8
 _FEW, _PART, _DENSE = 3, 0.05, 0.5
-"""Documents of a list, lists, and mean share of the way down, from which on it is told."""
+"""Limits of the warning: number and share of queries without judged documents, and minimum judged
+share for the others.
+"""
 
 
 class Batch(msgspec.Struct):
-    """All queries of a run.
+    """Retrieval input as arrays.
 
     Attributes:
         datums: the queries.
         lists: their ranked lists.
-        others: lists made by another rule, by the need that they are for.
-        answered: bool [q], whether the query stands in the predictions.
-        judged: bool [q], whether it stands in the ground truths.
-        row: int64 [q], row of each query in the one table, -1 for none; None for their own order.
-        height: rows of the one table; None of two tables.
+        others: need -> lists built by another rule.
+        answered: bool [q], the query is in the predictions.
+        judged: bool [q], the query is in the ground truths.
+        row: int64 [q], row of each query in the single table, -1 for none; None for code order.
+        height: rows of the single table; None for two tables.
     """
 
     datums: Datums
@@ -161,17 +160,15 @@ class Batch(msgspec.Struct):
 def encode_batch(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
 ) -> Batch:
-    """Queries coded, lists ordered, judged documents found.
+    """Code queries, sort lists, and match judged documents.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
-        needs: what will be measured.
-        workers: runs ranges of queries side by side.
+        frames: checked tables; consumed.
+        needs: needs to measure.
 
     Raises:
         InputError: a document twice in a list, or a rank.
-        OptionError: a match rule that the metrics cannot be computed by.
+        OptionError: a matching rule that the metrics do not support.
     """
     table = frames.sides.get(TABLE)
     if table is not None:
@@ -215,7 +212,7 @@ def encode_batch(
 
 
 def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both sides with what names documents; a side without rows may come without any column."""
+    """Return both sides with the same document column; an empty side may have no columns."""
     columns = {**run.schema, **judged.schema}
     name = next((name for name in ("doc_id", "text") if name in columns), "doc_id")
     nothing = pl.Series(name, [], columns.get(name, pl.String))
@@ -226,7 +223,7 @@ def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
 
 
 def _order(run: pl.DataFrame, height: int) -> Array:
-    """A score for every row: its own, its rank negated, or its place."""
+    """Return a score for every row: the given one, the negated rank, or the negated position."""
     if "score" in run.columns:
         return taken(run, "score").to_numpy()
     if "rank" in run.columns:
@@ -332,14 +329,14 @@ def _by_text(
 
 
 def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
-    """Refuse a threshold that no similarity can exceed.
+    """Raise OptionError for a threshold that no similarity can exceed.
 
     Args:
-        settings: of these ``match_threshold``.
-        rules: match rules, and whether a similarity equal to the threshold is a match by them.
+        settings: uses ``match_threshold``.
+        rules: matching rules, each with whether a similarity equal to the threshold is a match.
 
     Raises:
-        OptionError: naming the rule.
+        OptionError: names the rule.
     """
     if settings.match_threshold != 1:
         return
@@ -357,10 +354,10 @@ def refuse_highest(settings: Settings, rules: set[tuple[str, bool]]) -> None:
 
 
 def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> None:
-    """Refuse options without meaning for texts.
+    """Raise OptionError for options without meaning for texts.
 
     Raises:
-        OptionError: naming them.
+        OptionError: names them.
     """
     if settings.judged_only:
         raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
@@ -426,7 +423,7 @@ def _one_table(
 def _of_one_kind(
     ours: pl.Series, theirs: pl.Series, *, as_text: bool
 ) -> tuple[pl.Series, pl.Series]:
-    """Ids of both sides in one dtype; a side without any follows the other.
+    """Return ids of both sides in one dtype; an empty side takes that of the other.
 
     Raises:
         InputError: integers on one side and strings on the other.
@@ -452,14 +449,16 @@ def _of_one_kind(
 
 
 def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
-    """Whether the tables hold texts, which match by a rule, or ids, which are equal or not.
+    """Return True if the tables contain texts, which match by a rule; False for ids.
 
-    Of two tables the columns say so. Of lists a rule that was named or a dialect of texts does, or
-    column names with ``_id``, ``context``, ``chunk`` or ``text`` in them; otherwise strings with
-    white space are texts.
+    For two tables the columns decide. For lists: a named rule or a dialect of texts; otherwise
+    column
+    names that contain ``_id``, ``context``, ``chunk`` or ``text``; otherwise strings with white
+    space
+    are texts.
 
     Returns:
-        the answer; what the user should know about it.
+        the answer; an explanation for the user, or None.
     """
     table = frames.sides.get(TABLE)
     if table is None:
@@ -485,12 +484,11 @@ def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
 def texts_by_columns(
     kinds: Sequence[pl.DataType], recognised: Mapping[str, str], settings: Settings
 ) -> bool | None:
-    """Whether lists hold texts, as far as their columns and the options say; None where rows must.
+    """Return whether lists contain texts by columns and options; None if rows must decide.
 
     Args:
         kinds: dtypes of both columns.
-        recognised: own column name to canonical name.
-        settings: of the run.
+        recognised: user's column name -> canonical name.
     """
     if settings.rules.texts_only:
         return True
@@ -507,12 +505,11 @@ def texts_by_columns(
 def needs_all_rows(
     ready: Prepared, heads: Mapping[str, pl.DataFrame], settings: Settings, options: Options
 ) -> str:
-    """Why only all rows tell what a table of lists holds, texts or ids; empty where columns do.
+    """Return why the kind of lists, texts or ids, depends on all rows; empty if columns decide.
 
     Args:
         ready: the tables before any row is read.
-        heads: the first rows of each.
-        settings: of the run.
+        heads: first rows of each.
         options: unused.
     """
     side = ready.sides.get(TABLE)
@@ -528,7 +525,7 @@ def _spaced(lists: pl.Series) -> bool:
     items = lists.explode(empty_as_null=False, keep_nulls=False)
     if items.dtype != pl.String:
         return False
-    # Of texts the first few tell.
+    # The first few texts usually decide.
     return any(bool(some.str.contains(r"\s").any()) for some in (items.head(1000), items))
 
 
@@ -550,7 +547,7 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:
-    """A warning of lists whose relevant documents stand at their ends."""
+    """Add a warning about lists whose relevant documents are at the end."""
     query = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     here = (lists.relevance > 0) & (lists.retrieved[query] >= _LONG)
     queries = np.unique(query[here]).size
@@ -571,7 +568,7 @@ def _tell_reversed(frames: Frames, lists: Lists) -> None:
 
 
 def _tell_unjudged(frames: Frames, lists: Lists, known: Array) -> None:
-    """A warning of queries whose documents nobody judged, where those of others are judged."""
+    """Add a warning about queries without judged documents, if those of others are judged."""
     judged = known & (lists.retrieved >= _LONG)
     hits = np.diff(lists.start)
     none, some = judged & (hits == 0), judged & (hits > 0)

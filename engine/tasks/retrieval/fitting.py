@@ -15,13 +15,10 @@ from .settings import SENTENCES, USUAL, Settings
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics asked for, or those of the default set that the tables are for.
+    """Return the requested metrics, or those of the default set that fit the tables.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: the user named the metrics.
     """
     if asked_for:
         return metrics, _unread(metrics, frames, settings)
@@ -34,7 +31,7 @@ def fit(
 
 
 def _unread(metrics: tuple[Metric, ...], frames: Frames, settings: Settings) -> list[Note]:
-    """Options that were given and that nothing reads."""
+    """Return notes on options that were given but have no effect."""
     read = {name for metric in metrics for name in metric.params}
     usual: dict[str, Any] = {
         **USUAL,

@@ -1,4 +1,4 @@
-"""What leads in retrieval: nothing by name, the metrics in their order."""
+"""Layout of retrieval results: the metrics in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far numbers move by the order of equal scores, and by documents that nobody judged."""
+"""Bounds due to the order of equal scores, and to unjudged documents."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ from .measures.counts import looked_at
 from .measures.gains import gains_of
 from .settings import Settings
 
-# Bounds of measures over every way to judge the retrieved documents that nobody judged.
+# Bounds of measures over every way to judge the retrieved but unjudged documents.
 #
-# A measure that no relevant document ever lowers is lowest with all of them irrelevant and
-# highest with all of the highest grade. Others divide by what there is to find. With ``s`` of
-# them relevant, that is the same whichever ``s`` they are, and average precision, R-precision and
-# DCG are highest where they are the first ``s`` and lowest where they are the last ``s``: each
-# document that moves up moves the sorted ranks of the relevant ones up. So that the bounds are
-# found among all ``s``. Recall and F1 rise by each relevant document up to the cut-off, and fall
-# by each behind it.
+# A measure that no relevant document ever lowers is lowest with all of them irrelevant and highest
+# with all of the highest grade. Others divide by the number of relevant documents. With ``s`` of
+# them
+# relevant, that number does not depend on which ``s``; average precision, R-precision and DCG are
+# highest for the first ``s`` and lowest for the last ``s``, since moving a document up moves the
+# sorted ranks of the relevant ones up. The bounds are therefore found among all ``s``. Recall and
+# F1
+# rise with each relevant document up to the cut-off, and fall with each behind it.
 #
-# nDCG of several grades is ``D / I``: DCG is linear in the gains of the unjudged documents, and
-# the ideal is the largest of several linear functions, hence convex. ``D - t I`` is concave, ``D
-# / I`` so quasi-concave, and lowest in a corner, where each gain is nothing or the highest.
-# Above, one order ``L <= I`` in place of the ideal makes ``D / L`` a ratio of linear functions,
-# which is highest in a corner of the gains that fall with the rank: an outer bound, and the least
-# of several such is taken.
+# nDCG of several grades is ``D / I``: DCG is linear in the gains of the unjudged documents, and the
+# ideal is the maximum of several linear functions, hence convex. ``D - t I`` is concave, so ``D /
+# I``
+# is quasi-concave, and lowest in a corner, with each gain 0 or the highest. For the upper bound,
+# one
+# order ``L <= I`` in place of the ideal makes ``D / L`` a ratio of linear functions, which is
+# highest
+# in a corner of the gains that fall with the rank: an outer bound. The least of several is used.
 
 Array = np.ndarray[Any, Any]
 
 SENTINEL = -1.7e308
-"""Relevance that stands for none in tables to which the unjudged documents were added."""
+"""Relevance of unjudged documents that were added to the judgments."""
 BOUNDED = ("recall", "f1", "average_precision", "r_precision", "ndcg")
 """Needs whose bounds are computed here."""
 
@@ -51,7 +54,7 @@ class _Query(NamedTuple):
 
     Attributes:
         rank: int64 [h], ranks of judged documents, ascending.
-        relevance: float64 [h], of these.
+        relevance: float64 [h], relevance of these.
         gold: float64 [g], all judgments, descending.
         open: int64 [n], ranks of unjudged documents, ascending.
     """
@@ -65,12 +68,11 @@ class _Query(NamedTuple):
 def bounds(
     lists: Lists, settings: Settings, highest: float, known: dict[str, tuple[Column, ...]]
 ) -> tuple[dict[str, tuple[Column, ...]], dict[str, tuple[Column, ...]]]:
-    """Lowest and highest columns of the needs among ``BOUNDED``.
+    """Return the lowest and highest columns of the needs among ``BOUNDED``.
 
     Args:
-        lists: all retrieved documents judged, those that nobody judged with ``SENTINEL``.
-        settings: the run's settings.
-        highest: the highest grade that there is.
+        lists: all retrieved documents judged, unjudged ones with ``SENTINEL``.
+        highest: highest possible grade.
         known: columns of the run.
     """
     queries = [_query(lists, q) for q in range(len(lists))]
@@ -97,7 +99,7 @@ def _query(lists: Lists, q: int) -> _Query:
 
 
 def _levels(query: _Query, settings: Settings, highest: float) -> list[tuple[Array, int, Array]]:
-    """Of each level: ranks of relevant documents, how many there are, and ranks that may be."""
+    """Return, per level: ranks and number of relevant documents, and possibly relevant ranks."""
     nowhere = query.open[:0]
     return [
         (
@@ -110,7 +112,7 @@ def _levels(query: _Query, settings: Settings, highest: float) -> list[tuple[Arr
 
 
 def _over(part: Any, whole: Any) -> Array:
-    """Quotients, 0.0 where there is nothing to divide by."""
+    """Divide, giving 0.0 for a zero denominator."""
     part, whole = np.broadcast_arrays(np.asarray(part, np.float64), whole)
     out = np.zeros(part.shape)
     np.divide(part, whole, out=out, where=whole != 0)
@@ -162,7 +164,8 @@ def _average_precision(query: _Query, depth: Array, settings: Settings, highest:
             near, inside = ranks[ranks <= cut], free <= cut
             parts = np.r_[0.0, np.cumsum(1 / near)]
             start = (np.arange(1, near.size + 1) / near).sum()
-            # What each adds: its own precision, and 1 / rank to each relevant one behind it.
+            # Contribution of each: the precision at it, and 1 / rank for each relevant one behind
+            # it.
             behind = parts[-1] - parts[np.minimum(above, near.size)]
             own = np.where(inside, 1 / free, 0.0)
             ahead = np.where(inside, (above + np.arange(1, free.size + 1)) / free + behind, 0.0)
@@ -263,7 +266,7 @@ def _unknown(metric: str, settings: Settings) -> str:
 
 
 def _judgments(frames: Frames) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgments, of relevance 1 unless told; retrieved documents of judged queries without one."""
+    """Return judgments, with relevance 1 by default; and unjudged documents of judged queries."""
     run, qrels = frames.sides[PREDICTIONS], frames.sides[GROUND_TRUTHS]
     if "relevance" not in qrels.columns:
         qrels = qrels.with_columns(relevance=1.0)

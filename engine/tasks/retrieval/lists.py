@@ -1,4 +1,4 @@
-"""Ranked lists held against judgments: all that a measure of retrieval is computed from."""
+"""Ranked lists with judgments, the input of all retrieval measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 def count(start: Array, chosen: Array) -> Array:
-    """How many are chosen in each query.
+    """Count chosen items per query.
 
     Args:
         start: int64 [q + 1], CSR offsets.
@@ -27,11 +27,11 @@ def count(start: Array, chosen: Array) -> Array:
 
 
 class Ties(msgspec.Struct, frozen=True):
-    """The ranks that documents of equal score share, where ties are averaged.
+    """Ranks shared by documents of equal score, if ties are averaged.
 
     Attributes:
-        first: int32 [h], lowest rank of the hit's documents of equal score.
-        size: int32 [h], how many documents have that score.
+        first: int32 [h], lowest rank among the documents of the hit's score.
+        size: int32 [h], number of documents with that score.
     """
 
     first: Array
@@ -39,10 +39,11 @@ class Ties(msgspec.Struct, frozen=True):
 
 
 class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The queries of a run; documents that nobody judged are only counted.
+    """The queries of a run; unjudged documents are only counted.
 
-    Two ragged arrays (CSR over queries) say everything: ``hits``, retrieved documents that have a
-    judgment, by rank; and ``golds``, the judgments, by relevance. Of ids each hit is one gold. Of
+    Two ragged arrays (CSR over queries) contain everything: ``hits``, retrieved documents that have
+    a
+    judgment, by rank; and ``golds``, the judgments, by relevance. For ids each hit is one gold. For
     texts a hit may match several golds and a gold several hits.
 
     Attributes:
@@ -50,18 +51,21 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         start: int64 [q + 1], offsets of the hits of each query.
         rank: int32 [h], ranks from 1, ascending within a query.
         relevance: float64 [h], the highest relevance among the golds that the hit matches;
-            negative for a document of the pool that was not judged (trec_eval's bpref and infAP).
-        gain: float64 [h], the same where every gold is credited once, to the first hit that
-            matches it, and every hit takes one gold; 0.0 for a hit left without. Of ids the same
-            array as ``relevance``.
+            negative for an unjudged document of the pool (trec_eval's bpref and infAP).
+        gain: float64 [h], relevance with every gold credited once, to the first hit that matches
+            it,
+            and one gold per hit; 0.0 for a hit without a gold. For ids the same array as
+            ``relevance``.
         gold_start: int64 [q + 1], offsets of the judgments of each query.
         gold: float64 [g], their relevance, descending within a query.
-        found: int32 [g], lowest rank at which each is retrieved, 0 where it is not.
-        repeats: int64 [q], golds given more than once, left out of ``gold``; 0 for ids.
-        again: int64 [q], retrieved ids that stand further up already, or None for none at all.
-        tokens: float64 [q], estimated tokens of the retrieved texts; None where not needed.
-        ties: ranks shared by equal scores where these are averaged, else None. Then ``rank`` is
-            that of the input's order, and a measure is its mean over all orders of equal scores.
+        found: int32 [g], lowest rank at which each is retrieved, 0 if it is not.
+        repeats: int64 [q], golds given more than once, excluded from ``gold``; 0 for ids.
+        again: int64 [q], retrieved ids that already occur at a higher rank, or None if there are
+            none.
+        tokens: float64 [q], estimated tokens of the retrieved texts; None if not needed.
+        ties: ranks shared by equal scores if these are averaged, else None. Then ``rank`` follows
+            the
+            order of the input, and a measure is its mean over all orders of equal scores.
     """
 
     retrieved: Array

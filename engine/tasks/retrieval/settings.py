@@ -38,31 +38,32 @@ _KINDS = {
     "discount": "discount",
     "ideal": "ideal",
 }
-"""Option -> what its value is called in messages."""
+"""Option -> name of its value in messages."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a retrieval run computes with.
+    """Settings of a retrieval run.
 
     Attributes:
         rules: the dialect's rules.
-        k: ascending cut-offs, 0 or more; of one metric's settings None, last, is the whole list.
-        match: rule by which texts match, or None where the user named none.
-        default_match: the rule of texts where none was named.
-        match_threshold: what it is compared with, or None for the rule's own.
+        k: ascending cut-offs, 0 or more; in settings of a single metric, a last None means the
+            whole list.
+        match: matching rule for texts, or None if not given.
+        default_match: default matching rule for texts.
+        match_threshold: threshold of similarity, or None for the rule's default.
         ties: order of equal scores: ``trec``, ``input`` or ``average``; ``best`` or ``worst``,
             relevant documents first or last, for bounds.
-        complete: means run over all judged queries.
-        judged_only: documents without a judgment are left out of every list.
+        complete: means cover all judged queries.
+        judged_only: unjudged documents are removed from every list.
         relevance_levels: lowest relevance that counts, ascending; None for anything above 0.
         gains: ``linear``, ``exponential`` or relevance -> gain.
         discount: of nDCG, one of ``DISCOUNTS``.
         ideal: of nDCG, ``judged`` or ``retrieved``.
         persistence: of RBP, in (0, 1).
-        ignore_identical_ids: a query's own id is left out of what it retrieved.
-        defaults: metrics that the dialect shows, for ids and for texts.
-        highest: the highest relevance of the whole input, where a part of it is measured; None
-            where all of it is.
+        ignore_identical_ids: a query's id is removed from its retrieved documents.
+        defaults: default metrics of the dialect, for ids and for texts.
+        highest: the highest relevance of the whole input, if only a part of it is measured; else
+            None.
     """
 
     rules: RetrievalRules
@@ -115,7 +116,7 @@ def _gains(given: Any) -> str | dict[float, float]:
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.
@@ -160,9 +161,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
 
 
 def unusual(settings: Settings, *names: str) -> dict[str, Any]:
-    """Which of these options differ from ``USUAL``, as ``parameters`` tells them.
+    """Return the options that differ from ``USUAL``, for ``parameters``.
 
-    A dialect's own default differs too, so that equal rows are made equally in all dialects.
+    A dialect's default counts as different, so that equal rows are computed equally in all
+    dialects.
     """
     found = {name: getattr(settings, name) for name in names}
     return {
@@ -175,6 +177,6 @@ def unusual(settings: Settings, *names: str) -> dict[str, Any]:
 
 
 def default_metrics(settings: Settings, dialect: Dialect) -> tuple[str, ...]:
-    """The dialect's default set; which of ids or texts it is for, the tables tell."""
+    """Return the dialect's default sets for ids and for texts; the tables decide between them."""
     defaults: RetrievalDefaults = dialect.defaults
     return tuple(dict.fromkeys((*defaults.metrics, *defaults.text_metrics)))

@@ -27,7 +27,7 @@ from .limits import LIMITS
 from .settings import MATCHES, SENTENCES, Settings, default_metrics, resolve
 from .tallies import examine, scaled_by, tally, with_highest
 
-# What single queries hold: their ranked lists, and the relevant documents these lack.
+# Contents of single queries: their ranked lists, and missing relevant documents.
 
 
 def contents(
@@ -35,7 +35,7 @@ def contents(
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`.
 
-    Which ranks are relevant is what the run's own rule of matching says.
+    Relevant ranks follow the run's matching rule.
     """
     batch = encode_batch(copied(frames), settings, frozenset(), workers)
     lists, code = batch.lists, {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
@@ -66,7 +66,7 @@ def _listed(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:
-    """With the column ``document``, and others that rows may lack."""
+    """Return rows with the column ``document``."""
     name = "doc_id" if "doc_id" in rows.columns else "text"
     return rows.with_columns(document=pl.col(name).cast(pl.String))
 
@@ -168,14 +168,14 @@ def warm_large() -> None:
     warm.walks()
 
 
-# What single queries are judged by.
+# Loss of single queries.
 
 _RANK = "MRR"
 _UNANSWERED = "not_retrieved"
 
 
 def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any, Any]) -> list[str]:
-    """Where the first relevant document stands, where the reciprocal of its rank is known."""
+    """Describe the rank of the first relevant document, if the reciprocal rank is known."""
     said = values(tallies, every[:1], codes)
     whole = (one for one in every if one.column.metric == _RANK and one.column.k[one.k] is None)
     inverse = next(whole, None)
@@ -200,10 +200,9 @@ losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", told=_why
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
         needs: names of measures.
     """
     rule = settings.match or f"{settings.default_match} (texts), equality (ids)"

@@ -23,7 +23,7 @@ from .settings import Settings
 Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
-"""Standing of a query; the first two enter means, the third where all judged queries count."""
+"""Status of a query; the first two enter means, the third if all judged queries count."""
 
 
 def tally(
@@ -32,14 +32,12 @@ def tally(
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
+        frames: checked tables; consumed.
         needs: names of measures.
-        workers: runs ranges of queries side by side.
 
     Raises:
-        InputError: a document or rank twice in a list, or gains beyond what floats hold.
-        OptionError: a measure that the options leave undefined.
+        InputError: a document or rank twice in a list, or gains that overflow.
+        OptionError: a measure that is undefined for these options.
     """
     begun = time.perf_counter()
     batch = _encoded(frames, settings, needs, workers)
@@ -60,17 +58,15 @@ def with_highest(settings: Settings, highest: float) -> Settings:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring: what documents, ranks and options have against them shows there.
+    """Encode without measuring, to check documents, ranks and options.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: names of measures.
-        workers: runs ranges of queries side by side.
 
     Raises:
-        InputError: a document or rank twice in a list, or gains beyond what floats hold.
-        OptionError: a measure that the options leave undefined.
+        InputError: a document or rank twice in a list, or gains that overflow.
+        OptionError: a measure that is undefined for these options.
     """
     _encoded(frames, settings, needs, workers)
 
@@ -91,10 +87,10 @@ def _gaining() -> set[str]:
 
 
 def refuse_unaveraged(needs: frozenset[str]) -> None:
-    """Refuse measures that have no mean over the orders of equal scores.
+    """Raise OptionError for measures that have no mean over the orders of equal scores.
 
     Raises:
-        OptionError: naming them.
+        OptionError: names them.
     """
     left = {need for need in needs if not averageable(need)}
     if left:
@@ -111,9 +107,10 @@ def refuse_unaveraged(needs: frozenset[str]) -> None:
 
 
 def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
-    """The columns of all measures, undefined for queries that nobody judged.
+    """Compute the columns of all measures, undefined for unjudged queries.
 
-    Those that the run lacks are 0 where the dialect says so (``Measure.DEFAULT`` of ir-measures).
+    Queries missing from the run are 0 if the dialect requires it (``Measure.DEFAULT`` of
+    ir-measures).
     """
     zero = batch.judged & ~batch.answered
     zero &= settings.rules.missing_zero

@@ -1,1 +1,1 @@
-"""Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
+"""Semantic segmentation: encoding of label maps and masks, pixel-wise comparison, counts."""

@@ -24,18 +24,17 @@ IGNORED = NOTHING + 1
 def decoded(
     side: Side, row: Array, index: Array, pixels: Array, names: Names | None, step: int
 ) -> Array:
-    """Indices of labels, of values as files hold them; void is ``IGNORED`` or ``NOTHING``.
+    """Return label indices for the values in files; void is ``IGNORED`` or ``NOTHING``.
 
     Args:
-        side: whose values they are.
-        row: int64 [n], row of the side that each is of.
+        row: int64 [n], row of the side for each value.
         index: int64 [n], the values.
-        pixels: int64 [n], how many pixels have each, for messages.
-        names: of labels, for their colours.
-        step: what is added to indices of predictions.
+        pixels: int64 [n], pixels with each value, for messages.
+        names: labels, for their colours.
+        step: added to indices of predictions.
 
     Raises:
-        InputError: a value that means nothing, with its count and first datum.
+        InputError: a value without meaning, with its count and first datum.
     """
     if step and side.role == PREDICTIONS:
         index = np.where(index == NOTHING, NOTHING, index + step)

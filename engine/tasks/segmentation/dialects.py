@@ -1,4 +1,4 @@
-"""Segmentation dialects: which labels count, and what a label without pixels is worth."""
+"""Segmentation dialects: labels that count, and values of labels without pixels."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ DECLARED = "declared"
 
 
 class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
         rows: labels that have rows: ``used`` (pixels on either side, and declared ones), ``true``
             (pixels in the ground truths) or ``declared`` (all declared, and used ones).
         means: labels that enter means: ``used`` (pixels on either side), ``true`` or ``declared``.
-        undefined: value of a ratio 0 / 0; None leaves it undefined.
-        absent_iou: IOU of a label without any pixel, where ``undefined`` is None; None leaves it
-            undefined too. It never enters means.
-        background: index of pixels without a label, where the option is not given; None for none.
-        ignored_in_iou: whether predictions of the ignored index count as a label in IOU's averages.
-        images_alike: whether images count alike in mIOUPerImage; else every label of every image.
-        pooled_distances: whether HD95 is a percentile of the distances of both outlines together;
-            else the larger of those of each.
+        undefined: value of a ratio 0 / 0; None for undefined.
+        absent_iou: IOU of a label without any pixel, if ``undefined`` is None; None for undefined.
+            It never enters means.
+        background: index of pixels without a label, if the option is not given; None for none.
+        ignored_in_iou: predictions of the ignored index count as a label in IOU's averages.
+        images_alike: images have equal weight in mIOUPerImage; otherwise every label of every
+            image.
+        pooled_distances: HD95 is a percentile of the pooled distances of both outlines; otherwise
+            the larger of their percentiles.
     """
 
     rows: str = USED
@@ -39,7 +40,7 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentationDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         metrics: default set.

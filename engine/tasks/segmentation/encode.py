@@ -1,4 +1,4 @@
-"""Encode and match: label maps meet pixel by pixel, masks by their runs; labels become codes."""
+"""Encode and match: label maps are compared by pixel, masks by run-length codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .naming import Names, apply_map, ignored_codes, index_names, labels_of
 from .settings import Settings
 from .units import Units, declared_codes, distinct, images_of, seen_of, summed, with_keys
 
-# Label maps that hardly meet and would if told otherwise: other numbers, turned, void.
+# Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
 
 Array = np.ndarray[Any, Any]
 
@@ -49,14 +49,13 @@ _TURNS: dict[str, Callable[[Array], Array]] = {
 def notes_of(
     pairs: list[Pair], counted: Pairs, codes: list[Array], labels: Labels, *, ignored: bool
 ) -> list[Note]:
-    """What is to be said of maps that do not meet.
+    """Return notes on maps that hardly overlap.
 
     Args:
         pairs: the maps.
         counted: pixels by pairs of indices of labels.
         codes: int64 [n] twice, label codes of those, -1 for none.
-        labels: of the run.
-        ignored: whether an index is ignored, by the user or by the coding of the files.
+        ignored: an index is ignored, by the user or by the coding of the files.
     """
     counts = pl.DataFrame({"mine": codes[1], "other": codes[0], "len": counted.count})
     counts = counts.group_by("mine", "other").agg(pl.col("len").sum())
@@ -110,7 +109,7 @@ def _mean_iou(counts: pl.DataFrame) -> float:
 
 
 def _turned(pairs: list[Pair]) -> Note | None:
-    """A warning of maps that meet once those of one side are turned."""
+    """Return a warning about maps that overlap once those of one side are rotated or flipped."""
     both = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
     looked = both[:: max(1, len(both) // _LOOKED_AT)][:_LOOKED_AT]
     read: list[tuple[Array, Array]] = []
@@ -156,16 +155,17 @@ def _sampled(read: list[tuple[Array, Array]]) -> float:
 
 
 def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Series) -> list[Note]:
-    """That maps were resampled, and which of them reach no pixel of their ground truth.
+    """Return notes on resampled maps, and on those outside their ground truth.
 
-    Such a map is no error, since a prediction may cover less ground than the truth, but nothing of
-    it is compared: the datum is scored as one without a prediction, and nobody would see why.
+    A map outside its ground truth is legal, since a prediction may cover less ground, but the datum
+    is
+    then scored as without a prediction, which would otherwise be hard to notice.
 
     Args:
-        resampled: int64 [m], units whose predicted map was brought onto another grid.
+        resampled: int64 [m], units whose predicted map was resampled to another grid.
         counted: pixels by pairs of indices, by unit.
-        units: what is compared.
-        ids: the ids that datum codes stand for.
+        units: compared units.
+        ids: ids of the datum codes.
     """
     if not resampled.size:
         return []
@@ -193,14 +193,14 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """All datums of a run, counted.
+    """Segmentation input as counts.
 
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
         pixels: the counts.
-        answered: bool [n_datums], whether the datum stands in the predictions.
-        known: bool [n_datums], whether it stands in the ground truths.
+        answered: bool [n_datums], the datum is in the predictions.
+        known: bool [n_datums], the datum is in the ground truths.
     """
 
     datums: Datums
@@ -213,16 +213,14 @@ class Batch(msgspec.Struct, frozen=True):
 def encode_batch(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
 ) -> Batch:
-    """Pixels counted by datum and pair of labels.
+    """Count pixels by datum and pair of labels.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: what will be summarised.
-        workers: runs ranges of datums side by side.
+        frames: checked tables; consumed, except their notes.
+        needs: needs to summarise.
 
     Raises:
-        InputError: pixels that cannot be read or do not meet, or an index without a name.
+        InputError: pixels that cannot be read or compared, or an index without a name.
     """
     dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
@@ -290,7 +288,7 @@ def _decoded(
     names: Names | None,
     settings: Settings,
 ) -> Pairs:
-    """Pairs of indices, of values as files hold them."""
+    """Return pairs of label indices for pairs of values in files."""
     both = []
     for side, values in zip(sides, (counted.truth, counted.found), strict=True):
         row = np.zeros(units.datum.size, np.int64)
@@ -342,15 +340,14 @@ def pixels_of(
     ignored: Array,
     frames: Frames,
 ) -> Pixels:
-    """Counts by datum and label from counts of pairs of labels that overlap nowhere.
+    """Return counts by datum and label from counts of pairs of non-overlapping labels.
 
     Args:
-        labels: of the run.
-        units: what is compared.
+        units: compared units.
         unit: int64 [n], unit of each pair.
         codes: int64 [n] twice, label code in the ground truth and in the prediction, -1 for none.
         count: int64 [n], pixels.
-        ignored: bool [n_labels], labels that the ignored index names.
+        ignored: bool [n_labels], labels of the ignored index.
         frames: for declared labels.
     """
     many = len(labels) + 1

@@ -13,13 +13,10 @@ from .settings import Settings
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics as planned; options that these tables give nothing to are told.
+    """Return the metrics as planned, and notes on options without effect on these tables.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them.
+        asked_for: the user named the metrics.
     """
     notes = []
     if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:

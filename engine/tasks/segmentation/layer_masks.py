@@ -39,8 +39,8 @@ class Layers(msgspec.Struct, frozen=True):
 
     Attributes:
         masks: n masks.
-        row: int64 [n], row of the side that each is of.
-        index: int64 [n], index of each in its label map; None where rows have labels.
+        row: int64 [n], row of the side for each mask.
+        index: int64 [n], index of each in its label map; None if rows have labels.
     """
 
     masks: Masks
@@ -49,14 +49,13 @@ class Layers(msgspec.Struct, frozen=True):
 
 
 class Sizes:
-    """Height and width of every datum's image, as far as they are known, and who said so.
+    """Known image height and width of every datum, with their source.
 
     Args:
-        datums: of the run.
         frames: for heights and widths in the table of datums.
 
     Raises:
-        InputError: a height or width in that table that is not a whole number from 1.
+        InputError: a height or width in that table that is not an integer >= 1.
     """
 
     def __init__(self, datums: Datums, frames: Frames) -> None:
@@ -69,21 +68,21 @@ class Sizes:
         self.hold(np.arange(len(datums)), declared, lambda _: "the table of datums")
 
     def told_by(self, side: Side) -> None:
-        """Take over what the side's own columns ``height`` and ``width`` say."""
+        """Add the sizes in the side's columns ``height`` and ``width``."""
         if {"height", "width"} <= set(side.frame.columns):
             size = sizes_in(side.frame, side.called, side.numbered)
             self.hold(side.datum, size, side.row)
 
     def hold(self, datum: Array, size: Array, who: Callable[[int], str]) -> None:
-        """Hold sizes against what is known; the first to say one is believed.
+        """Compare sizes with the known ones, and add new ones; the first source counts.
 
         Args:
             datum: int [n], datum codes.
             size: int64 [n, 2], height and width, 0 for unknown.
-            who: what messages call the one that says the size at a place.
+            who: name of the source of a size, for messages.
 
         Raises:
-            InputError: other sizes than are known, counted, the first named.
+            InputError: sizes differ from known ones; with the count, the first named.
         """
         here = np.flatnonzero((size > 0).all(axis=1))
         fresh = here[self._teller[datum[here]] < 0]
@@ -108,13 +107,11 @@ class Sizes:
 
 
 def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) -> Layers:
-    """The masks of a side; polygons wait for :func:`with_polygons`.
+    """Return the masks of a side; polygons are added by :func:`with_polygons`.
 
     Args:
         side: its rows.
-        sizes: of the datums; what masks say is added.
-        settings: the run's settings.
-        workers: runs ranges of rows side by side.
+        sizes: of the datums; sizes of masks are added.
 
     Raises:
         InputError: a mask that is malformed, or masks of different size on one datum.
@@ -146,10 +143,10 @@ def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) ->
 def with_polygons(
     layers: Layers, side: Side, sizes: Sizes, settings: Settings, workers: Workers
 ) -> Layers:
-    """The masks of a side and those that its polygons cover.
+    """Add the masks of a side's polygons.
 
     Raises:
-        InputError: a polygon that is malformed, or of an image whose size nothing says.
+        InputError: a polygon that is malformed, or in an image of unknown size.
     """
     polygon = np.flatnonzero(side.form() == _POLYGON)
     if not polygon.size:
@@ -216,7 +213,7 @@ def _masks(runs: list[Runs], shapes: list[tuple[int, ...]]) -> Masks:
 
 
 def _indices(places: list[MapRow], rows: Array, workers: Workers) -> Layers:
-    """Label maps taken apart: a mask for each index that occurs in each.
+    """Split label maps into one mask per index.
 
     A map is read once, by strips, so that one in a file need not fit into memory.
     """

@@ -1,4 +1,4 @@
-"""Masks of labels meet by their runs: areas, pairs of labels, and what neither side labels."""
+"""Comparison of run-length masks: areas, pairs of labels, and unlabelled pixels."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ _SHOWN = 3
 
 
 def refuse_other_grids(sides: tuple[Side, Side]) -> None:
-    """Hold the raster files of each datum against the first one of them that has a place on earth.
+    """Check that the raster files of each datum share the grid of the first georeferenced one.
 
-    Masks meet by row and column, so that files of another projection, place or resolution would
-    be compared as if they lay upon each other. Pictures without a place lie anywhere.
+    Masks are compared by row and column, so that files of another projection, place or resolution
+    would
+    be compared as if aligned. Files without georeference are not checked.
 
     Args:
         sides: ground truths and predictions; their files are known to be readable.
 
     Raises:
-        InputError: grids of one datum that differ, the first few named.
+        InputError: grids of one datum differ; the message names the first few.
     """
     files: dict[int, dict[str, str]] = {}
     for side in sides:
@@ -87,16 +88,16 @@ Array = np.ndarray[Any, Any]
 
 
 class _United(msgspec.Struct, frozen=True):
-    """One side: a mask for each unit and label that it has.
+    """One side, with one mask per unit and label.
 
     Attributes:
         unit: int64 [n], ascending.
         label: int64 [n], label code, ascending within a unit.
         masks: n masks.
         area: int64 [n], pixels that count.
-        whole: a mask for each unit: all that has a label; of size 0 where nothing has.
+        whole: union of labels per unit; of size 0 if there is none.
         covered: int64 [u], pixels of those that count.
-        overlapping: bool [u], whether labels overlap.
+        overlapping: bool [u], labels overlap.
     """
 
     unit: Array
@@ -117,19 +118,16 @@ def count_layers(
     needs: frozenset[str],
     workers: Workers,
 ) -> tuple[Labels, Pixels]:
-    """Pixels by datum and label of sides of which at least one is of masks.
+    """Count pixels by datum and label, for sides of which at least one has masks.
 
     Args:
         frames: the tables, for labels and notes.
-        datums: of the run.
         sides: ground truths and predictions.
-        units: what is compared.
-        settings: the run's settings.
-        needs: pairs of different labels are counted for ``crossings`` alone.
-        workers: runs ranges side by side.
+        units: compared units.
+        needs: pairs of different labels are only counted for ``crossings``.
 
     Raises:
-        InputError: pixels that cannot be read or do not meet, or an index without a name.
+        InputError: pixels that cannot be read or compared, or an index without a name.
     """
     sizes = Sizes(datums, frames)
     for side in sides:
@@ -263,7 +261,7 @@ def _int32(values: Array) -> Array:
 
 
 def _met(a: Masks, b: Masks, ia: Array, ib: Array, over: Any = None) -> Array:
-    """Pixels that pairs of masks share; 0 where one of them has none, whatever its size."""
+    """Return shared pixels of pairs of masks; 0 if one is empty, whatever its size."""
     out = np.zeros(ia.size, np.int64)
     some = np.flatnonzero((a.area[ia] > 0) & (b.area[ib] > 0))
     out[some] = intersections(a, b, _int32(ia[some]), _int32(ib[some]), over)
@@ -300,7 +298,7 @@ def _areas(
 def _crossings(
     truth: _United, found: _United, units: Units, over: Any, *, wanted: bool
 ) -> Crossings:
-    """Pixels of every pair of labels of one unit, and of labels that meet nothing."""
+    """Return the pixels of every pair of labels in a unit, and of labels without overlap."""
     none = np.empty(0, np.int64)
     if not wanted:
         return Crossings(none, none, none, none)

@@ -1,4 +1,4 @@
-"""What leads in segmentation: IoU and accuracy of pixels."""
+"""Layout of segmentation results: IoU and pixel accuracy."""
 
 from __future__ import annotations
 

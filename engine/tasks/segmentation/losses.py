@@ -1,4 +1,4 @@
-"""What single images are judged by: the mean of IOU over their labels."""
+"""Loss of single images: mean IOU over their labels."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Names(msgspec.Struct, frozen=True):
     Attributes:
         of_key: label key, or None for every key -> index -> label value.
         dtype: of label values.
-        colours: packed colour -> index, of labels that have one.
+        colours: packed colour -> index, for labels with a colour.
     """
 
     of_key: dict[str | None, dict[int, Any]]
@@ -50,9 +50,9 @@ class Seen(msgspec.Struct, frozen=True):
     Attributes:
         key: name of the label key of each, String [n].
         index: int64 [n].
-        pixels: int64 [n], how many pixels have it.
-        datum: int64 [n], the first datum that has it.
-        datums: int64 [n], how many have it.
+        pixels: int64 [n], pixels with it.
+        datum: int64 [n], first datum with it.
+        datums: int64 [n], number of datums with it.
     """
 
     key: pl.Series
@@ -63,13 +63,14 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def index_names(frames: Frames, settings: Settings) -> Names | None:
-    """What ``labels=`` says of indices; None where it was not given.
+    """Return the names of indices from ``labels=``; None if it was not given.
 
-    A column ``index`` says it; labels that are integers are indices themselves; others stand in
-    order of index, leaving out the background.
+    Indices are in column ``index``; otherwise integer labels are indices, and other labels are
+    numbered
+    in order, skipping the background.
 
     Raises:
-        InputError: indices that are not integers, or one that stands twice.
+        InputError: indices that are not integers, or not unique.
     """
     labels = frames.labels
     if labels is None or labels.is_empty():
@@ -138,14 +139,13 @@ def _but(left_out: int | None) -> Any:
 def labels_of(
     seen: Seen, names: Names | None, role: str, ids: pl.Series, other: pl.DataType | None
 ) -> pl.Series:
-    """The label value of each distinct index.
+    """Return the label value of each distinct index.
 
     Args:
-        seen: the indices.
-        names: what they are called; None for themselves.
+        names: names of indices; None to use the indices.
         role: the side, for messages.
         ids: ids of the datums.
-        other: dtype of the other side's labels, where it has some of its own.
+        other: dtype of the other side's labels, if it has label columns.
 
     Raises:
         InputError: an index without a name; or indices on one side and names on the other.
@@ -171,12 +171,10 @@ def labels_of(
 
 
 def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
-    """Which labels the ignored index names, bool [n_labels]; none that the ground truths have.
+    """Return the labels of the ignored index, bool [n_labels], except those in the ground truths.
 
     Args:
-        labels: of the run.
-        names: what indices are called; None for themselves.
-        settings: the run's settings.
+        names: names of indices; None to use the indices.
         true: int [n], codes of labels in the ground truths, -1 for none.
     """
     ignored = settings.ignore_index
@@ -218,15 +216,14 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
 
 
 def apply_map(frames: Frames, found: dict[str, pl.DataFrame], settings: Settings) -> None:
-    """Let the label map reach labels that only label maps hold, and tell labels of one side.
+    """Apply the label map to labels that only occur in label maps, and note one-sided labels.
 
     Args:
-        frames: the tables; their label map and notes are added to.
-        found: side -> label_key and label_value of its labels, of sides that have label maps.
-        settings: the run's settings.
+        frames: the tables; their label map and notes are extended.
+        found: side -> label_key and label_value of its labels, for sides with label maps.
 
     Raises:
-        InputError: a map that leaves integers beside strings.
+        InputError: the map results in a mix of integers and strings.
     """
     keyed = {side: "label_key" in frame.columns for side, frame in frames.sides.items()}
     rows = {

@@ -18,20 +18,20 @@ _RATIO = 0.02
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a segmentation run computes with.
+    """Settings of a segmentation run.
 
     Attributes:
         rules: the dialect's rules.
-        ignore_index: index of ground-truth pixels that count nowhere, or None.
+        ignore_index: index of ground-truth pixels that are excluded, or None.
         background: index of pixels without a label, or None.
-        resample: predicted rasters of another grid are brought onto the ground truth's.
+        resample: predicted rasters of another grid are resampled to the ground truth's.
         invalid_polygons: ``refuse`` or ``repair``.
         boundary_ratio: width of boundaries as a share of the image's diagonal.
         pixel_spacing: height and width of a pixel, in the unit of distances between outlines.
-        surface_tolerance: how far outlines may lie apart in NSD and BoundaryF1, in that unit.
-        label_map: as given; of label maps it is applied once their labels are known.
-        step: what is added to predicted indices, by ``label_format``.
-        k: no cut-offs; here because the planner asks every task.
+        surface_tolerance: maximum distance of outlines in NSD and BoundaryF1, in that unit.
+        label_map: as given; applied to label maps once their labels are known.
+        step: added to predicted indices, by ``label_format``.
+        k: empty, since there are no cut-offs; the planner reads it for every task.
     """
 
     rules: SegmentationRules
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.

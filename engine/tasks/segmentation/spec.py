@@ -1,4 +1,4 @@
-"""Semantic segmentation: label maps and masks are encoded, met pixel by pixel and counted here."""
+"""Semantic segmentation: encoding of label maps and masks, pixel-wise comparison, counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, common, examine, label_notes, merge, tally
 from .units import Units
 
-# What single images hold: pixels of every label that are wrong, and where.
+# Contents of single images: wrong pixels of every label, and their regions.
 
 _MOST = 1 << 26  # pixels of an image whose wrong ones are outlined
 _CELLS, _POINTS = 128, 1_000
@@ -71,8 +71,8 @@ def with_regions(
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.completed`: regions of wrong pixels of label maps.
 
-    Of masks of single labels, and where labels are mapped, there are none: indices alone do not
-    say there what is wrong.
+    Not available for masks of single labels, or with mapped labels, since indices do not show which
+    pixels are wrong.
     """
     roles = (GROUND_TRUTHS, PREDICTIONS)
     few = copied(frames)
@@ -127,21 +127,22 @@ def _wrong(pair: Pair, settings: Settings) -> np.ndarray[Any, Any] | None:
 
 
 def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl.DataFrame:
-    """The ``confusion`` frame of one view.
+    """Build the ``confusion`` frame of one view.
 
     Args:
         column: the slice column, None for the whole set.
         names: names of the view's groups.
-        view: the counts.
 
     Returns:
-        the contract's columns, and behind them ``iou``: pixels of the pair / pixels that either
-        label has, null beside no label; and ``share``: of pixels that the other side leaves without
-        a label, / all of the label, null for pairs.
+        the contract's columns, then ``iou``: pixels of the pair / pixels that either label has,
+        null
+        for unlabelled pixels; and ``share``: pixels of the label without a label on the other side
+        /
+        all of the label, null for pairs.
     """
     group, actual, predicted, count = view.crossed
     pair = (actual >= 0) & (predicted >= 0)
-    # Of a missing label, -1, the sums of the last one are read, and not used.
+    # For a missing label, -1, the last label's sums are read but not used.
     truth, found = (
         np.pad(sums, ((0, 0), (0, 1)))[group, code]
         for sums, code in ((view.truth, actual), (view.found, predicted))
@@ -181,11 +182,10 @@ def warm_large() -> None:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
-        needs: what must be tallied.
+        needs: required tallies.
     """
     left = [
         f"{name} {index}"

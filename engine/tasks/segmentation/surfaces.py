@@ -1,4 +1,4 @@
-"""Outlines and boundaries of labels: measured image by image, label by label.
+"""Outlines and boundaries of labels, measured per image and label.
 
 Source: Cheng et al., "Boundary IoU", CVPR 2021; Huttenlocher et al. 1993 and Taha and Hanbury 2015
 for distances between outlines; Nikolov et al. 2018 for NSD; Csurka et al. 2013 for boundary F1. The
@@ -25,7 +25,7 @@ from .settings import Settings
 
 Array = np.ndarray[Any, Any]
 Labelled = tuple[int, Array | None, Array | None]
-"""Label code, and its pixels, bool [h, w], of truth and prediction; None where there are none."""
+"""Label code, and its pixels, bool [h, w], of truth and prediction; None if empty."""
 LabelsOf = Callable[[int], Iterator[Labelled]]
 
 NEED = "surfaces"
@@ -33,13 +33,11 @@ PERCENTILE = 95
 
 
 def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Workers) -> Surfaces:
-    """Outlines of every label of every unit.
+    """Measure the outlines of every label of every unit.
 
     Args:
         datum: int32 [u], datum of each unit.
-        labels_of: of a unit, its labels one by one.
-        settings: the run's settings.
-        workers: runs units side by side.
+        labels_of: yields the labels of a unit.
     """
 
     def some(first: int, last: int) -> list[tuple[float, ...]]:
@@ -61,7 +59,7 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
 
 
 def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[float, ...]:
-    """What a label has in one image, as :class:`.Surfaces` has it behind datum and label."""
+    """Return the measures of a label in one image, in the order of :class:`.Surfaces`."""
     height, width = np.array(next(one.shape for one in (truth, found) if one is not None))
     depth = int(boundary_depth(height, width, settings.boundary_ratio))
     sides = _cropped(truth, found)
@@ -90,7 +88,7 @@ def _row(truth: Array | None, found: Array | None, settings: Settings) -> tuple[
 
 
 def _cropped(*masks: Array | None) -> list[Array | None]:
-    """The same without what lies around them; None for one in which nothing is set."""
+    """Crop masks to their common bounding box; None for empty ones."""
     there = [mask for mask in masks if mask is not None and mask.any()]
     if not there:
         return [None] * len(masks)
@@ -117,16 +115,14 @@ def of_maps(
     settings: Settings,
     workers: Workers,
 ) -> Surfaces:
-    """Outlines of labels of label maps, which are read again, a pair at a time.
+    """Measure the outlines of labels of label maps, which are read again, a pair at a time.
 
     Args:
         pairs: the maps of each unit.
-        counted: pixels by pair of values of units, as files hold them.
-        kept: bool [n], which pairs count; those of ignored ground truths do not.
+        counted: pixels by pair of values of units, as in files.
+        kept: bool [n], pairs that count; those of ignored ground truths do not.
         codes: int64 [m] twice, label codes of the m pairs that count, -1 for none.
         datum: int32 [u], datum of each unit.
-        settings: the run's settings.
-        workers: runs units side by side.
     """
     place, columns = counted.place[kept], (counted.truth[kept], counted.found[kept])
     order = np.argsort(place, kind="stable")
@@ -172,15 +168,13 @@ def of_masks(
     settings: Settings,
     workers: Workers,
 ) -> Surfaces:
-    """Outlines of labels of masks.
+    """Measure the outlines of labels of masks.
 
     Args:
         sides: unit int64 [n] ascending, label int64 [n] and n masks, of ground truths and of
             predictions.
-        ignored: a mask for each unit, of pixels of predictions that do not count.
+        ignored: mask per unit of predicted pixels that do not count.
         datum: int32 [u], datum of each unit.
-        settings: the run's settings.
-        workers: runs units side by side.
     """
     starts = [np.searchsorted(unit, np.arange(datum.size + 1)) for unit, _, _ in sides]
 

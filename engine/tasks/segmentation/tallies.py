@@ -1,4 +1,4 @@
-"""Tally: pixels by datum and label, and what single datums are worth."""
+"""Segmentation tallies: pixels by datum and label, and per-datum values."""
 
 from __future__ import annotations
 
@@ -42,13 +42,10 @@ def stats_of(batch: Batch, settings: Settings) -> Stats:
 
 
 def stats_from(present: Array, labels: Labels, pixels: Pixels, settings: Settings) -> Stats:
-    """The same from counts alone.
+    """Compute per-datum values from counts.
 
     Args:
-        present: as :func:`presence` tells it.
-        labels: of the run.
-        pixels: the counts.
-        settings: the run's settings.
+        present: from :func:`presence`.
     """
     columns = columns_of(present.size, labels, pixels, settings)
     status = status_of(present, pixels.images)
@@ -58,13 +55,10 @@ def stats_from(present: Array, labels: Labels, pixels: Pixels, settings: Setting
 def columns_of(
     n: int, labels: Labels, pixels: Pixels, settings: Settings
 ) -> dict[str, tuple[Column, ...]]:
-    """Every metric of single images, from their pixels alone.
+    """Compute every per-image metric from pixel counts.
 
     Args:
         n: number of datums.
-        labels: of the run.
-        pixels: the counts.
-        settings: the run's settings.
     """
     keys = labels.key_names
     parameters: tuple[str | None, ...] = (None,) * len(keys)
@@ -84,7 +78,7 @@ def columns_of(
 
 
 def presence(batch: Batch) -> Array:
-    """Standing of every datum by the sides that it stands in, int8 [n]: one of the first three."""
+    """Return the status of datums by the sides that have them, int8 [n]: 0, 1 or 2."""
     found = np.zeros(len(batch.datums), np.int8)
     found[~batch.answered] = 1
     found[~batch.known] = 2
@@ -92,10 +86,10 @@ def presence(batch: Batch) -> Array:
 
 
 def status_of(present: Array, images: Images) -> Array:
-    """Standing of every datum, int8 [n].
+    """Return the status of every datum, int8 [n].
 
     Args:
-        present: as :func:`presence` tells it.
+        present: from :func:`presence`.
         images: by datum and label key.
     """
     some = np.zeros(present.size, bool)
@@ -105,19 +99,19 @@ def status_of(present: Array, images: Images) -> Array:
 
 @stored_as("segmentation.run/1")
 class Tallies(msgspec.Struct, frozen=True):
-    """What a segmentation run leaves behind.
+    """Tally of a segmentation run.
 
     Attributes:
         datums: ids and slices.
         labels: of both sides and the declared ones.
-        pixels: the counts, :class:`~evalengine.tally.pixels.Pixels`, or in files
+        pixels: the counts, :class:`~evalengine.tally.pixels.Pixels`, or on disk
             :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: metrics of single datums, :class:`~evalengine.tally.stats.Stats`, or in files
+        stats: per-datum metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.
-        present: int8 [n_datums], standing of each datum by the sides it stands in alone.
+        present: int8 [n_datums], status of each datum: on both sides or only one.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False.
     """
 
     datums: Datums
@@ -134,13 +128,11 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: ``areas``, ``images``, ``crossings``.
-        workers: runs ranges of datums side by side.
 
     Raises:
-        InputError: pixels that cannot be read or do not meet, or an index without a name.
+        InputError: pixels that cannot be read or compared, or an index without a name.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings, needs, workers)
@@ -151,14 +143,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of datums.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
@@ -170,22 +161,20 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Read all pixels without measuring: files, grids and indices show what is wrong only then.
+    """Read all pixels without measuring, to check files, grids and indices.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
-        needs: as of :func:`tally`.
-        workers: runs ranges of datums side by side.
+        frames: checked tables; consumed, except their notes.
+        needs: as for :func:`tally`.
 
     Raises:
-        InputError: pixels that cannot be read or do not meet, or an index without a name.
+        InputError: pixels that cannot be read or compared, or an index without a name.
     """
     encode_batch(frames, settings, needs, workers)
 
 
 def label_notes(tallies: Tallies) -> list[Note]:
-    """Labels that one side alone has, where the run was made in parts that cannot tell.
+    """Return notes on one-sided labels, for a run in parts that cannot detect them.
 
     Args:
         tallies: of the whole run.
@@ -202,10 +191,11 @@ def label_notes(tallies: Tallies) -> list[Note]:
 
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
-    """The tallies with distances of the labels and images that all runs have a distance of.
+    """Restrict tallies to distances of the labels and images for which all runs have one.
 
-    See :class:`..task.Common`. An image in which neither the truth nor a run has the label is
-    measured right in that run, so that shares of outlines stay as they are.
+    See :class:`..task.Common`. If neither the truth nor a run has the label in an image, that run
+    is
+    right, so that shares of outlines are unchanged.
     """
     own = [one.pixels.surfaces for one in tallies]
     if not all(one.datum.size for one in own):

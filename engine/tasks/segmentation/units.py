@@ -1,4 +1,4 @@
-"""Units, a datum under a label key each, and what is counted by them."""
+"""Units (a datum under one label key each), and counts by unit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DENSE = 1 << 16  # codes that a table of all of them is always made for
 
 
 class Units(msgspec.Struct, frozen=True):
-    """Datums under one label key each: what is compared.
+    """Compared units: datums under one label key each.
 
     Attributes:
         datum: int32 [u], datum code.
@@ -57,20 +57,18 @@ class Units(msgspec.Struct, frozen=True):
 
 
 def _codes(names: pl.Series, among: pl.Series) -> Array:
-    """Codes of names that all stand among some."""
     if not len(names):
         return np.empty(0, np.int32)
     return names.cast(pl.Enum(among)).to_physical().cast(pl.Int32).to_numpy()
 
 
 def seen_of(unit: Array, index: Array, pixels: Array, units: Units) -> tuple[Seen, Array]:
-    """The distinct indices among some counts, and which of them each count is of.
+    """Return the distinct indices among some counts, and the distinct index of each count.
 
     Args:
         unit: int64 [n], unit of each count.
         index: int64 [n], its index.
         pixels: int64 [n], its pixels.
-        units: what units are.
     """
     low = int(index.min()) if index.size else 0
     span = (int(index.max()) - low + 1) if index.size else 1
@@ -93,11 +91,11 @@ def seen_of(unit: Array, index: Array, pixels: Array, units: Units) -> tuple[See
 
 
 def distinct(codes: Array, span: int) -> tuple[Array, Array]:
-    """Which codes occur, and which of them each one is.
+    """Return the distinct codes, and the index of each code among them.
 
     Args:
         codes: int64 [n], from 0.
-        span: they are below.
+        span: exclusive upper bound of the codes.
 
     Returns:
         int64 [m] ascending, and int64 [n].
@@ -117,9 +115,9 @@ def summed(place: Array, values: Array, size: int) -> Array:
 
 
 def with_keys(labels: Labels, units: Units) -> Labels:
-    """The labels, beside whose keys stand those of units in which nothing has a label.
+    """Return the labels, with the keys of units without labels added.
 
-    Such a key has rows of its own, without values: all its pixels may be ignored, or background.
+    Such a key has rows without values: all its pixels may be ignored, or background.
     """
     names = tuple(pl.Series([*labels.key_names, *units.keys], dtype=pl.String).unique().sort())
     code = {name: i for i, name in enumerate(names)}
@@ -139,7 +137,7 @@ def images_of(
 
 
 def declared_codes(frames: Frames, labels: Labels) -> Array | None:
-    """Which labels were declared, bool [n_labels]; None where none was."""
+    """Return a mask of the declared labels, bool [n_labels]; None without any."""
     if frames.labels is None or frames.labels.is_empty():
         return None
     declared = declared_labels(frames, labels.frame)

@@ -1,1 +1,1 @@
-"""Text: what was written is held against its references and measured here."""
+"""Text: comparison of written texts with references."""

@@ -34,17 +34,17 @@ _ALONE = (
 
 
 def codes_needed(data: Array) -> int:
-    """How long a table has to be for a text's bytes: most are ASCII."""
+    """Return the length of a code table for a text's bytes: most are ASCII."""
     return _ASCII if data.size == 0 or int(data.max()) < 0x80 else _EVERY
 
 
 @cache
 def regex_kinds(size: int) -> Array:
-    r"""``WORD`` where the regular expression ``\w`` matches, ``DECIMAL`` ``\d``, ``SPACE`` ``\s``.
+    r"""Classify code points: ``WORD`` as ``\w``, ``DECIMAL`` as ``\d``, ``SPACE`` as ``\s``.
 
-    These are the classes of the engine ``regex``, by which NLTK 3.10 cuts: marks, letter numbers,
-    circled letters and joiners belong to words, superscripts and fractions do not; the four
-    separators of ASCII (0x1C to 0x1F) are no white space.
+    These are the classes of the engine ``regex``, used by NLTK 3.10: marks, letter numbers, circled
+    letters and joiners belong to words, superscripts and fractions do not; the four separators of
+    ASCII (0x1C to 0x1F) are not white space.
 
     Args:
         size: code points in the table.
@@ -69,10 +69,10 @@ def regex_kinds(size: int) -> Array:
 
 @cache
 def token_kinds(size: int) -> Array:
-    """What the Unicode tokenizer of ROUGE takes characters for.
+    """Classify code points for the Unicode tokenizer of ROUGE.
 
-    Letters, digits and the marks that belong to letters make tokens; Chinese characters and kana
-    are tokens by themselves; everything else parts them.
+    Letters, digits and combining marks form tokens; Chinese characters and kana are single tokens;
+    everything else is a separator.
 
     Args:
         size: code points in the table.

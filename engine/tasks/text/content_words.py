@@ -1,4 +1,4 @@
-"""Content words of English texts: what is left without punctuation and function words."""
+"""Content words of English texts: words without punctuation and function words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FUNCTION_WORDS = (
     " again further then once here there when where why how just only very too also now not"
 )
 FUNCTION_WORDS = tuple(_FUNCTION_WORDS.split())
-"""English words that say little by themselves, by class of word."""
+"""English function words, by word class."""
 _TWO_IN_ONE = (
     f"({_EDGE})(?:(can)(not)|(g[iı]m)(me)|(gon)(na)|(got)(ta)|(lem)(me))({_EDGE})",
     "${1} ${2}${4}${6}${8}${10} ${3}${5}${7}${9}${11} ${12}",
@@ -46,11 +46,11 @@ def _value(number: str) -> str:
 
 
 def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
-    """Texts without some of their words.
+    """Remove words from texts.
 
     Args:
         spaced: String, in lower case, with two spaces between words and one around each text, so
-            that each word has a space of its own on either side.
+            that each word has separate spaces on both sides.
         words: lower case, without white space.
     """
     if not words:
@@ -59,11 +59,11 @@ def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
 
 
 def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
-    """Texts in lower case without ASCII punctuation and some words, two spaces between words.
+    """Return lowercase texts without ASCII punctuation and some words, double-spaced.
 
     Args:
         texts: String, without nulls.
-        words: what is left out, lower case, without white space.
+        words: words to remove, lower case, without white space.
     """
     bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
     apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
@@ -71,11 +71,13 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
 
 
 def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> pl.Series:
-    """Content words of texts, white space between.
+    """Return the content words of texts, separated by white space.
 
-    Lower case; ASCII punctuation goes ("$1,234.50" is 123450), then stop words; words such as
-    "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules); numbers of the
-    same value ("007", "7", "1e3") become the same word.
+    Texts are lowercased; ASCII punctuation is removed ("$1,234.50" is 123450), then stop words;
+    words
+    such as "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules); numbers
+    of
+    the same value ("007", "7", "1e3") become the same word.
 
     Args:
         texts: String, without nulls.

@@ -8,25 +8,26 @@ from ...dialects.registry import Dialect
 
 
 class TextRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the references disagree about.
+    """Rules on which the references disagree.
 
     Attributes:
         several: a datum may have several predictions, of which the best counts; otherwise that is
             refused.
-        percent: BLEU, chrF and TER run from 0 to 100.
-        bleu: whose formula BLEU is: ``nltk`` (a geometric mean over all orders, an order that the
-            candidate is too short for counts as one without matches) or ``sacrebleu`` (of a
-            sentence, over the orders that it is long enough for).
-        floor: values of BLEU below become 0: what NLTK makes of orders without matches.
-        characters: BLEU goes over characters, white space among them, and takes the reference by
-            which it is highest instead of all together.
-        normalise: how ExactMatch compares: ``squad`` (no case, articles, punctuation) or ``strip``
-            (no case, no white space around).
-        sequence: whose ROUGE-L it is: ``rouge-score``, or ``rouge`` (different words, sentences
-            between full stops, precision and recall of their own best references).
-        overlap: what tokens overlap: ``squad``, every one as often as it stands in both, or
-            ``content`` words, different ones, over all of a side.
-        decimals: digits that means are rounded to, or None.
+        percent: BLEU, chrF and TER are in [0, 100].
+        bleu: formula of BLEU: ``nltk`` (a geometric mean over all orders; an order that the
+            candidate is too short for has no matches) or ``sacrebleu`` (for a sentence, over the
+            orders that it is long enough for).
+        floor: BLEU below this value becomes 0: NLTK's result for orders without matches.
+        characters: BLEU uses characters, including white space, and the reference that maximises
+            it instead of all together.
+        normalise: normalisation of ExactMatch: ``squad`` (no case, articles, punctuation) or
+            ``strip`` (no case, no surrounding white space).
+        sequence: implementation of ROUGE-L: ``rouge-score``, or ``rouge`` (distinct words,
+            sentences
+            between full stops, best references chosen separately for precision and recall).
+        overlap: tokens that overlap: ``squad``, each as often as it occurs in both, or ``content``,
+            distinct content words, over all of a side.
+        decimals: digits to which means are rounded, or None.
         wordless: reading ease and grade of a text without words; None for undefined.
     """
 
@@ -43,10 +44,10 @@ class TextRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
-        metrics: default set; ``ROUGE`` stands for the option ``rouge_types``.
+        metrics: default set; ``ROUGE`` means the option ``rouge_types``.
         tokenizer: of BLEU.
         smoothing: of BLEU.
     """

@@ -36,13 +36,13 @@ class Batch(msgspec.Struct):
     """All texts of a run.
 
     Attributes:
-        datums: what the texts belong to.
-        pairs: the candidates that are scored, with their references.
+        datums: datums of the texts.
+        pairs: the scored candidates, with their references.
         datum: int64 [n], the datum of each of these candidates.
         status: int8 [n_datums], code of ``STATUS``.
-        row: int64 [n_datums], row of each datum in the one table, -1 for none; None for their own
+        row: int64 [n_datums], row of each datum in the single table, -1 for none; None for code
             order.
-        height: rows of the one table; None of two tables.
+        height: rows of the single table; None for two tables.
     """
 
     datums: Datums
@@ -54,11 +54,10 @@ class Batch(msgspec.Struct):
 
 
 def has_texts(frames: Frames, *, references: bool = True) -> bool:
-    """Whether both sides have texts; where not, they have vectors, or references are not read.
+    """Return True if both sides have texts instead of vectors or unread references.
 
     Args:
-        frames: checked tables.
-        references: whether the one table has to have these too.
+        references: the single table must have these too.
     """
     names = {TABLE: ("text", "reference") if references else ("text",)}
     return all(
@@ -69,7 +68,7 @@ def has_texts(frames: Frames, *, references: bool = True) -> bool:
 
 
 def has_vectors(frames: Frames) -> bool:
-    """Whether both sides have vectors."""
+    """Return True if both sides have vectors."""
     names = {TABLE: ("embedding", "reference_embedding")}
     return all(
         name in table.columns
@@ -79,14 +78,13 @@ def has_vectors(frames: Frames) -> bool:
 
 
 def encode_batch(frames: Frames, settings: Settings) -> Batch:
-    """Candidates next to their references.
+    """Pair candidates with their references.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
 
     Raises:
-        InputError: several predictions of one datum, where that is not allowed.
+        InputError: several predictions of one datum, if that is not allowed.
     """
     table = frames.sides.get(TABLE)
     texts = has_texts(frames)
@@ -109,7 +107,7 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
     contexts = _contexts(table)
     texts, references = _columns_of(table, "text"), _columns_of(table, "reference")
     if texts is not None and references is None and theirs is None:
-        # No metric reads references: an empty one stands for what is not there.
+        # No metric reads references: use an empty text for each missing one.
         null, flat, many = texts.is_null().to_numpy(), _no_texts(height), np.ones(height, np.int64)
     elif texts is None or references is None:
         if vectors is None:
@@ -146,12 +144,11 @@ def _one_table(frames: Frames, table: pl.DataFrame) -> Batch:
 
 
 def _columns_of(table: pl.DataFrame, name: str) -> pl.Series | None:
-    """A column taken out of the table, where it is there."""
     return taken(table, name) if name in table.columns else None
 
 
 def _contexts(table: pl.DataFrame) -> pl.Series | None:
-    """Contexts of each row, joined by line breaks; null where there are none."""
+    """Return the contexts of each row, joined by line breaks; null if there are none."""
     lists = _columns_of(table, "contexts")
     if lists is None:
         return None
@@ -161,7 +158,7 @@ def _contexts(table: pl.DataFrame) -> pl.Series | None:
 
 
 def _no_texts(n: int) -> pl.Series:
-    """What stands for texts where vectors are all there is: nothing reads them."""
+    """Return placeholder texts for vectors, which no metric reads."""
     return pl.repeat("", n, dtype=pl.String, eager=True)
 
 
@@ -228,10 +225,10 @@ def _two_tables(frames: Frames, settings: Settings) -> Batch:
 
 
 def _refuse_several(datums: Datums, datum: Array) -> None:
-    """Refuse a datum with more than one prediction.
+    """Raise InputError for datums with more than one prediction.
 
     Raises:
-        InputError: naming the first.
+        InputError: names the first.
     """
     many = np.bincount(datum, minlength=len(datums))
     twice = np.flatnonzero(many > 1)
@@ -247,7 +244,7 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
 
 
 def _tell(frames: Frames, datums: Datums, status: Array) -> None:
-    """Which datums are left out of means, and why, where only encoding shows it."""
+    """Add notes on datums excluded from means, for reasons found while encoding."""
     for code, said in ((_NULL, "with a null text left out"), (_NO_REFERENCE, "without references")):
         found = np.flatnonzero(status == code)
         if found.size and (code == _NULL or frames.table is not None):
@@ -286,8 +283,8 @@ def _note_unicode_forms(frames: Frames, pairs: Pairs) -> None:
 def _note_streams(frames: Frames, pairs: Pairs) -> None:
     """Warn if references are listed by stream, as sacrebleu takes them, and not by prediction.
 
-    Only as many streams as predictions go unnoticed by length. The mean over predictions of the
-    best share of common words tells the two orders from each other.
+    With as many streams as predictions, lengths do not reveal it. The mean over predictions of the
+    best share of common words distinguishes the two orders.
     """
     n = len(pairs.candidates)
     if (
@@ -322,12 +319,7 @@ _FORMS = 1000  # texts of each side that are looked at
 
 
 def tell_wordless(frames: Frames, batch: Batch) -> None:
-    """Texts of other scripts, of which the usual tokens of ROUGE, as its reference's, hold nothing.
-
-    Args:
-        frames: whose notes are added to.
-        batch: the texts.
-    """
+    """Add notes on texts of other scripts, which have no tokens under ROUGE's default tokenizer."""
     way = option("rouge_tokenizer", "unicode")
     what = f"without a Latin letter or a digit, empty to ROUGE unless {way} is given, of datums"
 
@@ -345,7 +337,7 @@ def _tell_texts(
     before: str,
     what: str,
 ) -> None:
-    """Say how many texts of each side are of a kind, and of which datums."""
+    """Add a note on how many texts of each side satisfy a condition, with their datums."""
     pairs = batch.pairs
     for name, texts, datum in (
         ("prediction", pairs.candidates, batch.datum),

@@ -1,4 +1,4 @@
-"""The metrics that tables and options can carry, and options that none of them reads."""
+"""Metrics that tables and options support, and options without effect."""
 
 from __future__ import annotations
 
@@ -23,23 +23,20 @@ _USUAL: dict[str, Any] = {
     "embedder": None,
     "similarity_threshold": None,
 }
-"""Option -> what it is where nobody gave it."""
+"""Option -> default value."""
 
 
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """The metrics that the tables carry: those of texts need texts, those of vectors vectors.
+    """Return the metrics that the tables support: with texts, or with vectors.
 
     Args:
-        metrics: as planned.
-        frames: checked tables.
-        settings: the run's settings.
-        asked_for: whether the user named them; if not, metrics of vectors are added where there
-            are vectors or an embedder.
+        asked_for: the user named the metrics; otherwise vector metrics are added if there are
+            vectors or an embedder.
 
     Raises:
-        InputError: a metric that the user named, without what it is computed from.
+        InputError: the input of a metric named by the user is missing.
     """
     texts, vectors = has_texts(frames), has_vectors(frames)
     alone = has_texts(frames, references=False)

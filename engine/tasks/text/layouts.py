@@ -1,4 +1,4 @@
-"""What leads in text: nothing by name, the metrics in their order."""
+"""Layout of text results: the metrics in their order."""
 
 from __future__ import annotations
 

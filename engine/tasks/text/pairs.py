@@ -19,15 +19,15 @@ Hashed = tuple[Array, Array, Array]
 
 
 class Pairs(msgspec.Struct, frozen=True):
-    """Texts that are scored, each with one reference or more.
+    """Scored texts, each with one reference or more.
 
     Attributes:
         candidates: String [n], without nulls.
-        references: String [m], without nulls, those of a candidate next to each other.
-        start: int64 [n + 1], offsets of the references of each candidate; none has none.
-        made: what measures share, by name; see :meth:`once`. Under ``vectors`` are those of the
-            tables or of an embedder, under ``contexts`` the contexts of each candidate as one text
-            (String [n], null for none), where there are any.
+        references: String [m], without nulls, those of a candidate adjacent.
+        start: int64 [n + 1], offsets of the references of each candidate; each has at least one.
+        made: cache shared by measures, by name; see :meth:`once`. ``vectors`` are those of the
+            tables or of an embedder, ``contexts`` the contexts of each candidate as one text
+            (String [n], null for none), if any.
     """
 
     candidates: pl.Series
@@ -44,7 +44,7 @@ class Pairs(msgspec.Struct, frozen=True):
         return self.once("candidate", lambda: np.repeat(np.arange(len(self)), np.diff(self.start)))
 
     def once(self, name: Any, make: Callable[[], R]) -> R:
-        """What was made under a name before, or is made now."""
+        """Return a cached value, or compute it on first use."""
         if name not in self.made:
             self.made[name] = make()
         found: R = self.made[name]
@@ -52,11 +52,11 @@ class Pairs(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Tokens of all texts by codes that hold within one candidate and its references.
+    """Tokens of all texts, with codes valid within one candidate and its references.
 
     Attributes:
         candidates: offsets of the tokens of each candidate, int64 [n + 1]; codes, int32.
-        references: the same of the references.
+        references: same for the references.
         n_codes: one more than the highest code.
     """
 
@@ -66,7 +66,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 def of_code_points(ours: tuple[Array, Array], theirs: tuple[Array, Array]) -> Tokens:
-    """Characters by their code points, of which kernels hold a table up to the highest."""
+    """Return characters as tokens; kernels allocate a table up to the highest code point."""
     highest = max(int(codes.max(initial=0)) for _, codes in (ours, theirs))
     return Tokens(ours, theirs, highest + 1)
 
@@ -84,11 +84,11 @@ def localised(pairs: Pairs, candidates: Hashed, references: Hashed, workers: Wor
 
 
 def best_reference(value: Array, start: Array) -> Array:
-    """The first reference of each candidate with its highest value, int64 [n].
+    """Return the first reference of each candidate with its highest value, int64 [n].
 
     Args:
-        value: float64 [m], none NaN.
-        start: int64 [n + 1], offsets of the references of each candidate; none has none.
+        value: float64 [m], without NaN.
+        start: int64 [n + 1], offsets of the references of each candidate, at least one each.
     """
     many = np.diff(start)
     if value.size == many.size:

@@ -23,34 +23,34 @@ ROUGE_TOKENIZERS = ("ascii", "unicode")
 SMOOTHINGS = ("none", *(f"method{i}" for i in range(1, 8)), "exp", "floor", "add-k")
 TER_OPTIONS = ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive")
 USUAL_SHARE = 0.5
-"""Precision from which continuous-eval takes a sentence to be drawn from contexts."""
+"""Precision from which continuous-eval considers a sentence supported by contexts."""
 NULLS = ("refuse", "skip", "empty")
 MOST_ORDERS = 16
 _SUM_TOLERANCE = 1e-9
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a text run computes with.
+    """Settings of a text run.
 
     Attributes:
         rules: the dialect's rules.
-        k: the cut-offs that every task's settings have; text has none.
-        rouge_types: metrics that ROUGE stands for.
-        use_stemmer: whether ROUGE stems.
+        k: empty, since there are no cut-offs; every task's settings have it.
+        rouge_types: metrics of the group ROUGE.
+        use_stemmer: ROUGE uses a stemmer.
         rouge_tokenizer: one of ``ROUGE_TOKENIZERS``.
         bleu_weights: weight of each order of BLEU.
         smoothing: of BLEU, one of ``SMOOTHINGS``.
         tokenizer: of BLEU, a name of ``TOKENIZERS``.
-        embedder: what makes vectors of texts, or None.
+        embedder: computes vectors of texts, or None.
         similarity_threshold: cosine from which SemanticSimilarity is 1, and else 0; None for the
-            cosine itself.
-        stop_words: words that overlap of tokens leaves out, lower case; None for the dialect's own.
-        faithfulness_threshold: precision from which a sentence is drawn from the contexts.
-        lowercase: whether case is ignored where texts keep it otherwise.
-        ter_normalized: whether TER parts punctuation from words.
-        ter_no_punct: whether TER leaves punctuation out.
-        ter_asian_support: whether either is done for Chinese and Japanese too.
-        ter_case_sensitive: whether TER minds case.
+            cosine.
+        stop_words: words ignored by token overlap, lower case; None for the dialect's default.
+        faithfulness_threshold: precision from which a sentence is supported by the contexts.
+        lowercase: ignore case in metrics that keep it by default.
+        ter_normalized: TER separates punctuation from words.
+        ter_no_punct: TER removes punctuation.
+        ter_asian_support: both also apply to Chinese and Japanese.
+        ter_case_sensitive: TER is case-sensitive.
         nulls: ``refuse``, ``skip`` or ``empty``.
     """
 
@@ -137,7 +137,7 @@ def _share(given: float | None) -> float:
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: a value out of range.

@@ -1,4 +1,4 @@
-"""Text: what was written is held against its references and measured here."""
+"""Text: comparison of written texts with references."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def warm_large() -> None:
     warm.walks()
 
 
-# What single texts hold: prediction and reference, word by word.
+# Contents of single texts: word diff of prediction and reference.
 
 
 def contents(
     frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
 ) -> list[Content | None]:
-    """See :attr:`..contents.Contents.of_tables`; None where there are vectors alone."""
+    """See :attr:`..contents.Contents.of_tables`; None if there are only vectors."""
     if frames.table is not None:
         sides = [(by_datum(frames.table), name) for name in ("text", "reference")]
     else:
@@ -87,10 +87,9 @@ def _texts(rows: pl.DataFrame | None, name: str) -> list[str]:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
         needs: names of measures.
     """
     stems = ", stemmed" if settings.use_stemmer else ""

@@ -28,14 +28,12 @@ def tally(
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here.
-        settings: the run's settings.
+        frames: checked tables; consumed.
         needs: names of measures.
-        workers: runs ranges of datums side by side.
 
     Raises:
-        InputError: several predictions of one datum, where that is not allowed.
-        OptionError: a metric that is not for several predictions of one datum.
+        InputError: several predictions of one datum, if that is not allowed.
+        OptionError: a metric that does not support several predictions of one datum.
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings)
@@ -55,26 +53,25 @@ def tally(
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Encode without measuring: what datums have against each other shows there.
+    """Encode without measuring, to check the texts of datums.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: names of measures.
-        workers: unused: nothing is measured.
+        workers: unused.
 
     Raises:
-        InputError: several predictions of one datum, where that is not allowed.
-        OptionError: a metric that is not for several predictions of one datum.
+        InputError: several predictions of one datum, if that is not allowed.
+        OptionError: a metric that does not support several predictions of one datum.
     """
     refuse_several(encode_batch(frames, settings), needs)
 
 
 def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
-    """Refuse sums over datums where a datum has several predictions.
+    """Raise OptionError for sums over datums if a datum has several predictions.
 
     Raises:
-        OptionError: naming what was to be summed.
+        OptionError: names the sums.
     """
     added = sorted(need for need in needs if summed(need))
     if added and np.unique(batch.datum).size < batch.datum.size:
@@ -87,7 +84,7 @@ def refuse_several(batch: Batch, needs: frozenset[str]) -> None:
 
 
 def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Stats:
-    """The columns of all measures, of the best candidate where a datum has several."""
+    """Compute the columns of all measures, for the best candidate of each datum."""
     refuse_several(batch, needs)
     measures = all_measures()
     columns = {}
@@ -99,7 +96,7 @@ def stats_of(batch: Batch, settings: Settings, needs: frozenset[str], workers: W
 
 
 def _best(value: Array, batch: Batch) -> Array | None:
-    """Of each datum the first of its best candidates; None where each has one."""
+    """Return the first of each datum's best candidates; None if each has one."""
     if np.unique(batch.datum).size == batch.datum.size:
         return None
     order = np.lexsort((np.arange(value.size), -np.nan_to_num(value, nan=-np.inf), batch.datum))
@@ -110,7 +107,7 @@ def _best(value: Array, batch: Batch) -> Array | None:
 
 
 def _with_standing(column: Column, chosen: Array | None, datum: Array, batch: Batch) -> Column:
-    """The standing that candidates have in one metric, where it is not that of the datum."""
+    """Add the status of candidates in one metric, if it differs from the datum's."""
     if column.status is None:
         return column
     names, codes = column.status

@@ -1,7 +1,8 @@
-"""How TER prepares texts: case, punctuation and Chinese characters, by sacrebleu's four options.
+"""Preprocessing of texts for TER: case, punctuation and Chinese characters, by sacrebleu's options.
 
-What sacrebleu 2.6 does after Tercom, with its texts between two spaces: by that alone its rules for
-a possessive at the very end and for texts of nothing but kana never apply, and are not here.
+As sacrebleu 2.6 after Tercom, which puts a space on both sides of a text. Its rules for a
+possessive
+at the very end and for texts with only kana therefore never apply and are omitted.
 """
 
 from __future__ import annotations
@@ -40,11 +41,10 @@ _PUNCTUATION = r'[.,?:;!"()]'
 
 
 def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
-    """Texts whose words lie between white space.
+    """Return texts whose words are separated by white space.
 
     Args:
         texts: String.
-        settings: the run's settings.
     """
     if not settings.ter_case_sensitive:
         texts = texts.str.to_lowercase()
@@ -63,14 +63,13 @@ def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
 
 
 def prepared_references(texts: pl.Series, settings: Settings) -> pl.Series:
-    """References whose words lie between white space.
+    """Return references whose words are separated by white space.
 
-    sacrebleu prepares its references twice over. That shows where the first time leaves something
-    to the second: "&amp;quot;", or a stop that marks stand before and a digit behind ("...5").
+    sacrebleu preprocesses references twice. This matters if the first pass creates input for the
+    second: "&amp;quot;", or a full stop between punctuation and a digit ("...5").
 
     Args:
         texts: String.
-        settings: the run's settings.
     """
     texts = prepared(texts, settings)
     if not settings.ter_normalized:

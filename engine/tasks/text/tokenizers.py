@@ -23,7 +23,7 @@ SPACES = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-"""What Python's ``str.strip`` takes away."""
+"""Characters removed by Python's ``str.strip``."""
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _CHINESE = (
     r"[\u{3400}-\u{4DB5}\u{4E00}-\u{9FBB}\u{F900}-\u{FA2D}\u{FA30}-\u{FA6A}\u{FA70}-\u{FAD9}"
@@ -31,8 +31,9 @@ _CHINESE = (
     r"\u{31C0}-\u{31EF}\u{2F00}-\u{2FDF}\u{2FF0}-\u{2FFF}\u{3100}-\u{312F}\u{31A0}-\u{31BF}"
     r"\u{FE10}-\u{FE1F}\u{FE30}-\u{FE4F}\u{2600}-\u{26FF}\u{2700}-\u{27BF}\u{3200}-\u{33FF}]"
 )
-"""What sacrebleu's tokenizer zh takes for Chinese: its two ranges beyond U+FFFF are compared as
-strings of two characters, and so stand for U+2001 to U+2A6D and U+2F81 to U+2FA1."""
+"""Chinese characters for sacrebleu's tokenizer zh: its two ranges beyond U+FFFF are compared as
+strings of two characters, and so mean U+2001 to U+2A6D and U+2F81 to U+2FA1.
+"""
 
 
 def by_rules(texts: pl.Series) -> Hashed:
@@ -64,13 +65,13 @@ def _replaced(texts: pl.Series, column: pl.Expr, pairs: tuple[tuple[str, str], .
 
 
 def chinese(texts: pl.Series) -> Hashed:
-    """sacrebleu's zh: Chinese characters apart, the rest by the rules of 13a."""
+    """Tokenize as sacrebleu's zh: Chinese characters separately, the rest by the rules of 13a."""
     texts = texts.str.strip_chars(SPACES).str.replace_all(f"({_CHINESE})", " ${1} ")
     return mteval_words(*packed(texts), padded=False)
 
 
 def international(texts: pl.Series) -> Hashed:
-    """sacrebleu's intl: punctuation apart but between digits, symbols apart."""
+    """Tokenize as sacrebleu's intl: separate symbols, and punctuation not between digits."""
     texts = texts.str.strip_chars_end(SPACES)
     for pattern, instead in (
         (r"(\P{N})(\p{P})", "${1} ${2} "),
@@ -105,4 +106,4 @@ TOKENIZERS: dict[str, Callable[[pl.Series], Hashed]] = {
     "intl": international,
     "zh": chinese,
 }
-"""Name of a tokenizer -> what cuts texts."""
+"""Name of a tokenizer -> function."""

@@ -25,12 +25,12 @@ class Vectors(msgspec.Struct, frozen=True):
     """Vectors of candidates and of their references.
 
     Attributes:
-        candidates: float [u, d]; a row of NaN where there is no vector.
+        candidates: float [u, d]; a row of NaN if there is no vector.
         candidate: int64 [n], the row of each candidate.
         references: float [v, d].
         reference: int64 [m], the row of each reference.
         start: int64 [n + 1], offsets of the references of each candidate; some may have none.
-        why: what a row of NaN means, as a status and as a sentence.
+        why: meaning of a row of NaN, as a status and as a sentence.
     """
 
     candidates: Array
@@ -42,11 +42,11 @@ class Vectors(msgspec.Struct, frozen=True):
 
 
 def of_columns(candidates: pl.Series, references: pl.Series, start: Array) -> Vectors:
-    """Vectors that the tables hold.
+    """Return the vectors in the tables.
 
     Args:
-        candidates: lists or arrays of floats [n], of one length where they are not null.
-        references: the same [m].
+        candidates: lists or arrays of floats [n], of one length if not null.
+        references: lists or arrays of floats [m].
         start: int64 [n + 1], offsets of the references of each candidate.
 
     Raises:
@@ -65,7 +65,7 @@ def of_columns(candidates: pl.Series, references: pl.Series, start: Array) -> Ve
 
 
 def matrix(vectors: pl.Series) -> Array:
-    """Vectors of one length as float32 or float64 [n, d]; NaN where there is none."""
+    """Return vectors of one length as float32 or float64 [n, d]; NaN for nulls."""
     known = vectors.is_not_null().to_numpy()
     some = vectors.drop_nulls()
     flat = some.explode().to_numpy() if len(some) else np.zeros(0, np.float32)
@@ -80,22 +80,22 @@ def matrix(vectors: pl.Series) -> Array:
 def made(
     candidates: pl.Series, references: pl.Series, start: Array, settings: Settings
 ) -> tuple[Vectors, Note]:
-    """Vectors of texts by the run's embedder, each distinct text once.
+    """Compute vectors of texts with the run's embedder, each distinct text once.
 
-    Texts without a character are embedded as one space, since endpoints refuse them.
+    Empty texts are embedded as one space, since endpoints refuse them.
 
     Args:
         candidates: String [n].
         references: String [m].
         start: int64 [n + 1], offsets of the references of each candidate.
-        settings: the run's settings, with an embedder.
+        settings: with an embedder.
 
     Returns:
-        the vectors, and what was done for them.
+        the vectors, and a note on their computation.
 
     Raises:
         EndpointError: the endpoint stopped.
-        InputError: the local object made something else than one vector a text.
+        InputError: the local object did not return one vector per text.
     """
     texts = pl.concat([candidates.alias("text"), references.alias("text")])
     texts = texts.replace("", " ")
@@ -126,10 +126,10 @@ def made(
 
 
 def encoded(texts: list[str], encoder: Encoder) -> Array:
-    """Vectors that a local object makes, float [n, d].
+    """Return the vectors of a local object, float [n, d].
 
     Raises:
-        InputError: it made something else than one vector a text, or numbers that are not finite.
+        InputError: it did not return one vector per text, or numbers are not finite.
     """
     parts: list[Array] = []
     for first in range(0, len(texts), _AT_ONCE):

@@ -21,7 +21,7 @@ def own_frames(
     *,
     cuts: Mapping[str, set[int | None]],
 ) -> pl.DataFrame:
-    """The values of single datums; where a metric is undefined for one, ``status`` says so.
+    """Return per-datum values; ``status`` marks datums for which a metric is undefined.
 
     Arguments are those of ``stats_views.own_frames``.
     """

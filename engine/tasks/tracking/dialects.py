@@ -10,20 +10,20 @@ from ...dialects.registry import Dialect
 
 
 class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts, and from which overlap on.
+    """Rules on which rows count, and overlap thresholds.
 
     Attributes:
-        overlap: IoU from which on a pair may match in CLEAR and counts in identity, unless said,
-            and at which predictions match what is ignored.
-        evaluated: labels that are scored, in small letters; none for all of them.
+        overlap: default IoU from which a pair may match in CLEAR and counts in identity, and from
+            which predictions match ignored objects.
+        evaluated: labels that are scored, in lower case; empty for all.
         beside: other labels -> the evaluated one whose predictions their ground truths are matched
-            with; ``*`` for all that are not named. Rows of labels that are not here are left out.
-        distractors: labels of these whose matches are ignored predictions.
+            with; ``*`` for all that are not named. Rows of labels that are not here are dropped.
+        distractors: subset of these whose matches are ignored predictions.
         most_occluded: ground truths beyond this level are ignored.
-        most_truncated: likewise.
-        least_height: predictions without a match are left out up to this height, pixels.
-        first_frame: number of a sequence's first frame; frames beyond its length, where that is
-            known, are refused. None where they may have any numbers.
+        most_truncated: ground truths beyond this level are ignored.
+        least_height: unmatched predictions up to this height, in pixels, are dropped.
+        first_frame: number of a sequence's first frame; frames beyond its length, if known, are
+            refused. None for arbitrary numbers.
     """
 
     overlap: float = 0.5
@@ -37,7 +37,7 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrackingDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Defaults of the options that were not given.
+    """Default values of options.
 
     Attributes:
         metrics: default set.

@@ -25,9 +25,9 @@ from .masks import SHAPES, read
 Array = np.ndarray[Any, Any]
 
 NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
-"""What the ids of each side are called."""
+"""Names of the ids of each side."""
 UNNAMED = "object"
-"""The label of all rows where tables have none."""
+"""Label of all rows if tables have none."""
 _SHOWN = 3
 
 
@@ -37,16 +37,16 @@ class Side(msgspec.Struct, frozen=True):
     Attributes:
         datum: int32 [n], code of the sequence.
         label: int32 [n], label code.
-        frame: int64 [n], number of the frame.
+        frame: int64 [n], number of the video frame.
         id: int32 [n], code of the object or track.
-        ids: what these codes stand for.
-        boxes: float64 [n, 4]: xmin, ymin, xmax, ymax; of masks those around them.
-        masks: of all rows, where these are compared.
-        ignored: bool [n], of ground truths that take predictions along.
-        left_out: bool [n], of ground truths that take none along.
-        region: bool [n], of ground truths that are regions.
-        hidden: float64 [n, 2], levels of occlusion and truncation, 0 where nothing says.
-        score: of predictions, where they have one.
+        ids: ids of these codes.
+        boxes: float64 [n, 4]: xmin, ymin, xmax, ymax; bounding boxes of masks.
+        masks: of all rows, if compared.
+        ignored: bool [n], ground truths that absorb predictions.
+        left_out: bool [n], ground truths that are dropped without absorbing any.
+        region: bool [n], ground truths that are regions.
+        hidden: float64 [n, 2], levels of occlusion and truncation, 0 if unknown.
+        score: of predictions, if they have one.
     """
 
     datum: Array
@@ -84,16 +84,16 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """All sequences of a run.
+    """Tracking input as arrays.
 
     Attributes:
         datums: the sequences and their slices.
         labels: of both sides and the declared ones.
         declared: bool [n_labels], labels that were declared.
-        labelled: whether the tables have labels.
+        labelled: the tables have labels.
         truth: ground truths.
         found: predictions.
-        length: int64 [n_datums], frames of each sequence, 0 where nothing says.
+        length: int64 [n_datums], frames of each sequence, 0 if unknown.
     """
 
     datums: Datums
@@ -106,15 +106,14 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batch:
-    """Arrays from checked tables, whose columns are taken out as they are encoded.
+    """Encode checked tables as arrays; columns are consumed as they are encoded.
 
     Args:
-        frames: both sides, checked, used up here; their label map is applied.
-        iou_type: ``bbox``, ``segm``, or None: boxes, where both sides have columns of them.
-        workers: read masks side by side.
+        frames: both sides, checked; consumed. Their label map is applied.
+        iou_type: ``bbox``, ``segm``, or None: boxes, if both sides have such columns.
 
     Raises:
-        InputError: one side alone has labels, or rows lack what is compared.
+        InputError: only one side has labels, or rows without the compared geometry.
     """
     dataset = dataset_of(frames)
     roles = (GROUND_TRUTHS, PREDICTIONS)
@@ -145,14 +144,13 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
 
 
 def refuse_frames(batch: Batch, first: int) -> None:
-    """Refuse frames that a sequence does not have, where its length is known.
+    """Raise InputError for frame numbers outside a sequence of known length.
 
     Args:
-        batch: all sequences.
         first: the number of the first frame.
 
     Raises:
-        InputError: counted, with the first of them.
+        InputError: with the count and the first of them.
     """
     said = []
     count = 0
@@ -178,14 +176,13 @@ def refuse_frames(batch: Batch, first: int) -> None:
 
 
 def refuse_short(batch: Batch, seen: Array) -> None:
-    """Refuse lengths of sequences that have rows of more frames than that.
+    """Raise InputError for sequences with rows of more frames than their length.
 
     Args:
-        batch: all sequences.
         seen: int64 [n_datums], frames of each that have a row.
 
     Raises:
-        InputError: counted, with the first of them.
+        InputError: with the count and the first of them.
     """
     short = np.flatnonzero((batch.length > 0) & (batch.length < seen))
     if short.size:
@@ -205,16 +202,16 @@ def refuse_short(batch: Batch, seen: Array) -> None:
 
 
 def _masks_alone(sides: list[pl.DataFrame]) -> bool:
-    """Whether both sides have masks or polygons, and one of them no columns of boxes."""
+    """Return True if both sides have masks or polygons, and one of them no columns of boxes."""
     boxed = all({*CORNER_NAMES} <= {*side.columns} for side in sides)
     return not boxed and all({*SHAPES} & {*side.columns} for side in sides)
 
 
 def _refuse_boxless(side: pl.DataFrame, role: str) -> None:
-    """Refuse rows that have no box.
+    """Raise InputError for rows without a box.
 
     Raises:
-        InputError: counted.
+        InputError: with the count.
     """
     there = {*CORNER_NAMES} <= {*side.columns}
     boxless = side.height
@@ -244,10 +241,10 @@ def _length(frames: Frames, datums: Datums) -> Array:
 
 
 def _labelled(sides: list[pl.DataFrame]) -> bool:
-    """Whether rows have labels.
+    """Return True if rows have labels.
 
     Raises:
-        InputError: those of one side alone have.
+        InputError: only one side has labels.
     """
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
@@ -299,7 +296,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
 
 
 def _declared(frames: Frames, labels: Labels) -> Array:
-    """Which labels were declared, bool [n_labels]."""
+    """Return a mask of the declared labels, bool [n_labels]."""
     if frames.labels is None or frames.labels.is_empty():
         return np.zeros(len(labels), bool)
     key = ["label_key", "label_value"]

@@ -1,4 +1,4 @@
-"""Events: what became of every box in CLEAR, frame by frame, and those that are errors."""
+"""Events: outcome of every box in CLEAR, per video frame, and the subset of errors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,12 @@ from .matching import Matched
 from .settings import Settings
 
 OUTCOMES = ("match", "switch", "fragment", "miss", "false")
-"""What a row is: the last of a prediction without a match, all others of a ground truth."""
+"""Outcomes of rows: the last is for predictions without a match, the others for ground truths."""
 _KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
 
 
 def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFrame:
-    """One row a ground truth, and one a prediction that matches none, by sequence and frame.
-
-    Args:
-        batch: all sequences.
-        matched: what became of their rows.
-        settings: the run's settings.
-    """
+    """Return one row per ground truth, and per unmatched prediction, by sequence and frame."""
     laid, events = matched.laid, matched.events
     alone = np.ones(laid.found_row.size, bool)
     alone[events.met[events.met >= 0]] = False
@@ -70,7 +64,7 @@ def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFr
 
 _LABEL = ("label_key", "label_value")
 _ERRORS = ("switch", "fragment", "false", "miss")
-"""Outcomes that are errors, those first that tell the most."""
+"""Outcomes that are errors, the most informative first."""
 
 
 def outcome_rows(events: pl.DataFrame) -> pl.DataFrame:
@@ -79,7 +73,7 @@ def outcome_rows(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def error_rows(events: pl.DataFrame) -> pl.DataFrame:
-    """The ``errors`` frame: of each sequence switches first, then what is next in ``_ERRORS``."""
+    """Return the ``errors`` frame: per sequence in the order of ``_ERRORS``."""
     wrong = events.filter(pl.col("outcome").is_in(_ERRORS)).rename({"outcome": "error"})
     place = pl.col("error").replace_strict(_ERRORS, range(len(_ERRORS)), return_dtype=pl.Int8)
     wrong = wrong.sort("datum_id", place, maintain_order=True)

@@ -1,4 +1,4 @@
-"""What leads in tracking: HOTA, MOTA, IDF1 and switches."""
+"""Layout of tracking results: HOTA, MOTA, IDF1 and switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single sequences are judged by: HOTA, else another number, and what they hold."""
+"""Loss of single sequences: HOTA, else another number; and their contents."""
 
 from __future__ import annotations
 

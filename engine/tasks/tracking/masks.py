@@ -22,14 +22,12 @@ SHAPES = ("mask", "polygon")
 
 
 def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Masks:
-    """The masks of all rows, whose columns are taken out.
+    """Read the masks of all rows, and remove their columns.
 
     Args:
-        frame: one side.
-        role: its name.
-        sizes: int64 [n, 2], height and width of the images of each row's sequence, 0 where the
-            table of datums does not say them: what polygons are drawn on.
-        workers: read ranges side by side.
+        role: name of the side.
+        sizes: int64 [n, 2], image height and width of each row's sequence, 0 if the table of datums
+            does not contain them; used for rasterising polygons.
 
     Raises:
         InputError: rows with neither mask nor polygon, masks that cannot be read, and polygons on
@@ -65,14 +63,11 @@ def read(frame: pl.DataFrame, role: str, sizes: Array, workers: Workers) -> Mask
 
 
 def shared(found: Masks, truth: Masks, row: Array, other: Array, workers: Workers) -> Array:
-    """Pixels that pairs of predictions and ground truths share, int64 [k].
+    """Return shared pixels of pairs of predictions and ground truths, int64 [k].
 
     Args:
-        found: masks of predictions.
-        truth: masks of ground truths.
         row: int [k], the prediction of each pair.
         other: int [k], its ground truth.
-        workers: count ranges side by side.
 
     Raises:
         InputError: masks of one frame that differ in size.

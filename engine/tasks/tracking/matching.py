@@ -27,21 +27,21 @@ from .encode import Batch, Side, refuse_short
 from .masks import shared
 from .settings import Settings
 
-# Lay out: rows of both sides by unit (a sequence and label), frame and row, and what overlaps.
+# Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.
 
 Array = np.ndarray[Any, Any]
 
 
 class LaidOut(msgspec.Struct, frozen=True):
-    """Both sides by unit and frame.
+    """Both sides by unit and video frame.
 
     Attributes:
         datum: int32 [units], code of the sequence.
         label: int32 [units], label code.
-        frames: rows and pairs, as the kernels take them.
-        truth_row: int64 [n], row in the table of each ground truth.
-        found_row: int64 [m], of each prediction.
-        offsets: int64 [units + 1], rows of both sides before each unit: what its work goes by.
+        frames: rows and pairs, as kernel input.
+        truth_row: int64 [n], table row of each ground truth.
+        found_row: int64 [m], table row of each prediction.
+        offsets: int64 [units + 1], rows of both sides before each unit, a measure of work.
     """
 
     datum: Array
@@ -52,11 +52,11 @@ class LaidOut(msgspec.Struct, frozen=True):
     offsets: Array
 
     def some(self, truth: Array, found: Array) -> LaidOut:
-        """What is left with some of the rows, as if these were all there are.
+        """Restrict the layout to some of the rows, renumbered.
 
         Args:
-            truth: bool [n], which ground truths, by row of their table; rows are told among these.
-            found: bool [m], which predictions, likewise.
+            truth: bool [n], ground truths to keep, by row of their table.
+            found: bool [m], predictions to keep, by row of their table.
         """
         frames = self.frames
         kept = [chosen[row] for chosen, row in ((truth, self.truth_row), (found, self.found_row))]
@@ -86,7 +86,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         ]
 
         def left(start: Array) -> Array:
-            """Starts of the frames that are left: those without rows add nothing."""
+            """Return the starts of the frames that still have rows."""
             out: Array = np.r_[start[:-1][filled], start[-1]]
             return out
 
@@ -115,13 +115,7 @@ class LaidOut(msgspec.Struct, frozen=True):
 
 
 def lay_out(truth: Side, found: Side, workers: Workers) -> LaidOut:
-    """Both sides by unit and frame.
-
-    Args:
-        truth: ground truths.
-        found: predictions.
-        workers: compute overlaps side by side.
-    """
+    """Lay out both sides by unit and video frame."""
     n_labels = int(max(truth.label.max(initial=0), found.label.max(initial=0))) + 1
     sides = (truth, found)
     numbers, frame_codes = coded([side.frame for side in sides])
@@ -176,15 +170,14 @@ def _by_code(code: Array, n_codes: int) -> tuple[Array, Array]:
 
 
 def _ids(ids: Array, unit: Array, n_units: int) -> tuple[Array, Array]:
-    """Ids from 0 in each unit.
+    """Renumber ids from 0 in each unit.
 
     Args:
         ids: int32 [n], codes over all units.
         unit: int32 [n].
-        n_units: number of units.
 
     Returns:
-        int32 [n], the code of each row in its unit; int32 [n_units], how many there are.
+        int32 [n], the code of each row in its unit; int32 [n_units], number of codes.
     """
     width = int(ids.max(initial=0)) + 1
     there, (at,) = coded([unit.astype(np.int64) * width + ids])
@@ -213,9 +206,8 @@ class Prepared(msgspec.Struct, frozen=True):
         truth: ground truths.
         found: predictions.
         laid: both by unit and frame.
-        frames: int64 [frames], the sequence of every frame that has a row, whether it counts or
-            not.
-        notes: what was left out because of its label, or by its table.
+        frames: int64 [frames], the sequence of every frame that has a row, counted or not.
+        notes: rows that were dropped because of their label, or by their table.
     """
 
     truth: Side
@@ -226,12 +218,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
-    """Leave out what does not count.
-
-    Args:
-        batch: all sequences.
-        rules: of the dialect.
-        workers: runs ranges of units side by side.
+    """Drop rows that do not count.
 
     Raises:
         InputError: the tables have no label that the dialect scores.
@@ -271,11 +258,11 @@ def _frames(truth: Side, found: Side) -> Array:
 
 
 def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Array, Array, Array]:
-    """What the dialect makes of each label.
+    """Return the role of each label in the dialect.
 
     Returns:
         int32 [n_labels], the label whose predictions its ground truths are matched with, -1 for
-        none; bool [n_labels], whether it is scored; bool [n_labels], whether it distracts.
+        none; bool [n_labels], scored labels; bool [n_labels], distractors.
     """
     n = len(labels)
     if not rules.evaluated or not labelled:
@@ -293,10 +280,10 @@ def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Ar
 
 
 def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> None:
-    """Refuse tables of which no label is one that the dialect scores.
+    """Raise InputError for tables without any label that the dialect scores.
 
     Raises:
-        InputError: names the labels, and how they are mapped.
+        InputError: names the labels, and how to map them.
     """
     if scored.any() or not len(labels):
         return
@@ -329,7 +316,7 @@ def _staying(
     rules: TrackingRules,
     workers: Workers,
 ) -> Array:
-    """Which predictions count, bool [m]."""
+    """Return the predictions that count, bool [m]."""
     state = np.zeros(laid.found_row.size, np.uint8)
     marks = ignored[laid.truth_row]
     least = rules.overlap - EPSILON
@@ -350,7 +337,7 @@ def _staying(
 
 
 def _within(found: Side, regions: Side, workers: Workers) -> Array:
-    """Which predictions lie in a region of their frame by more than half, bool [m]."""
+    """Return predictions more than half inside a single region of their frame, bool [m]."""
     there = np.zeros(found.frame.size, bool)
     key = ["datum", "frame"]
     ours, theirs = (
@@ -379,15 +366,15 @@ def _within(found: Side, regions: Side, workers: Workers) -> Array:
 
 
 class Matched(msgspec.Struct, frozen=True):
-    """What became of the rows of both sides.
+    """Outcomes of the rows of both sides.
 
     Attributes:
         laid: the rows that count.
         truth: the ground truths that count, in the order of their table.
-        found: the predictions that do.
-        events: what CLEAR makes of each ground truth, in the layout.
+        found: the predictions that count.
+        events: outcome of each ground truth in CLEAR, in layout order.
         rows: counts by sequence and label.
-        notes: what was left out because of its label.
+        notes: rows that were dropped because of their label.
     """
 
     laid: LaidOut
@@ -399,17 +386,14 @@ class Matched(msgspec.Struct, frozen=True):
 
 
 def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Workers) -> Matched:
-    """Count by sequence and label.
+    """Match and count by sequence and label.
 
     Args:
-        batch: all sequences.
-        settings: the run's settings.
-        needs: ``hota``, ``clear``, ``identity``, ``events``: what is counted; the rest stays 0.
-        workers: runs ranges of units side by side.
+        needs: ``hota``, ``clear``, ``identity``, ``events``: numbers to count; others are 0.
 
     Raises:
-        InputError: no label is one that the dialect scores, or a sequence has rows of more frames
-            than it is long.
+        InputError: no label is scored by the dialect, or a sequence has rows of more frames than
+            its length.
     """
     least = settings.overlap
     prepared = prepare(batch, settings.rules, workers)

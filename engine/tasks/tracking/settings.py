@@ -20,15 +20,15 @@ _IOU_TYPES = ("bbox", "segm")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tracking run computes with.
+    """Settings of a tracking run.
 
     Attributes:
         rules: the dialect's rules.
-        alphas: ascending IoU thresholds that HOTA and its parts are means over.
-        alphas_to_return: those with rows of their own.
-        overlap: IoU from which on a pair may match in CLEAR and counts in identity.
-        iou_type: ``bbox``, ``segm`` (masks), or None: boxes, where both sides have columns of them.
-        k: no cut-offs; here because the planner asks every task.
+        alphas: ascending IoU thresholds over which HOTA and its parts are averaged.
+        alphas_to_return: those with separate rows.
+        overlap: IoU from which a pair may match in CLEAR and counts in identity.
+        iou_type: ``bbox``, ``segm`` (masks), or None: boxes, if both sides have such columns.
+        k: empty, since there are no cut-offs; the planner reads it for every task.
     """
 
     rules: TrackingRules
@@ -40,11 +40,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(options: Options, dialect: Dialect) -> Settings:
-    """Fill in the defaults and check what was given.
+    """Fill in defaults and validate options.
 
     Raises:
         OptionError: an unknown ``iou_type``, a threshold out of range, or one to return that is
-            none.
+            not an alpha.
     """
     if options.iou_type not in (None, *_IOU_TYPES):
         raise unknown(

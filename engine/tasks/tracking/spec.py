@@ -1,4 +1,4 @@
-"""Tracking: objects and tracks are met frame by frame, and counted by sequence and label here."""
+"""Tracking: matching of objects and tracks per video frame, and counts by sequence and label."""
 
 from __future__ import annotations
 
@@ -63,11 +63,10 @@ def warm_large() -> None:
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
-    """One line a step.
+    """Return one line per step.
 
     Args:
-        settings: the run's settings.
-        needs: what must be tallied.
+        needs: required tallies.
     """
     at = settings.overlap
     lines = {

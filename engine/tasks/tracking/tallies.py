@@ -1,4 +1,4 @@
-"""Tally: counts by sequence and label, and what single sequences are worth."""
+"""Tracking tallies: counts by sequence and label, and per-sequence values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Units(msgspec.Struct, frozen=True):
     """Rows of one side by frame of a sequence.
 
     Attributes:
-        datum: int64 [n], code of the frame: the same on both sides.
+        datum: int64 [n], code of the frame, the same on both sides.
         label: int32 [n], label codes.
         corners: float64 [n, 4].
     """
@@ -76,10 +76,9 @@ class _Units(msgspec.Struct, frozen=True):
 def disagreement(
     batch: Batch, truth: Side, found: Side, rows: TrackRows, alphas: tuple[float, ...]
 ) -> Note | None:
-    """Return a warning of tracks that hardly match for a reason that can be named.
+    """Return a warning about tracks that hardly match for a known reason.
 
     Args:
-        batch: all sequences.
         truth: ground truths that count.
         found: predictions that count.
         rows: counts by sequence and label.
@@ -120,7 +119,7 @@ def _some(side: Side) -> Side:
 
 
 def _units(truth: Side, found: Side) -> tuple[_Units, _Units, Array]:
-    """Rows of predictions and of ground truths by frame, and the key of every frame.
+    """Group rows of predictions and of ground truths by frame.
 
     Returns:
         predictions, ground truths, and int64 [n_units, 2]: sequence and frame of each code.
@@ -237,21 +236,21 @@ STATUS = ("scored", "not_predicted", "no_ground_truth", "no_boxes")
 
 @stored_as("tracking.run/1")
 class Tallies(msgspec.Struct, frozen=True):
-    """What a tracking run leaves behind.
+    """Tally of a tracking run.
 
     Attributes:
         datums: sequences and their slices.
         labels: of both sides and the declared ones.
-        tracks: the counts, :class:`~evalengine.tally.tracks.Tracks`, or in files
+        tracks: the counts, :class:`~evalengine.tally.tracks.Tracks`, or on disk
             :class:`~evalengine.tally.counted_rows.CountParts`.
-        stats: metrics of single sequences, :class:`~evalengine.tally.stats.Stats`, or in files
+        stats: per-sequence metrics, :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.
-        present: int8 [n_datums], standing of each sequence.
-        counted: what was counted: ``hota``, ``clear``, ``identity``.
-        events: what became of every box, as :func:`.event_frame` has it, or None.
+        present: int8 [n_datums], status of each sequence.
+        counted: the counted needs: ``hota``, ``clear``, ``identity``.
+        events: outcome of every box, from :func:`.event_frame`, or None.
         seconds: step -> wall seconds.
-        beside: frames there are whatever the metrics.
-        weighted: whether counts are sums of weights; never.
+        beside: frames that exist for any metrics.
+        weighted: counts are sums of weights; always False.
     """
 
     datums: Datums
@@ -270,14 +269,12 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     """Encode, match and tally.
 
     Args:
-        frames: checked tables, used up here; notes are added to theirs.
-        settings: the run's settings.
+        frames: checked tables; consumed, except their notes.
         needs: ``hota``, ``clear``, ``identity``, ``events``.
-        workers: runs ranges of sequences side by side.
 
     Raises:
-        InputError: one side alone has labels, rows lack what is compared, or are of frames that
-            their sequence does not have.
+        InputError: only one side has labels, rows without the compared geometry, or rows of frames
+            outside their sequence.
     """
     begun = time.perf_counter()
     batch = _encoded(frames, settings, workers)
@@ -293,7 +290,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 
 def examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> None:
-    """Add the notes of encoding and matching to those of the frames, which are used up.
+    """Add the notes of encoding and matching to those of the frames, which are consumed.
 
     Raises:
         InputError: as :func:`tally`.
@@ -331,12 +328,11 @@ def _present(n_datums: int, tracks: Tracks) -> Array:
 
 
 def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
-    """The metrics of every sequence, all its labels together.
+    """Compute the metrics of every sequence, all its labels together.
 
     Args:
-        present: standing of each sequence.
-        tracks: the counts.
-        counted: what was counted.
+        present: status of each sequence.
+        counted: the counted needs.
     """
     rows = tracks.rows
 
@@ -360,7 +356,7 @@ def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:
 def rows_of(
     name: str, chosen: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Callable[[Tallies], pl.DataFrame]:
-    """How a frame of rows comes from the events, without rows where nothing was asked for."""
+    """Return a function that extracts a frame of rows from the events; empty if not requested."""
 
     def rows(tallies: Tallies) -> pl.DataFrame:
         if tallies.events is not None:
@@ -371,14 +367,13 @@ def rows_of(
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
-    """The tally of all parts.
+    """Merge tallies.
 
     Args:
         parts: tallies of disjoint sets of sequences.
-        settings: the run's settings.
 
     Raises:
-        InputError: parts that do not go together.
+        InputError: parts are incompatible.
     """
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])

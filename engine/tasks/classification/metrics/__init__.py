@@ -1,7 +1,7 @@
 """Metrics of the task, a family a module."""
 
 MODULES = ("counts", "ranking", "thresholds", "probability", "curves", "frames")
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"n": "datums with ground truth, each by its weight where there are weights",
@@ -46,7 +46,7 @@ SYMBOLS = {
     r"\kappa_+": "false_positive_cost",
     r"\kappa_-": "miss_cost",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "accuracyscore": "Accuracy",

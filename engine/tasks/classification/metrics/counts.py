@@ -87,8 +87,7 @@ def _balanced(view: ScoredView, settings: Settings, *, adjusted: bool = False) -
 
 
 def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
-    """Of counts that are never taken from one another where weights differ much: those of a label
-    against those of all others."""
+    """Compute Matthews' correlation, avoiding differences of counts of very different weight."""
     counts = view.hard
     truths, guesses = _of_others(view, counts.actual), _of_others(view, counts.judged)
     nothing = _unanswered(view)  # which is an answer of its own
@@ -103,8 +102,10 @@ def _matthews(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _unanswered(view: ScoredView) -> Array:
-    """(Weighted) units with a truth and without a prediction, [group, key]; exactly 0 where only
-    the rounding of weights is left of it."""
+    """Return (weighted) units with a truth but no prediction, [group, key].
+
+    Rounding residues of weights are set to exactly 0.
+    """
     missed = by_key(view, view.hard.missed)
     left: Array = missed - by_key(view, view.hard.mistaken)
     return np.where(left > 1e-13 * missed, left, 0.0)
@@ -173,7 +174,7 @@ def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:
         else:
             order = np.argsort(at, axis=1, kind="stable")
             t, p, at = (np.take_along_axis(array, order, axis=1) for array in (t, p, at))
-            # |i - j| counts the steps between, each crossed by one of the two alone
+            # |i - j| is the number of steps between, each crossed by exactly one of the two
             below_t, below_p = np.cumsum(t, axis=1), np.cumsum(p, axis=1)
             step = np.diff(at, axis=1)
             crossed = below_t * (p.sum(1, keepdims=True) - below_p) + below_p * (

@@ -80,15 +80,15 @@ def _at_scores(view: ScoredView, settings: Settings, choose: Any = None) -> list
 
 
 class _Curves(NamedTuple):
-    """Points of all curves, from the one above all scores to the one that has everything.
+    """Points of all curves, from the one above all scores to the one that includes all rows.
 
     Attributes:
         start: int64 [c + 1], CSR offsets.
         segment: int64 [c], group * labels + label of each curve.
-        place: int64 [m], the same of each point.
-        threshold: float64 [m], NaN where no score stands for the point.
+        place: int64 [m], same for each point.
+        threshold: float64 [m], NaN for points without a score.
         tp: float64 [m], ascending within a curve.
-        fp: float64 [m], likewise.
+        fp: float64 [m], ascending within a curve.
     """
 
     start: Array
@@ -100,7 +100,7 @@ class _Curves(NamedTuple):
 
 
 def _complete(view: ScoredView) -> _Curves:
-    """Points at every distinct score, and those at both ends that no score stands for."""
+    """Return points at every distinct score, plus the two end points without a score."""
     found = view.points
     size = np.diff(found.start)
     segment = np.flatnonzero(size)

@@ -1,4 +1,4 @@
-"""Classification metrics that fill frames of their own: confusion, detailed curves, outcomes."""
+"""Classification metrics with separate frames: confusion, detailed curves, outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics of classification share: no rows without scores, why weights leave no value."""
+"""Shared parts of classification metrics: guards for missing scores and for zero weights."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ def metric(
     needs: tuple[str, ...] = ("hard",),
     **more: Any,
 ) -> Metric:
-    """A metric of classification; one of scores makes no rows where there are none.
+    """Define a classification metric; a metric of scores yields no rows without scores.
 
     Args:
-        name: what users write.
         definition: one sentence with the formula.
-        source: whose definition it is.
-        compute: from a view and settings to cells.
+        source: origin of the definition.
+        compute: maps a view and settings to cells.
         frame: the frame it fills.
-        needs: what must be tallied for it.
+        needs: required tallies.
         **more: other fields of :class:`Metric`.
     """
     return Metric(
@@ -53,7 +52,7 @@ def metric(
 
 
 def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
-    """A metric of scores, which makes no rows where there are none."""
+    """Wrap a metric of scores so that it yields no rows without scores."""
 
     def guarded(view: ScoredView, settings: Settings) -> list[Cells]:
         return compute(view, settings) if view.has_scores else []
@@ -62,7 +61,7 @@ def if_scored(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
 
 
 def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> Any:
-    """A metric whose values say so where weights of 0 alone leave them undefined."""
+    """Wrap a metric so that values undefined only because of zero weights get that reason."""
 
     def explained(view: ScoredView, settings: Settings) -> list[Cells]:
         cells = compute(view, settings)
@@ -75,10 +74,9 @@ def told_by_weight(compute: Callable[[ScoredView, Settings], list[Cells]]) -> An
 
 
 def _weightless(cells: Cells, plain: Cells) -> Cells:
-    """The cells, with the reason of the rows where the value is undefined without weights too.
+    """Return cells with the unweighted reason if the value is undefined without weights too.
 
-    Where it is defined without them, weights of 0 leave it undefined, or scores that have weight
-    but reach no aim.
+    Otherwise zero weights make it undefined, or weighted scores do not reach the target.
     """
     if cells.reason is None:  # counts, which are always defined
         return cells

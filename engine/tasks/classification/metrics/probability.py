@@ -50,7 +50,7 @@ def _brier(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _edges(settings: Settings, *, upper: bool = False) -> list[float]:
-    """Edges of the bins, i / n as such: 3 / 10, where a linear space has 0.30000000000000004."""
+    """Return the edges of the bins as i / n: 3 / 10, not linspace's 0.30000000000000004."""
     if upper:
         edges: list[float] = np.linspace(0.0, 1.0, settings.n_bins + 1).tolist()
         return edges
@@ -60,12 +60,10 @@ def _edges(settings: Settings, *, upper: bool = False) -> list[float]:
 def _bins(
     view: ScoredView, settings: Settings, *, upper: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Weight, sum of confidence and sum of right ones, [group, key, bin] each.
+    """Return weight, sum of confidence and sum of correct ones, [group, key, bin] each.
 
     Args:
-        view: of the run.
-        settings: of the run.
-        upper: whether bins hold their upper edge, as those of a dialect's curve may.
+        upper: bins include their upper edge, as in a dialect's curve.
     """
     assert view.scored is not None
     edges = [view.scored.comparable(edge) for edge in _edges(settings, upper=upper)]
@@ -82,7 +80,7 @@ def _bins(
 
 
 def _gaps(view: ScoredView, settings: Settings) -> tuple[Array, Array]:
-    """|accuracy - confidence| of every bin, 0 where it is empty, and its share of the weight."""
+    """Return |accuracy - confidence| of every bin, 0 if empty, and its share of the weight."""
     n, confidence, right = _bins(view, settings)
     gap = np.abs(ratio(right, n, 0.0) - ratio(confidence, n, 0.0))
     return gap, ratio(n, n.sum(axis=-1, keepdims=True))

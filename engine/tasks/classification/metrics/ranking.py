@@ -29,9 +29,9 @@ Array = np.ndarray[Any, Any]
 _ONE_CLASS = "only one class: no positive or no negative datum"
 _NO_TRUTH = "no ground truth of the label"
 _LABELS = {"roc": "both classes", "precision": "ground truth"}
-"""What a label must have to enter the means of ROC areas and of average precisions."""
+"""Requirement for a label to enter the means of ROC areas and of average precisions."""
 _DATUMS = {"roc": "both a true and another label", "precision": "a true label"}
-"""What a datum must have to enter their means over datums."""
+"""Requirement for a datum to enter their means over datums."""
 _SKLEARN = "scikit-learn metrics"
 
 
@@ -43,7 +43,7 @@ def _averaged(view: ScoredView, settings: Settings) -> Array:
 
 
 def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
-    """Areas with the dialect's values where a class is missing."""
+    """Fill areas with the dialect's values if a class is missing."""
     rules = settings.rules
     if rules.auc_without_negatives is not None:
         alone = (view.positives > 0) & (view.negatives <= 0)
@@ -69,7 +69,7 @@ def _mean_auc(view: ScoredView, settings: Settings) -> list[Cells]:
 
 
 def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> list[Cells]:
-    """Macro, weighted and, where asked for, micro or samples average of values per label."""
+    """Return macro, weighted and, if requested, micro or samples averages of values per label."""
     inside = _averaged(view, settings)
     mean = macro(view, value, inside)
     has = _LABELS[micro]
@@ -99,9 +99,11 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
 
 
 def _over_samples(view: ScoredView, settings: Settings, kind: str, support: Array) -> Cells:
-    """Mean over datums of the value of each one's own labels, one row per key.
+    """Return the mean over datums of each datum's value over its labels, one row per key.
 
-    As scikit-learn's ``average="samples"``, undefined datums filled, left out or spread likewise.
+    As scikit-learn's ``average="samples"``; undefined datums are filled, skipped or propagated in
+    the
+    same way.
     """
     rules = settings.rules
 
@@ -137,9 +139,9 @@ def _filled_precision(view: ScoredView, settings: Settings) -> Array:
 
 
 def _first_alone(view: ScoredView) -> Array:
-    """Whether all datums have the first label of the label's key, bool [group, label].
+    """Return True if all datums have the first label of the label's key, bool [group, label].
 
-    torchmetrics takes a target of zeros alone, which is class 0, for one without any positive, and
+    torchmetrics takes a target of only zeros, which is class 0, for one without any positive, and
     then sets the recall of every class to 1 (``_binary_precision_recall_curve_compute``).
     """
     first = np.zeros(len(view.labels), bool)

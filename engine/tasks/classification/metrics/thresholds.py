@@ -1,4 +1,4 @@
-"""Score thresholds that serve best, and what they reach."""
+"""Metrics of optimal score thresholds."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
 def drawn_curves(
     view: PartsView, settings: Settings, draws: Draws
 ) -> Iterator[tuple[Curve, Curve]] | None:
-    """The curves of each draw of a block, of every label and of all labels of a key as one, from
-    scores that lie in files; None where rows have weights, which do not stand beside keys there."""
+    """Yield the curves of each resample of a block, per label and per key pooled, from files.
+
+    None if rows have weights, which are not stored with the keys.
+    """
     if view.units.weight is not None:
         return None
     block = PartsDraws(view, draws)
@@ -94,7 +96,7 @@ def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
 
 
 def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
-    """The threshold that a rule chooses among the points of every label, and what it reaches."""
+    """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
     best, at, told = best_of(curve, rule, settings.aims)
     chosen = ~np.isnan(best.threshold).reshape(view.shape)

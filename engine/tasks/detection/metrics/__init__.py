@@ -12,7 +12,7 @@ MODULES = (
     "true_positives",
     "orientation",
 )
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"p(\tilde{r})": "precision where recall reaches that",
@@ -68,7 +68,7 @@ SYMBOLS = {
     r"\kappa_+": "false_positive_cost",
     r"\kappa_-": "miss_cost",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "averageprecision": "AP",

@@ -46,10 +46,9 @@ def label_precision(view: RankedView, settings: Settings, ious: tuple[float, ...
 
 
 def _precision_of(view: RankedView, some: tuple[Array, ...], ious: tuple[float, ...]) -> Array:
-    """Precision of some labels alone: groups of single datums have ground truth of few.
+    """Return the precision of selected labels, since groups of single datums have few labels.
 
     Args:
-        view: what to take it from.
         some: int64 [rows] each, groups, labels and areas.
         ious: thresholds.
 
@@ -67,12 +66,10 @@ def mean_precision(
     several: Sequence[tuple[float, ...]],
     chosen: Array | None = None,
 ) -> Array:
-    """Means over labels, recall levels and each of several sets of IoU thresholds.
+    """Return means over labels, recall levels and each of several sets of IoU thresholds.
 
     Args:
-        view: what to compute them from.
-        settings: of the run.
-        several: the sets.
+        several: sets of IoU thresholds.
         chosen: bool [label], labels that count; None for all.
 
     Returns:
@@ -126,7 +123,7 @@ def mean_recall(view: RankedView, settings: Settings, ious: tuple[float, ...]) -
 
 
 def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, Sequence[Any]]:
-    """What the axes of detection cells stand for; IoU thresholds as round decimals."""
+    """Return the values of the axes of detection cells; IoU thresholds as round decimals."""
     return {
         "area": [name for name, _, _ in settings.areas],
         "iou_threshold": [settings.told(iou) for iou in ious],
@@ -145,7 +142,7 @@ def cells_of(
     reason: str | None = None,
     **columns: Any,
 ) -> list[Cells]:
-    """Rows per label or per key, whichever the second axis is; ``support`` lacks later axes."""
+    """Return cells by label or key, as in the second axis; ``support`` has no later axes."""
     per_label = axes[1] == "label"
     keep = present(view) if per_label else present_keys(view)
     cells = Cells(
@@ -214,7 +211,7 @@ def _map_averaged(view: RankedView, settings: Settings) -> list[Cells]:
 
 
 def of_frequency(view: RankedView, settings: Settings, frequency: str) -> tuple[Array, Array]:
-    """Mean precision over the labels of one frequency and all IoU thresholds, and positives.
+    """Return mean precision over the labels of one frequency and all IoU thresholds, and positives.
 
     Returns:
         [group, key, area] each.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _TOLD = {"position": ("cx", "cy"), "size": ("width", "height"), "position and size": ()}
-"""By what predictions are told apart, beside their score, and what the bins of two are called."""
+"""Bin variables in addition to the score, and the names of pairs of bins."""
 
 
 def _placed(place: Array, by: str, bins: BoxBins) -> Array:
@@ -32,7 +32,7 @@ def _placed(place: Array, by: str, bins: BoxBins) -> Array:
 
 
 def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Binned]]:
-    """Axis, what makes rows and bins: of every label, and of all labels of a key."""
+    """Return axis, row mask and bins: per label, and per key with labels pooled."""
     at, n_scores = settings.pr_curve_iou_threshold, settings.box_bins.scores
     by_label = view.binned(at, n_scores)
     key, n_keys = view.labels.key, len(view.labels.key_names)
@@ -50,13 +50,12 @@ def _summed(of: Array, values: Array, n: int) -> Array:
 
 
 def _gaps(made: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
-    """Mean gap between mean score and precision over the bins that count, and rows in these.
+    """Return mean gaps between score and precision over bins that count, and their rows.
 
     Args:
-        made: the bins.
-        of: int64 [k], which of ``n`` numbers each bin enters.
-        n: how many there are.
-        least: rows of a bin that counts.
+        of: int64 [k], number that each bin enters.
+        n: how many numbers there are.
+        least: minimum rows of a bin that counts.
     """
     rows = np.where(made.sums[:, 0] >= least, made.sums[:, 0], 0)
     counted = _summed(of, rows, n)

@@ -25,7 +25,7 @@ KUEPPERS = "Küppers et al. 2020, Multivariate Confidence Calibration for Object
 
 
 def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins]]:
-    """Axis, what makes rows and bins: of every label, and of all labels of a key."""
+    """Return axis, row mask and bins: per label, and per key with labels pooled."""
     n_bins = settings.n_bins
     return [
         (axis, keep, bins_by(curve_of(view, settings, pooled=pooled), n_bins))
@@ -37,7 +37,7 @@ def _levels(view: RankedView, settings: Settings) -> list[tuple[str, Array, Bins
 
 
 def columns_of(settings: Settings, axis: str) -> dict[str, Any]:
-    """What rows of a label, or of all labels of a key, say beside their number."""
+    """Return the identifying columns of rows per label, or per key with labels pooled."""
     return {
         "average": None if axis == "label" else "micro",
         "iou_threshold": settings.told(settings.pr_curve_iou_threshold),

@@ -49,7 +49,7 @@ _WHY: dict[Any, str] = {
 
 
 def _divided(ratio: tuple[Array, Array]) -> Array:
-    """Numerator / denominator, NaN where the denominator is 0."""
+    """Divide, giving NaN for a zero denominator."""
     top, bottom = ratio
     out = np.full(top.shape, np.nan)
     np.divide(top, bottom, out=out, where=bottom != 0)

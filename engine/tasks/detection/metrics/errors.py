@@ -1,4 +1,4 @@
-"""What each kind of error costs: AP once it is mended, less AP as it is."""
+"""Cost of each kind of TIDE error: AP after fixing it minus AP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _place(view: RankedView, name: str) -> int:
 
 
 def _sides(view: RankedView, settings: Settings) -> Iterator[tuple[RankedView, RankedView]]:
-    """Of each threshold the tally of errors, and that without any mended."""
+    """Yield, for each threshold, the view with fixes and the view without."""
     for t in range(len(settings.spot_ious)):
         mended = view.beside(f"errors {t}")
         assert mended is not None
@@ -74,10 +74,11 @@ def _mean(view: RankedView, values: Array, inside: Array, area: int, settings: S
 
 
 def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Array:
-    """Labels that enter means, bool [group, label].
+    """Return the labels that enter means, bool [group, label].
 
-    In tidecv those with a prediction or a ground truth that counts, as mended; else those with a
-    ground truth to begin with.
+    In tidecv these have a prediction or ground truth that counts after the fix; otherwise they have
+    a
+    ground truth before it.
     """
     if settings.rules.first_best is None:
         return base
@@ -87,7 +88,7 @@ def _inside(view: RankedView, area: int, base: Array, settings: Settings) -> Arr
 
 
 def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Cells]:
-    """AP as it is, or what it would gain without each kind of error."""
+    """Return AP, or its gain without each kind of error."""
     found: dict[str | None, list[tuple[Array, Array]]] = {}
     support = None
     for mended, plain in _sides(view, settings):
@@ -102,7 +103,7 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
         for name in (*_MENDED, *_SPECIAL):
             area = _place(mended, name)
             values = _label_precision(mended, area, settings)
-            # tidecv gives wrong predictions a score of 0 there, where they still make a label count
+            # tidecv sets wrong predictions to score 0 here, and they still make a label count
             some = own if name == "FalsePos" else _inside(mended, area, support > 0, settings)
             each = values - before
             mean = _mean(mended, values, some, area, settings) - before_mean
@@ -113,7 +114,7 @@ def _precisions(view: RankedView, settings: Settings, *, costs: bool) -> list[Ce
 
 
 def _numbers(view: RankedView, settings: Settings) -> list[Cells]:
-    """How many errors there are."""
+    """Return the number of errors."""
     found: dict[str | None, list[tuple[Array, Array]]] = {}
     support = None
     for mended, _ in _sides(view, settings):
@@ -139,12 +140,10 @@ def _rows(
     found: Mapping[str | None, Sequence[tuple[Array, Array]]],
     support: Array | None,
 ) -> list[Cells]:
-    """Cells of each statistic, by label and by key.
+    """Return cells of each statistic, by label and by key.
 
     Args:
-        view: of the run.
-        settings: of the run.
-        found: statistic -> of each threshold the numbers by label and by key.
+        found: statistic -> for each threshold, the numbers by label and by key.
         support: [group, label], ground truths that count.
     """
     assert support is not None
@@ -161,7 +160,7 @@ def _rows(
 def _cells(
     view: RankedView, settings: Settings, axis: str, value: Array, support: Array, name: str | None
 ) -> Cells:
-    """Rows per label or per key; ``support`` lacks the last axis."""
+    """Return cells per label or per key; ``support`` does not have the last axis."""
     keep = present(view) if axis == "label" else present_keys(view)
     return Cells(
         axes=("group", axis, "iou_threshold"),

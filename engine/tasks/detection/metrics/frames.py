@@ -1,4 +1,4 @@
-"""Detection outputs that are frames of their own: the match itself makes them."""
+"""Detection outputs with separate frames, built by the match."""
 
 from __future__ import annotations
 

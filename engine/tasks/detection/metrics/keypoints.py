@@ -1,4 +1,4 @@
-"""Single keypoints: the share that was found, and what became of those of people that were."""
+"""Metrics of single keypoints: share found, and outcomes of those of found people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_POINT = "no labelled keypoint of a person of known size"
 
 
 def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
-    """How many points have each mark, [group, label, point]."""
+    """Return the number of points with each mark, [group, label, point]."""
     points = view.beside(POINTS)
     assert points is not None
     names = [name or "" for name, _, _ in points.tally.variants.areas]
@@ -38,7 +38,7 @@ def _divided(top: Array, bottom: Array) -> Array:
 
 
 def _means(near: Array, labelled: Array) -> tuple[Array, Array]:
-    """Of the last axis: the mean of the shares of its points, and the share of all its points."""
+    """Return, over the last axis, the mean of per-point shares, and the share of all points."""
     share = _divided(near, labelled)
     there = (labelled > 0).sum(axis=-1)
     total = np.zeros(near.shape[:-1])

@@ -1,4 +1,4 @@
-"""Which labels enter what, and means over them."""
+"""Labels that enter a mean, and means over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def present_keys(view: RankedView) -> Array:
 
 
 def sum_by_key(view: RankedView, array: Array) -> Array:
-    """Sums over the labels of each key, NaN counting nothing: [group, label, ...] to key."""
+    """Return sums over the labels of each key, ignoring NaN: [group, label, ...] to key."""
     keys = key_members(view)
     out = np.zeros((array.shape[0], len(keys), *array.shape[2:]), np.result_type(array, np.int64))
     for k, members in enumerate(keys):
@@ -47,14 +47,14 @@ def at_ious(view: RankedView, ious: tuple[float, ...]) -> list[int]:
 
 
 def fill(settings: Settings) -> float:
-    """What an unannotated label scores: 0, or NaN where it is undefined."""
+    """Return the value of an unannotated label: 0, or NaN for undefined."""
     return 0.0 if settings.rules.unannotated_labels_are_zero else np.nan
 
 
 def members(
     view: RankedView, settings: Settings, area: int, key: Array
 ) -> Iterator[tuple[Array, Array]]:
-    """Labels of a key that enter its means: groups that have equally many, and theirs.
+    """Yield the labels of a key that enter its means, for groups with equally many labels.
 
     Yields:
         int64 [g], groups; int64 [g, labels], at least one each.
@@ -72,10 +72,10 @@ def members(
 
 
 def row_means(values: Array) -> Array:
-    """Means over the last axis, each of its own row alone.
+    """Return means over the last axis, independent of the other axes.
 
-    NumPy adds up arrays that do not lie in a row in an order that depends on the other axes: a
-    label's mean would hang, in its last bit, on which other labels, slices or areas stand beside.
+    NumPy sums non-contiguous arrays in an order that depends on the other axes: the last bit of a
+    label's mean would depend on other labels, slices or areas.
     """
     means: Array = np.ascontiguousarray(values).mean(axis=-1)
     return means

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _aos(view: RankedView, settings: Settings) -> list[Cells]:
-    """Of labels at each IoU threshold, and the mean over labels, each at its own."""
+    """Compute AOS per label and IoU threshold, and its mean at the label thresholds."""
     own, ious = own_thresholds(view, settings), settings.iou_thresholds
     at = [view.tally.variants.threshold_index(iou) for iou in ious]
     similarity = view.similarity

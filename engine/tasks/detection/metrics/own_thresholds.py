@@ -1,4 +1,4 @@
-"""Average precision of labels that have an IoU threshold of their own, as KITTI's have."""
+"""Average precision of labels with individual IoU thresholds, as in KITTI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
-    """Place among iou_thresholds of each label's own, int64 [label]; None where it has none."""
+    """Return the index in iou_thresholds of each label's threshold, int64 [label], or None."""
     if not settings.label_ious:
         return None
     names = view.labels.frame["label_value"].cast(pl.String).to_list()
@@ -28,7 +28,7 @@ def own_thresholds(view: RankedView, settings: Settings) -> Array | None:
 
 
 def at_own(cells: Cells, own: Array, n_ious: int) -> Cells:
-    """Cells by group, label, area and threshold with those of each label's own threshold alone."""
+    """Restrict cells by group, label, area and threshold to each label's threshold."""
     assert cells.keep is not None
     keep = cells.keep & (own[:, None, None] == np.arange(n_ious))
     return msgspec.structs.replace(cells, keep=keep)
@@ -43,7 +43,7 @@ def own_precision(view: RankedView, settings: Settings, own: Array, precision: A
 
 
 def mean_of_labels(view: RankedView, settings: Settings, values: Array) -> Array:
-    """Means over labels of what each has, [group, label, area] to key."""
+    """Return means over labels, [group, label, area] to key."""
     keys = key_members(view)
     out = np.full((view.n_groups, len(keys), values.shape[-1]), np.nan)
     for k, a in np.ndindex(*out.shape[1:]):

@@ -1,4 +1,4 @@
-"""Score thresholds that serve best at one IoU threshold, and what they reach."""
+"""Metrics of optimal score thresholds at one IoU threshold."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
 
 
 def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
-    """The threshold that a rule chooses among the points of every label, and what it reaches."""
+    """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
     best, at, told = best_of(curve, rule, settings.aims)
     keep = curve.shown().reshape(view.n_groups, -1)

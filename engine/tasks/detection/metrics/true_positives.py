@@ -27,7 +27,7 @@ _DEVKIT = "nuscenes-devkit detection.algo.calc_tp and DetectionMetrics; arXiv 19
 
 
 def _errors(view: RankedView, settings: Settings) -> Array:
-    """Every error of every label, [group, label, error]; NaN where it means nothing of it."""
+    """Return every error of every label, [group, label, error]; NaN if meaningless."""
     found = view.beside(FOUND)
     assert found is not None
     start, order = found.rows
@@ -62,7 +62,7 @@ def _errors(view: RankedView, settings: Settings) -> Array:
 
 
 def _running_mean(values: Array) -> Array:
-    """The mean of all values up to each, without NaN; 1 where all are NaN."""
+    """Return running means that ignore NaN; 1 if all are NaN."""
     there = ~np.isnan(values)
     if not there.any():
         return np.ones(values.size)
@@ -73,7 +73,7 @@ def _running_mean(values: Array) -> Array:
 
 
 def _key_means(view: RankedView, errors: Array) -> Array:
-    """Means over the labels of each key, [group, key, error]; NaN where none has the error."""
+    """Return means over the labels of each key, [group, key, error]; NaN if undefined."""
     out = np.full((errors.shape[0], len(key_members(view)), errors.shape[2]), np.nan)
     for k, members in enumerate(key_members(view)):
         there = ~np.isnan(errors[:, members])

@@ -1,7 +1,7 @@
 """Metrics of the task, a family a module."""
 
 MODULES = ("answers", "contexts", "ragas")
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"n": "datums that could be scored",
@@ -12,7 +12,7 @@ SYMBOLS = {
     r"u_i": "1 where the context at rank i is useful, else 0",
     r"\beta": "weight of recall",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "responserelevancy": "AnswerRelevance",

@@ -1,4 +1,4 @@
-"""Judged metrics of a text by itself, or held against what was asked or the ground truth."""
+"""Judged metrics of a response, by itself or compared with the question or the ground truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judged metrics of retrieved contexts, and of texts held against them."""
+"""Judged metrics of retrieved contexts, and of responses compared with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means over judged datums, with what could not be scored beside each."""
+"""Means over judged datums, with counts of those without a value."""
 
 from __future__ import annotations
 
@@ -22,13 +22,10 @@ _MOST_KINDS = 10
 
 
 def mean_of_judged(need: str) -> Callable[[StatsView, Any], list[Cells]]:
-    """The mean over datums that have a value, how many have rows, and why the rest has none.
+    """Return a function that computes the mean over datums with a value, and reasons for the rest.
 
-    ``support`` counts the datums that have rows of the metric, ``scored`` those of them with a
-    value, ``reason`` the rest by its kind; ``parameters`` say which direction is better.
-
-    Args:
-        need: the need that was tallied.
+    ``support`` counts the datums with rows of the metric, ``scored`` those of them with a
+    value, ``reason`` the rest by kind; ``parameters`` contain the better direction.
     """
 
     def compute(view: StatsView, settings: Any) -> list[Cells]:
@@ -70,7 +67,7 @@ def _cells(column: Column, view: StatsView, settings: Any) -> Cells:
 
 
 def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
-    """Why a mean is undefined, or what did not enter it, told from the counts alone."""
+    """Return why a mean is undefined, or which datums are not in it, based on counts."""
     if not rows:
         return "no verdict of this metric" if absent else "no datum to average over"
     left = sum(unscored.values())
@@ -78,7 +75,7 @@ def _reason(rows: int, absent: int, unscored: dict[str, int]) -> str:
 
 
 def kinds_of(unscored: dict[str, int]) -> str:
-    """``timeout 3, refused 1``: how many rows of each kind, the most frequent of many alone."""
+    """Format counts per kind as ``timeout 3, refused 1``, the most frequent kinds first."""
     first = sorted(unscored.items(), key=lambda kind: (-kind[1], kind[0]))
     told = [f"{name} {count}" for name, count in first[:_MOST_KINDS]]
     rest = [count for _, count in first[_MOST_KINDS:]]
@@ -94,7 +91,7 @@ def _rows(rows: int) -> str:
 
 
 def metric(name: str, need: str, *, formula: str, **rest: Any) -> Metric:
-    """A judged metric: the mean over datums of what its need holds."""
+    """Define a judged metric: the mean over datums of its need's value."""
     return Metric(
         name=name,
         task="judged",

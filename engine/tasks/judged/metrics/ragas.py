@@ -1,4 +1,4 @@
-"""Judged metrics of ragas: what a reference and its contexts or the response share."""
+"""Judged metrics of ragas: overlap of a reference with its contexts or the response."""
 
 from __future__ import annotations
 

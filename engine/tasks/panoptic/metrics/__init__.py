@@ -13,7 +13,7 @@ SYMBOLS = {
     r"\ell_g": "label of a ground truth",
     r"\ell_p": "label of the segment that matches it",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 CLOSE: dict[str, str] = {
     name: f"They are the rows of 'PQ' with average '{average}'."

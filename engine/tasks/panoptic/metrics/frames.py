@@ -1,4 +1,4 @@
-"""Panoptic outputs that are frames of their own."""
+"""Panoptic outputs with separate frames."""
 
 from __future__ import annotations
 

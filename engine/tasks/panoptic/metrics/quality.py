@@ -26,7 +26,7 @@ KINDS = (("things", THING), ("stuff", STUFF))
 
 
 def pq(tp: Array, fp: Array, fn: Array, iou: Array) -> tuple[Array, Array]:
-    """Sum of IoU over matches / (matches + half of what is left on both sides)."""
+    """Return the sum of IoU over matches, and matches + half of the unmatched on both sides."""
     return iou, tp + 0.5 * fp + 0.5 * fn
 
 
@@ -47,10 +47,10 @@ def _ratio(top: Array, bottom: Array) -> Array:
 
 
 def _mean(values: Array, chosen: Array) -> Array:
-    """Means over the chosen labels whose value is defined, [group].
+    """Return means over the chosen labels whose value is defined, [group].
 
-    They are added one after the other, as panopticapi does, so that labels without a value change
-    no bit.
+    Values are added one by one, as in panopticapi, so that labels without a value do not change any
+    bit.
     """
     here = chosen & ~np.isnan(values)
     if not values.shape[1]:
@@ -59,7 +59,7 @@ def _mean(values: Array, chosen: Array) -> Array:
 
 
 def _cells(value: Array, view: SegmentView, support: Array) -> list[Cells]:
-    """A row a label, and the means over all labels, things and stuff.
+    """Return one row per label, and the means over all labels, things and stuff.
 
     ``support`` is ground truths of a label, and labels of a mean.
     """
@@ -136,7 +136,7 @@ OF_IMAGE = tuple(
     (name, partial(_of_image, of), "no segment on either side")
     for name, of in (("PQ", pq), ("SQ", sq), ("RQ", rq))
 )
-"""What ``per_datum`` has of every image."""
+"""Metrics of every image in ``per_datum``."""
 
 _PARAMS = ("iou_type", "boundary_ratio")
 _MEANS = "; its mean over all labels with segments, things and stuff"

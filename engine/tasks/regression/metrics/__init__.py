@@ -11,7 +11,7 @@ MODULES = (
     "intervals",
     "shapes",
 )
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"n": "rows; where there are weights, each counts by its own",
@@ -50,7 +50,7 @@ SYMBOLS = {
     r"b": "one of ten bins of rows by prediction",
     r"n_b": "rows in it",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "weightedmeanabsolutepercentageerror": "WAPE",

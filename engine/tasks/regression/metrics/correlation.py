@@ -1,4 +1,4 @@
-"""How much of the target's variation predictions tell, and how well the two go together."""
+"""Explained variation of the target, and correlation of targets and predictions."""
 
 from __future__ import annotations
 

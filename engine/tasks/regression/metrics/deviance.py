@@ -29,11 +29,11 @@ _OUTSIDE = "a target or prediction is outside what the distribution allows"
 
 
 def unit_deviance(target: Array, mean: Array, power: float) -> Array:
-    """Deviance of single values from a Tweedie distribution's mean; NaN where it allows no such.
+    """Compute unit deviance from a Tweedie distribution's mean; NaN outside its support.
 
     Args:
         target: float64 [n].
-        mean: float64 [n], what is predicted.
+        mean: float64 [n], predictions.
         power: of the variance: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian.
     """
     if power == 0:
@@ -82,7 +82,7 @@ def _d2_tweedie(view: PairedView, settings: Settings) -> list[Cells]:
 
 
 def _flat(view: PairedView, whole: Array) -> Array:
-    """0 where the target is constant, whatever rounding has left of its spread."""
+    """Return 0 for a constant target, removing rounding residues."""
     return np.where(view.comoment("target", "target")[0] == 0, 0.0, whole)
 
 

@@ -1,4 +1,4 @@
-"""Predicted intervals: whether they hold the target, and how wide they are."""
+"""Metrics of predicted intervals: coverage and width."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def winkler(rows: Paired, settings: Settings) -> Array:
 def _each(
     name: str, number: Callable[[Array, Array, Array, float], Array], *, leveled: bool = False
 ) -> Any:
-    """A mean over rows of every pair of ends.
+    """Define a metric: a mean over rows for every pair of bounds.
 
     Args:
-        name: of the sums.
-        number: of each row, from targets, both ends, and the level of the interval.
-        leveled: whether the number depends on the level, so that rows say what it was taken for.
+        name: cache key of the sums.
+        number: computes the value of each row from targets, both bounds, and the level.
+        leveled: the number depends on the level, which is then reported in the rows.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:

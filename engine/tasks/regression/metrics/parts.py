@@ -1,4 +1,4 @@
-"""What metrics of regression share: rows per target, their mean, and why they are undefined."""
+"""Shared parts of regression metrics: rows per target, their mean, reasons for undefined values."""
 
 from __future__ import annotations
 
@@ -39,13 +39,12 @@ def metric(
     compute: Callable[[PairedView, Settings], list[Cells]],
     **more: Any,
 ) -> Metric:
-    """A metric of regression, with a row a target and, of several, their mean.
+    """Define a regression metric, with one row per target and, for several, their mean.
 
     Args:
-        name: what users write.
         definition: one sentence with the formula.
-        source: whose definition it is.
-        compute: from a view and settings to cells.
+        source: origin of the definition.
+        compute: maps a view and settings to cells.
         **more: other fields of :class:`Metric`.
     """
     fields: dict[str, Any] = {
@@ -69,13 +68,12 @@ def metric(
 def cells(
     view: PairedView, value: Array, reason: Array | str, weights: Array | None = None
 ) -> list[Cells]:
-    """A row a target; of several targets their mean, too.
+    """Return one row per target; for several targets also their mean.
 
     Args:
-        view: whose numbers they are.
-        value: float64 [group, key]; NaN where undefined, infinite where too large.
-        reason: why it is undefined, a word or an array of that shape.
-        weights: float64 [group, key], how much each target counts in a further mean, ``weighted``.
+        value: float64 [group, key]; NaN if undefined, infinite on overflow.
+        reason: why it is undefined, a string or an array of that shape.
+        weights: float64 [group, key], weights of the targets in an additional mean, ``weighted``.
     """
     rows = view.rows
     here = rows > 0
@@ -98,14 +96,14 @@ def cells(
 
 
 def bounded(view: PairedView, value: Array, reason: Array | str) -> tuple[Array, Array]:
-    """Numbers, NaN where they are undefined or too large, and why they are."""
+    """Return numbers, NaN if undefined or too large, and the reasons."""
     large = np.isinf(value)
     why = np.where(large, TOO_LARGE, np.where(view.weight > 0, reason, NO_WEIGHT))
     return np.where(large, np.nan, value), why
 
 
 def _mean(view: PairedView, value: Array, weights: Array, average: str, many: Array) -> Cells:
-    # Where nothing weighs, as of constant targets alone, all count alike.
+    # If all weights are 0, as with only constant targets, all count equally.
     weights = np.where(weights.any(axis=1, keepdims=True), weights, view.rows > 0)
     total = weights.sum(axis=1)
     mean = np.full(total.shape, np.nan)
@@ -121,13 +119,12 @@ def _mean(view: PairedView, value: Array, weights: Array, average: str, many: Ar
 
 
 def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> Any:
-    """The weighted mean over rows of a number of each, or its square root.
+    """Return a function that computes the weighted mean over rows, or its square root.
 
     Args:
-        name: of the sum.
-        loss: the number.
+        name: cache key of the sum.
+        loss: computes the number of each row.
         reason: why it may be undefined.
-        root: whether the square root is taken.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
@@ -138,11 +135,10 @@ def mean_of(name: str, loss: Loss, reason: str = "", *, root: bool = False) -> A
 
 
 def at_level(found: list[Cells], **level: float) -> list[Cells]:
-    """Cells whose rows say which level they are of.
+    """Return cells with their level in the parameters.
 
     Args:
-        found: the cells.
-        **level: the word for it, and the number.
+        **level: name and value of the level.
     """
     told = parameters(**level)
     return [
@@ -151,12 +147,11 @@ def at_level(found: list[Cells], **level: float) -> list[Cells]:
 
 
 def moment_mean(name: str, reason: str = "", *, root: bool = False) -> Any:
-    """The weighted mean of a moment, or its square root.
+    """Return a function that computes the weighted mean of a moment, or its square root.
 
     Args:
         name: see :meth:`.PairedView.moment`.
         reason: why it may be undefined.
-        root: whether the square root is taken.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:
@@ -169,7 +164,7 @@ def moment_mean(name: str, reason: str = "", *, root: bool = False) -> Any:
 
 
 def unscaled(value: Array, powers: Array) -> Array:
-    """Numbers times powers of two; infinite where they are too large."""
+    """Multiply numbers by powers of two; infinite on overflow."""
     if not powers.any():
         return value
     with np.errstate(over="ignore", under="ignore"):
@@ -182,7 +177,7 @@ def geometric(one: Array | float, other: Array | float) -> Array:
 
 
 def ratio(top: Array, bottom: Array) -> Array:
-    """top / bottom, NaN where the bottom is 0."""
+    """Divide, giving NaN for a zero denominator."""
     if np.all(bottom):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(top / bottom)
@@ -195,13 +190,12 @@ def ratio(top: Array, bottom: Array) -> Array:
 def share_explained(
     view: PairedView, left: Scaled, whole: Scaled, settings: Settings
 ) -> tuple[Array, Array]:
-    """1 - left / whole, and why it is undefined.
+    """Return 1 - left / whole, and why it is undefined.
 
     Args:
-        view: whose numbers they are.
-        left: what the predictions leave.
-        whole: what a constant would; 0 where the target is one.
-        settings: whose dialect says what is made of a constant target.
+        left: residual of the predictions.
+        whole: residual of a constant; 0 for a constant target.
+        settings: the dialect decides on constant targets.
     """
     large = np.isinf(left[0]) | np.isinf(whole[0])
     value = 1 - unscaled(ratio(left[0], whole[0]), left[1] - whole[1])
@@ -215,23 +209,23 @@ def share_explained(
 
 
 def as_they_are(value: Array) -> Scaled:
-    """Numbers that nothing scales."""
+    """Return numbers with scaling powers of 0."""
     return value, np.zeros(value.shape, np.int64)
 
 
 def weighted_sum(values: Array, weight: Array | None) -> float:
-    """The exact sum of values, each times its weight; NaN where one of them is."""
+    """Return the exact weighted sum of values; NaN if one of them is NaN."""
     return float(ExactSums(1).add(values if weight is None else values * weight).rounded()[0])
 
 
 def times_drawn(rows: Paired, weight: Array | None) -> Array:
-    """How often each row is drawn, float64 [n]: its weight without its own.
+    """Return the multiplicity of each row in a resample, float64 [n], without sample weight.
 
-    What rows are first brought together by, series or groups, counts as often as its rows do.
+    Rows aggregated first, by series or group, count as often as their rows do.
 
     Args:
         rows: of a cell.
-        weight: float64 [n], above 0, as views give it; None for all alike.
+        weight: float64 [n], above 0, from the view; None if equal.
     """
     if weight is None:
         return np.ones(rows.target.size)
@@ -241,16 +235,16 @@ def times_drawn(rows: Paired, weight: Array | None) -> Array:
 def weighted_quantile(
     values: Array, weight: Array | None, level: float, *, spent: bool = False
 ) -> float:
-    """The value below which a share of the weight lies; the mean of two where it lies between.
+    """Return the value below which a share of the weight is; the mean of two if it is between them.
 
-    Where all weights are alike this is the quantile of Hyndman and Fan's second kind, at 0.5 the
-    usual median.
+    With equal weights this is the quantile of Hyndman and Fan's second kind, at 0.5 the usual
+    median.
 
     Args:
         values: float64 [n], n > 0.
-        weight: float64 [n], above 0; None for all alike.
-        level: the share.
-        spent: whether the values may be put into another order.
+        weight: float64 [n], above 0; None if equal.
+        level: the share, in [0, 1].
+        spent: reorder ``values`` in place.
     """
     if weight is None:
         aim = level * values.size
@@ -273,9 +267,9 @@ def weighted_quantile(
 
 
 def running_quantile(values: Array, weight: Array, level: float) -> float:
-    """The same by running sums as floats have them, which meet where they differ by 2.2e-16.
+    """Return the weighted quantile by floating-point running sums, equal within 2.2e-16.
 
-    This is scikit-learn's rule: what sums round away may take the mean of two for one of them.
+    This is scikit-learn's rule: rounding of sums may select one value instead of the mean of two.
 
     Args:
         values: float64 [n], n > 0.

@@ -1,4 +1,4 @@
-"""Losses of predicted quantiles and of samples of what is predicted."""
+"""Losses of predicted quantiles and of samples from the predicted distribution."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SOURCE = "Gneiting & Raftery 2007, Strictly proper scoring rules"
 
 
 def _each(name: str, number: Callable[[Array, Array, float], Array]) -> Any:
-    """A mean over rows of every column of quantiles.
+    """Define a metric: a mean over rows for every column of quantiles.
 
     Args:
-        name: of the sums.
-        number: of each row, from targets, quantiles and their level.
+        name: cache key of the sums.
+        number: computes the value of each row from targets, quantiles and their level.
     """
 
     def compute(view: PairedView, settings: Settings) -> list[Cells]:

@@ -1,4 +1,4 @@
-"""Whether predictions put rows into the order of their targets."""
+"""Rank correlation of predictions and targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _midranks(values: Array, weight: Array) -> Array:
-    """Weight below each value and half of that of its ties: ranks, where weights are 1, but 1/2."""
+    """Return the weight below each value plus half of its ties: with weights 1, ranks minus 1/2."""
     distinct, place = np.unique(values, return_inverse=True)
     of = np.bincount(place, weight, minlength=distinct.size)
     ranks: Array = (np.cumsum(of) - of / 2)[place]
@@ -39,12 +39,12 @@ def _midranks(values: Array, weight: Array) -> Array:
 
 
 def spearman(target: Array, predicted: Array, weight: Array | None) -> float:
-    """Pearson's correlation of ranks; NaN where one side is constant.
+    """Compute Pearson's correlation of ranks; NaN if one side is constant.
 
     Args:
         target: float64 [n].
         predicted: float64 [n].
-        weight: float64 [n], above 0; None for all alike.
+        weight: float64 [n], above 0; None if equal.
     """
     # In one order whatever that of the rows was, so that sums of fractions end alike.
     weight = np.ones(target.size) if weight is None else weight
@@ -64,8 +64,8 @@ class _Pairs:
     """Weight of the pairs of rows, by their order in two numbers.
 
     Attributes:
-        balance: of those in the same order less that of those in opposite orders.
-        apart: of those that differ in the target, and in the prediction.
+        balance: weight of concordant minus discordant pairs.
+        apart: weight of pairs that differ in the target, and in the prediction.
     """
 
     def __init__(self, target: Array, predicted: Array, weight: Array | None) -> None:
@@ -83,7 +83,7 @@ class _Pairs:
 
 
 def kendall(target: Array, predicted: Array, weight: Array | None) -> float:
-    """Tau-b; NaN where one side is constant."""
+    """Compute Kendall's tau-b; NaN if one side is constant."""
     pairs = _Pairs(target, predicted, weight)
     if 0 in pairs.apart:
         return math.nan

@@ -22,7 +22,7 @@ _LARGE = 2.0**900
 
 
 def _half(rows: Paired, size: Array) -> tuple[Paired, Array]:
-    """Rows and their sizes, both halved where a sum or a difference may be too large."""
+    """Halve rows and sizes whose sum or difference could overflow."""
     if size.max(initial=0.0) <= _LARGE:
         return rows, size
     half = np.where(size > _LARGE, 0.5, 1.0)
@@ -40,7 +40,7 @@ def _share(rows: Paired, settings: Settings) -> Array:
 
 
 def _symmetric(rows: Paired, settings: Settings) -> Array:
-    """0 where both are 0: there is no error."""
+    """Compute the symmetric relative error; 0 if both are 0."""
     rows, _ = _half(rows, np.maximum(np.abs(rows.target), np.abs(rows.prediction)))
     size = np.abs(rows.target) + np.abs(rows.prediction)
     return np.where(size == 0, 0.0, ratio(np.abs(rows.error), size / 2))

@@ -1,4 +1,4 @@
-"""How errors lie, and what is true by what is predicted: several numbers of one target."""
+"""Metrics with several numbers per target: distribution of errors, actual by predicted values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ _SIDES = ("predicted", "actual")
 
 
 def _table(view: PairedView, of: Callable[[Paired, Array | None], Array], width: int) -> Array:
-    """Numbers of the rows of each cell, read once, float64 [group, key, width]; NaN without rows.
+    """Compute several numbers over rows of each cell, float64 [group, key, width].
 
     Args:
-        view: whose rows they are.
-        of: from rows and their weights to numbers, float64 [width].
-        width: how many there are.
+        of: maps rows and their weights to numbers, float64 [width].
     """
     kept: list[Array] = []
 
@@ -67,7 +65,7 @@ def _error_quantiles(view: PairedView, settings: Settings) -> list[Cells]:
 
 
 def _binned(rows: Paired, weight: Array | None) -> Array:
-    """Means of predictions and of targets, and the rows, of each bin, float64 [bins * 3].
+    """Return means of predictions and of targets, and the rows, of each bin, float64 [bins * 3].
 
     Equal predictions share a bin, whatever the order of the rows.
     """

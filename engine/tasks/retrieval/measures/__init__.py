@@ -14,9 +14,10 @@ Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]
 """From lists to columns of float64 [n_queries, n_parameters, n_k]."""
 
 _MODULES: tuple[str, ...] = ("counts", "precision", "gains", "contexts", "users")
-"""Modules of this package that hold ``MEASURES``: need -> measure; and ``UNAVERAGED``, the needs
-whose mean over all orders of equal scores has no closed form, and ``SCALED``, those that depend on
-the highest relevance of the whole input, where there are any."""
+"""Modules of this package that define ``MEASURES``: need -> measure. Optional further names:
+``UNAVERAGED``, the needs whose mean over all orders of equal scores has no closed form, and
+``SCALED``, those that depend on the highest relevance of the whole input.
+"""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -28,16 +29,16 @@ def all_measures() -> dict[str, Measure]:
 
 
 def scaled(needs: frozenset[str]) -> bool:
-    """Whether any of these needs scales relevance by the highest of all judgments."""
+    """Return True if any of these needs scales relevance by the highest of all judgments."""
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return any(needs & getattr(module, "SCALED", frozenset()) for module in modules)
 
 
 def averageable(need: str) -> bool:
-    """Whether a measure has a closed form for its mean over all orders of equal scores.
+    """Return True if a measure has a closed form for its mean over all orders of equal scores.
 
     Args:
-        need: what the measure answers.
+        need: need of the measure.
     """
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return all(need not in getattr(module, "UNAVERAGED", ()) for module in modules)

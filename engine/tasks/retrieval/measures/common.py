@@ -1,4 +1,4 @@
-"""What measures share: levels, cut-offs, ranks of equal scores, weights of ranks."""
+"""Shared parts of measures: levels, cut-offs, ranks of equal scores, weights of ranks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def levels_of(settings: Settings) -> list[float]:
 
 
 def variants(settings: Settings, **more: Any) -> tuple[str | None, ...]:
-    """``parameters`` of each relevance level, beside what else tells a variant."""
+    """Return the ``parameters`` of each relevance level, with further parameters of the variant."""
     return tuple(
         parameters(**more, **({} if level is None else {"relevance_level": level}))
         if more or level is not None
@@ -52,12 +52,12 @@ def variants(settings: Settings, **more: Any) -> tuple[str | None, ...]:
 
 
 class Places(msgspec.Struct, frozen=True):
-    """The ranks that a document may stand at.
+    """Possible ranks of documents.
 
     Attributes:
-        first: int32 [h], lowest rank of its group of equal scores; its own rank unless ties are
+        first: int32 [h], lowest rank among equal scores; the document's rank unless ties are
             averaged.
-        size: int32 [h], how many documents are in that group; 1 unless ties are averaged.
+        size: int32 [h], number of documents with that score; 1 unless ties are averaged.
     """
 
     first: Array
@@ -77,12 +77,12 @@ def places_of(lists: Lists) -> Places:
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """Weights by rank, place 0 unused.
+    """Weights by rank, index 0 unused.
 
     Attributes:
         weight: float64 [longest + 1].
         upto: float64 [longest + 1], running sums of the weights.
-        divides: whether values are divided by ``weight``; then ``upto`` sums the reciprocals.
+        divides: values are divided by ``weight``; then ``upto`` sums the reciprocals.
     """
 
     weight: Array
@@ -112,15 +112,13 @@ def persistent_weights(longest: int, persistence: float) -> Weights:
 def sums(
     lists: Lists, places: Places, value: Array, weights: Weights, cuts: Array, workers: Workers
 ) -> Array:
-    """Values of judged documents, weighted by rank, summed up to each cut-off.
+    """Sum the values of judged documents, weighted by rank, up to each cut-off.
 
     Args:
-        lists: the queries.
         places: ranks of the documents.
         value: [h].
         weights: by rank.
-        cuts: int64 [k], or [q, k] for cut-offs of each query's own; ascending.
-        workers: where it runs.
+        cuts: int64 [k], or [q, k] for cut-offs per query; ascending.
 
     Returns:
         float64 [q, k].
@@ -148,7 +146,7 @@ def sums(
 
 
 def counts_within(lists: Lists, chosen: Array, cuts: Array, workers: Workers) -> Array:
-    """How many of the chosen documents, bool [h], stand up to each cut-off; float64 [q, k]."""
+    """Count the chosen documents, bool [h], up to each cut-off; float64 [q, k]."""
     places = places_of(lists)
     return sums(lists, places, chosen, even_weights(places.longest), cuts, workers)
 
@@ -159,7 +157,7 @@ def relevant_golds(lists: Lists, level: float) -> Array:
 
 
 def ratio(part: Array, whole: Array) -> Array:
-    """Quotients, 0.0 where there is nothing to divide by."""
+    """Divide, giving 0.0 for a zero denominator."""
     part, whole = np.broadcast_arrays(part, whole)
     out = np.zeros(part.shape)
     np.divide(part, whole, out=out, where=whole != 0)
@@ -167,7 +165,7 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def by_level(settings: Settings, of_level: Callable[[float], Array]) -> Array:
-    """What a function makes of each relevance level, float64 [q, level, ...]."""
+    """Stack the results of a function for each relevance level, float64 [q, level, ...]."""
     return np.stack([of_level(level) for level in levels_of(settings)], axis=1)
 
 

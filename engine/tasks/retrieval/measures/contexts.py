@@ -19,7 +19,7 @@ _NO_RELEVANT = "no relevant document"
 
 
 def _defined(part: Array, whole: Array) -> Array:
-    """Quotients, NaN where there is nothing to divide by."""
+    """Divide, giving NaN for a zero denominator."""
     return np.where(whole > 0, ratio(part, whole), np.nan)
 
 

@@ -1,4 +1,4 @@
-"""Measures made of counts alone: precision, recall and their kin, at cut-offs and of whole sets."""
+"""Measures based on counts: precision, recall and related ones, at cut-offs and for whole sets."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 
 def looked_at(lists: Lists, cuts: Array) -> Array:
-    """Documents up to each cut-off, those that a short list lacks included; int64 [q, k]."""
+    """Return the documents up to each cut-off, also beyond the end of short lists; int64 [q, k]."""
     return np.where(cuts == WHOLE, lists.retrieved[:, None], cuts)
 
 
 def golds_within(lists: Lists, level: float, cuts: Array, workers: Workers) -> Array:
-    """Relevant judgments found up to each cut-off, float64 [q, k].
+    """Count relevant judgments found up to each cut-off, float64 [q, k].
 
-    Where equal scores are averaged over, every document is taken for one judgment, as it is of ids.
+    If ties are averaged, every document is one judgment, as for ids.
     """
     if lists.ties is not None:
         return counts_within(lists, lists.gain >= level, cuts, workers)

@@ -38,11 +38,11 @@ Array = np.ndarray[Any, Any]
 
 
 def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:
-    """The gain of each relevance, float64; 0.0 where it is negative, which is unjudged.
+    """Return the gain of each relevance, float64; 0.0 for negative (unjudged) relevance.
 
     Args:
         relevance: float64 [n].
-        gains: ``linear`` (the relevance itself), ``exponential`` (2^relevance - 1), or a mapping;
+        gains: ``linear`` (the relevance), ``exponential`` (2^relevance - 1), or a mapping;
             a relevance that is missing in it keeps its value, as in trec_eval.
     """
     judged = np.maximum(relevance, 0.0)
@@ -66,15 +66,14 @@ def _told(settings: Settings, *names: str) -> tuple[str | None]:
 
 
 def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None:
-    """Refuse judgments whose gains floats cannot add up.
+    """Raise InputError for judgments whose sum of gains overflows.
 
     Args:
-        lists: the queries.
-        settings: of these ``gains``.
+        settings: uses ``gains``.
         queries: their ids, for messages.
 
     Raises:
-        InputError: naming the highest relevance and the first of the queries.
+        InputError: names the highest relevance and the first of the queries.
     """
     if not lists.gold.size:
         return
@@ -111,7 +110,7 @@ def _descending(start: Array, gain: Array) -> Array:
 
 
 def ideal_of(lists: Lists, settings: Settings) -> tuple[Array, Array]:
-    """The gains of the ideal order.
+    """Return the gains of the ideal order.
 
     Returns:
         int64 [q + 1], CSR offsets; float64 [g], descending within a query.
@@ -314,7 +313,7 @@ def _rank_biased(lists: Lists, settings: Settings, workers: Workers) -> tuple[Co
 
 
 def _rank_biased_residual(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """What unjudged documents, and those behind the list, could add to RBP at most."""
+    """Compute the maximum that unjudged documents, and those behind the list, could add to RBP."""
     _, cuts = cuts_of(settings)
     places = places_of(lists)
     p = settings.persistence
@@ -333,7 +332,7 @@ def _expected_reciprocal_rank(
 ) -> tuple[Column, ...]:
     ks, cuts = cuts_of(settings)
     highest = highest_of(lists, settings)
-    # (2^relevance - 1) / 2^highest without either power, which floats hold up to 2^1023 alone
+    # (2^relevance - 1) / 2^highest without either power, which overflow beyond 2^1023
     satisfies = np.exp2(np.maximum(lists.relevance, 0.0) - highest) - np.exp2(-highest)
     out = np.empty((len(lists), cuts.size))
 

@@ -1,4 +1,4 @@
-"""Measures of where relevant documents stand: average precision, reciprocal rank, preferences."""
+"""Measures of the ranks of relevant documents: average precision, reciprocal rank, preferences."""
 
 from __future__ import annotations
 

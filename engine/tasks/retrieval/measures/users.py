@@ -42,7 +42,7 @@ AGREEING = 0.95
 
 
 def _scaled(lists: Lists, settings: Settings) -> tuple[Array, tuple[str, ...]]:
-    """Relevance scaled to [0, 1] by the highest of all judgments, and what to tell of it."""
+    """Return relevance scaled to [0, 1] by the highest of all judgments, and parameters with it."""
     highest = highest_of(lists, settings)
     scaled = np.maximum(lists.relevance, 0.0) / (highest or 1.0)
     return scaled, (parameters(max_relevance=highest),)
@@ -97,7 +97,7 @@ def _scaled_dcg(lists: Lists, settings: Settings, workers: Workers) -> tuple[Col
 
 
 def _insq(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """INST of a user who does not heed what was found: the weights of ranks are fixed."""
+    """Compute INST for a user who ignores the results found so far: weights of ranks are fixed."""
     gain, told = _scaled(lists, settings)
     places = places_of(lists)
     ranks = np.arange(max(DEPTH, places.longest) + 1, dtype=np.float64)
@@ -134,7 +134,7 @@ def _accuracy(lists: Lists, settings: Settings, workers: Workers) -> tuple[Colum
 
 
 def _compatibility(lists: Lists, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Rank-biased overlap with the ideal list that is most like the list, over the most possible.
+    """Compute rank-biased overlap with the most similar ideal list, relative to the maximum.
 
     A relevant document is in both lists from the larger of its two ranks on, so that it adds
     the weights of all depths from there.

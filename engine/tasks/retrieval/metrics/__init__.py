@@ -1,7 +1,7 @@
 """Metrics of the task, a family a module."""
 
 MODULES = ("gains", "precision", "judgments", "sets", "texts", "contexts", "users")
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"n": "queries",
@@ -43,7 +43,7 @@ SYMBOLS = {
     r"D_i": "the first i documents of the list",
     r"I_i": "the first i of the ideal order that is most like it",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "averageprecision": "MAP",

@@ -1,4 +1,4 @@
-"""What all metrics of retrieval share."""
+"""Shared parts of retrieval metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def metric(
     params: tuple[str, ...] = (),
     **rest: Any,
 ) -> Metric:
-    """A metric that is the mean over queries of what its one need holds, unless said otherwise."""
+    """Define a metric, by default the mean over queries of its single need."""
     if "compute" not in rest:
         formula, rest["compute"] = MEAN + formula, mean_of(needs[0])
     return Metric(

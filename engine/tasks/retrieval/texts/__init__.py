@@ -35,24 +35,24 @@ RULES: dict[str, Rule] = {
     "fuzzy": match_fuzzily,
     "levenshtein": match_by_levenshtein,
 }
-"""Name of a match rule -> what carries it out."""
+"""Matching rule -> function."""
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """Which components match, all pairs of every query.
+    """Matching components, for all pairs of every query.
 
-    A component is a text, or a sentence of one under a rule that compares sentences.
+    A component is a text, or a sentence under a rule that compares sentences.
 
     Attributes:
         retrieved_start: int64 [q + 1], offsets of the retrieved components of each query; by
             rank, sentences in the order of their text.
-        gold_start: int64 [q + 1], offsets of the distinct golds of each query, in the order in
-            which they were given first.
+        gold_start: int64 [q + 1], offsets of the distinct golds of each query, in the order of
+            first occurrence.
         pair_start: int64 [q + 1], offsets into ``match``.
-        match: uint8, 1 where a pair matches; of each query [retrieved, golds], row by row.
+        match: uint8, 1 if a pair matches; per query [retrieved, golds], row by row.
         gold: int64, row of each distinct gold among those given (the first of equal ones); None
-            where components are sentences.
-        gold_repeats: int64 [q], golds left out because they were given before.
+            if components are sentences.
+        gold_repeats: int64 [q], number of repeated golds, which are dropped.
     """
 
     retrieved_start: Array
@@ -83,10 +83,8 @@ def match_texts(
             keep repeats.
         gold_start: int64 [q + 1], offsets of each query.
         rule: one of ``RULES``.
-        threshold: what similarity is compared with, in [0, 1]; None for the rule's own.
-        rules: the dialect's; of these ``match_at_threshold``, ``reference_rouge`` and
-            ``reference_chunks`` count here.
-        workers: where the work runs.
+        threshold: threshold of similarity, in [0, 1]; None for the rule's default.
+        rules: uses ``match_at_threshold``, ``reference_rouge`` and ``reference_chunks``.
     """
     found = find_components(
         retrieved,

@@ -1,4 +1,4 @@
-"""Whether a chunk was cut from a gold text: as it stands, or as JSON holds it."""
+"""Matching of chunks that were cut from a gold text, plain or JSON-escaped."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ESCAPED = r"[^ !#-\[\]-~]"
 
 
 def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
-    """What is looked for, and the quotes around its JSON form: plain, before, after.
+    """Return the search strings, and the quotes around their JSON form: plain, before, after.
 
     Args:
         texts: chunks.
-        lossy: whether the text after a second ": " is lost.
+        lossy: the text after a second ": " is lost.
     """
     body = (
         pl.when(pl.col("text").str.starts_with("Date: "))
@@ -50,17 +50,17 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
 
 
 def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` where the retrieved chunk was cut from the gold text.
+    """Set ``out`` if the retrieved chunk was cut from the gold text.
 
-    A first line that begins with "Date: " is dropped. Of what begins with "user: " or "assistant: "
-    the rest is looked for in the gold, else the whole; plain, or escaped as ``json.dumps`` does
-    with the quotes that it has at that place: at the end, and at the beginning where nothing was
-    cut off (REMem's ``is_chunk_from_original``). What is empty then is in no gold. Under
+    A first line that begins with "Date: " is dropped. If the chunk begins with "user: " or
+    "assistant: ", the rest is searched in the gold, otherwise the whole; plain, or escaped by
+    ``json.dumps`` with the quotes of that position: at the end, and at the beginning if it is not
+    truncated (REMem's ``is_chunk_from_original``). Chunks that are then empty match no gold. Under
     ``reference_chunks`` an empty chunk is in every gold, and a speaker's words end at their first
     ": ".
     """
     lossy = wanted.rules.reference_chunks
-    # Only chunks are looked for; golds stand in the same list of texts.
+    # Only chunks are searched for; golds are in the same list of texts.
     used = np.zeros(len(found.texts), bool)
     used[found.retrieved] = True
     place = np.cumsum(used, dtype=np.int32) - 1
@@ -69,7 +69,7 @@ def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array
     hay = packed(found.texts)
     bare = packed(plain)
     asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
-    # Elsewhere the escaped chunk holds the plain one, which is then found first.
+    # Otherwise the escaped chunk contains the plain one, which is found first.
     special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
     rare = needles.filter(pl.Series(special))
     escaped = escape_json(

@@ -1,4 +1,4 @@
-"""What is matched with what: distinct texts or sentences, and their places in each query."""
+"""Components to match: distinct texts or sentences, and their positions in each query."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         texts: the distinct components, String [n].
         retrieved_start: int64 [q + 1], offsets of the retrieved components of each query.
-        retrieved: int32, place of each in ``texts``.
+        retrieved: int32, index of each in ``texts``.
         gold_start: int64 [q + 1], offsets of the golds of each query.
-        gold: int32, place of each in ``texts``, none twice in a query.
-        gold_row: int64, row of each among the golds given; None where golds are sentences.
-        gold_repeats: int64 [q], golds left out because they were given before.
+        gold: int32, index of each in ``texts``, unique within a query.
+        gold_row: int64, row of each among the golds given; None if golds are sentences.
+        gold_repeats: int64 [q], number of repeated golds, which are dropped.
         pair_start: int64 [q + 1], offsets of the pairs of each query.
     """
 
@@ -63,15 +63,15 @@ def find_components(
     sentences: bool,
     keep_repeats: bool = False,
 ) -> Components:
-    """Distinct texts, or distinct sentences of them, and the golds of each query once.
+    """Collect distinct texts, or distinct sentences of them, and the unique golds of each query.
 
     Args:
         retrieved: String [n], by rank within a query, without nulls.
         retrieved_start: int64 [q + 1], offsets of each query.
         gold: String [g], without nulls.
         gold_start: int64 [q + 1], offsets of each query.
-        sentences: whether sentences are compared instead of whole texts.
-        keep_repeats: whether a gold given twice stays two golds.
+        sentences: compare sentences instead of whole texts.
+        keep_repeats: a gold given twice stays two golds.
     """
     every = pl.concat([retrieved.alias("text"), gold.alias("text")])
     codes, rows = by_hash(every)

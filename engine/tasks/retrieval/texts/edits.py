@@ -24,7 +24,7 @@ _SLACK = 1e-4  # rapidfuzz loses scores up to 1e-8 above its cut-off, which here
 def _scores(
     texts: list[str], pairs: tuple[Array, Array], scorer: Callable[..., float], cutoff: float
 ) -> Array:
-    """Similarities of pairs, float64 [p]; 0 where one is below the cut-off."""
+    """Return similarities of pairs, float64 [p]; 0 below the cut-off."""
     left, right = ([texts[i] for i in side.tolist()] for side in pairs)
     found: Array = process.cpdist(
         left, right, scorer=scorer, score_cutoff=max(cutoff, 0.0), dtype=np.float64
@@ -33,15 +33,16 @@ def _scores(
 
 
 def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` where rapidfuzz's partial ratio, divided by 100, passes.
+    """Set ``out`` if rapidfuzz's partial ratio, divided by 100, passes.
 
-    That is the best normalised indel similarity of the shorter text with a stretch of the longer
-    one, so a chunk cut from a gold scores 1, and a gold within a chunk too. An empty text matches
-    nothing.
+    That is the best normalised indel similarity of the shorter text with a substring of the longer
+    one, so that a chunk cut from a gold scores 1, and a gold within a chunk too. An empty text
+    never
+    matches.
 
     The ratio of a text of m characters is at most 1 - d / 2m, d being its least distance to a
-    stretch of the other, since the stretch is no longer than m and indel distance is no less than
-    Levenshtein's. Only pairs for which that is enough are handed to rapidfuzz.
+    substring of the other, since the substring is no longer than m and indel distance is at least
+    Levenshtein's. Only pairs whose bound passes are computed by rapidfuzz.
     """
     texts = found.texts.to_list()
     characters = characters_of(*packed(found.texts))
@@ -68,10 +69,11 @@ def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Arra
 
 
 def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` where 1 - distance / length of the longer text passes.
+    """Set ``out`` if 1 - Levenshtein distance / length of the longer text passes.
 
-    The distance of Levenshtein counts insertions, deletions and replacements of characters (the
-    similarity of ragas' NonLLMStringSimilarity). Two empty texts are alike.
+    The distance counts insertions, deletions and replacements of characters (the similarity of
+    ragas'
+    NonLLMStringSimilarity). Two empty texts are equal.
     """
     texts = found.texts.to_list()
 

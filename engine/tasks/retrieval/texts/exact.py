@@ -1,4 +1,4 @@
-"""Equality of components, nothing normalised."""
+"""Matching by equality of components, without normalisation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def match_exactly(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` where both texts are the same, character by character."""
+    """Set ``out`` if both texts are equal, character by character."""
 
     def match(first: int, last: int) -> None:
         retrieved, gold = found.pairs(first, last)

@@ -20,7 +20,7 @@ from .wanted import Wanted
 Array = np.ndarray[Any, Any]
 
 RECURSION = 989
-"""Steps that fit below Python's usual limit of 1,000 calls, beside those that led there."""
+"""Steps that fit below Python's default limit of 1,000 calls, after the calls that led there."""
 
 
 def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
@@ -38,14 +38,17 @@ def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array]
 
 
 def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
-    """Set ``out`` where ROUGE-L recall of the gold, given the retrieved text, passes.
+    """Set ``out`` if ROUGE-L recall of the gold, given the retrieved text, passes.
 
-    Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it
-    stands in a longest common subsequence of one of its sentences and a sentence of the retrieved
-    text (Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Words are in
-    lower case and without punctuation (see :func:`evalengine.kernels.words.words_of_sentences`); a
-    text without any word matches nothing. Under ``reference_rouge`` sentences and words are those
-    of the package rouge 1.0.1, and what it cannot recurse through does not match.
+    Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it is
+    in a longest common subsequence of one of its sentences and a sentence of the retrieved text
+    (Lin,
+    "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Words are in lower case
+    and
+    without punctuation (see :func:`evalengine.kernels.words.words_of_sentences`); a text without
+    any
+    word never matches. Under ``reference_rouge`` sentences and words are those of the package rouge
+    1.0.1, and texts that exceed its recursion limit do not match.
     """
     words, n_words = _words(found.texts, wanted)
 
@@ -69,10 +72,11 @@ def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array)
 
 
 def _fail_deep(found: Components, words: tuple[Array, Array, Array], out: Array) -> None:
-    """Take back matches on which the reference exceeds Python's recursion limit.
+    """Remove matches on which the reference exceeds Python's recursion limit.
 
-    It walks back through the table by recursion, one call a step, and takes the error for no
-    match. Only sentences of hundreds of words are concerned, so pairs are looked at one by one.
+    Its traceback is recursive, one call per step, and it treats the error as no match. Only
+    sentences of
+    hundreds of words are affected, so pairs are checked one by one.
     """
     start, offsets, _ = words
     longest = np.zeros(start.size, np.int64)

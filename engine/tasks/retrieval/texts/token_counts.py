@@ -1,4 +1,4 @@
-"""Tokens of what was retrieved, estimated from its length."""
+"""Estimated number of tokens of retrieved texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHARACTERS_PER_TOKEN = 4.0
 
 
 def token_counts(texts: pl.Series, start: Array) -> Array:
-    """Estimated tokens of each query's texts, joined by line breaks: characters / 4, rounded down.
+    """Estimate the tokens of each query's joined texts: characters / 4, rounded down.
 
     The estimate of continuous-eval's ``TokenCount(encoder_name="approx")``; characters are
     Unicode code points.
@@ -23,7 +23,7 @@ def token_counts(texts: pl.Series, start: Array) -> Array:
         start: int64 [q + 1], offsets of the texts of each query.
 
     Returns:
-        float64 [q], whole numbers, 0 for a query without texts.
+        float64 [q], integers, 0 for a query without texts.
     """
     lengths = texts.str.len_chars().to_numpy().astype(np.int64)
     total = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))

@@ -1,4 +1,4 @@
-"""What a match rule is told."""
+"""Parameters of matching rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """Threshold and rules of a match.
 
     Attributes:
-        threshold: in [0, 1]; NaN for a rule that compares nothing with it.
+        threshold: in [0, 1]; NaN for a rule without threshold.
         rules: the dialect's.
     """
 
@@ -24,7 +24,7 @@ class Wanted(msgspec.Struct, frozen=True):
     rules: RetrievalRules
 
     def passes(self, similarity: Array) -> Array:
-        """Whether similarities, in [0, 1], are matches: above the threshold, or also at it."""
+        """Return a mask of similarities above the threshold, or at it if the rules allow."""
         passed: Array = similarity > self.threshold
         if self.rules.match_at_threshold:
             passed = similarity >= self.threshold

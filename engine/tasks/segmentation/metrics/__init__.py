@@ -1,7 +1,7 @@
 """Metrics of the task, a family a module."""
 
 MODULES = ("labels", "keys", "images", "surfaces", "frames")
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"T": "pixels of the label in the ground truths of all datums",
@@ -31,7 +31,7 @@ SYMBOLS = {
     r"\tau": "surface_tolerance",
     r"q_{95}": "95th percentile",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "dicecoefficient": "Dice",

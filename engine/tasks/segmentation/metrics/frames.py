@@ -1,4 +1,4 @@
-"""Segmentation outputs that are frames of their own."""
+"""Segmentation outputs with separate frames."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ Array = np.ndarray[Any, Any]
 
 
 class OfImage(msgspec.Struct, frozen=True):
-    """A metric of single images: what the tally stage computes of each of them.
+    """A per-image metric, computed during the tally.
 
     Attributes:
-        name: in ``per_datum``; its mean over images has it too, and ``PerImage``.
-        compute: from the counts, the labels, the number of datums and the settings to values,
-            float64 [datum, key]; NaN where undefined.
+        name: in ``per_datum``; also the name of its mean over images, and of ``PerImage``.
+        compute: maps the counts, the labels, the number of datums and the settings to values,
+            float64 [datum, key]; NaN if undefined.
         reason: why a value is undefined.
     """
 
@@ -37,7 +37,7 @@ class OfImage(msgspec.Struct, frozen=True):
 
 
 def _label_ratios(of: Ratio, pixels: Pixels, settings: Settings, fill: float | None) -> Array:
-    """A ratio of every label of every image; NaN where it enters no mean."""
+    """Return a ratio of every label of every image; NaN if it enters no mean."""
     areas = pixels.areas
     value = ratio(*of(areas.right, areas.found, areas.truth), fill)
     if of is iou and not settings.rules.ignored_in_iou:
@@ -59,7 +59,7 @@ def _mean_of_labels(
     np.add.at(many, (areas.datum[chosen], key[chosen]), 1)
     declared = pixels.declared
     if settings.rules.means == DECLARED and declared is not None:
-        # Every declared label counts in every datum, those it lacks with the value of 0 / 0.
+        # Every declared label counts in every datum; missing ones have the value of 0 / 0.
         beyond = chosen & ~declared[areas.label]
         many[:] = 0
         np.add.at(many, (areas.datum[beyond], key[beyond]), 1)
@@ -69,7 +69,7 @@ def _mean_of_labels(
 
 
 def _agreement(pixels: Pixels, labels: Labels, n_datums: int, settings: Settings) -> Array:
-    """Shares of pixels on which both sides agree, where each has one label at most."""
+    """Return the share of equal pixels, if both sides have at most one label per pixel."""
     images = pixels.images
     out = np.full((n_datums, len(labels.key_names)), np.nan)
     agreeing = ratio(images.right, images.pixels)
@@ -82,7 +82,7 @@ OF_IMAGE = (
     OfImage("Dice", partial(_mean_of_labels, dice), NO_LABEL),
     OfImage("PixelAccuracy", _agreement, "no pixel that counts"),
 )
-"""What ``per_datum`` has of every image."""
+"""Metrics of every image in ``per_datum``."""
 
 
 def _mean(need: str, view: PixelView, settings: Settings) -> list[Cells]:

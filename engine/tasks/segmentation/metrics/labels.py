@@ -36,7 +36,7 @@ _SUMS = "over the pixels of all datums"
 
 
 def label_values(view: PixelView, settings: Settings, of: Ratio) -> Array:
-    """A ratio of each label, float64 [group, label]; NaN where undefined."""
+    """Return a ratio of each label, float64 [group, label]; NaN if undefined."""
     return ratio(*of(view.right, view.found, view.truth), settings.rules.undefined)
 
 

@@ -1,4 +1,4 @@
-"""What metrics of segmentation share: which labels count, ratios, rows per label and per key."""
+"""Shared parts of segmentation metrics: labels that count, ratios, rows per label and per key."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ def metric(
     compute: Callable[[PixelView, Settings], list[Cells]] | None,
     **more: Any,
 ) -> Metric:
-    """A metric of segmentation.
+    """Define a segmentation metric.
 
     Args:
-        name: what users write.
         definition: one sentence with the formula.
-        source: whose definition it is.
-        compute: from a view and settings to cells; None where the task makes the frame itself.
+        source: origin of the definition.
+        compute: maps a view and settings to cells; None if the task builds the frame.
         **more: other fields of :class:`Metric`.
     """
     fields: dict[str, Any] = {
@@ -57,7 +56,7 @@ def metric(
 
 
 def ratio(top: Array, bottom: Array, fill: float | None = None) -> Array:
-    """top / bottom in float64; ``fill``, NaN for None, where the bottom is 0."""
+    """Divide in float64; ``fill``, or NaN for None, for a zero denominator."""
     out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan if fill is None else fill)
     np.divide(top, bottom, out=out, where=bottom != 0)
     return out
@@ -128,7 +127,7 @@ def members_of(of: Ratio, view: PixelView, settings: Settings) -> Array:
 
 
 def by_key(view: PixelView, values: Array, where: Array) -> Array:
-    """Sums over the chosen labels of each key, undefined ones counting nothing: [group, key]."""
+    """Sum over the chosen labels of each key, ignoring NaN: [group, key]."""
     n_keys = len(view.labels.key_names)
     chosen = np.where(where, values, 0)
     out = np.zeros((values.shape[0], n_keys), np.result_type(values, np.int64))

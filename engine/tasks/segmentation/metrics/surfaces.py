@@ -1,4 +1,4 @@
-"""Segmentation metrics of outlines: boundaries, and how far outlines lie apart."""
+"""Segmentation metrics of outlines: boundaries, and distances between outlines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _boundary_iou(view: PixelView, settings: Settings) -> list[Cells]:
 
 
 def _told(cells: list[Cells], **values: Any) -> list[Cells]:
-    """The same with what they were made with."""
+    """Return cells with parameters."""
     made = parameters(**values)
     return [
         msgspec.structs.replace(one, columns={**one.columns, "parameters": made}) for one in cells

@@ -11,8 +11,9 @@ from ..pairs import Pairs
 from ..settings import Settings
 
 Measure = Callable[[Pairs, Settings, Workers], tuple[Column, ...]]
-"""From candidates to columns of float64 [n, 1, n_k]. The first column tells which of several
-candidates of a datum is the best; whole columns of its other ones go with it."""
+"""Map candidates to columns of float64 [n, 1, n_k]. The first column selects the best of several
+candidates of a datum; the other columns use the same candidate.
+"""
 
 _MODULES: tuple[str, ...] = (
     "rouge",
@@ -24,9 +25,10 @@ _MODULES: tuple[str, ...] = (
     "readability",
     "faithfulness",
 )
-"""Modules of this package that hold ``MEASURES``: need -> measure; and ``SUMS``, the needs whose
-columns are summed over datums before a formula, ``VECTORS``, those that vectors answer, and
-``ROUGE_WORDS``, those made of the tokens of ``rouge_tokenizer``, where there are any."""
+"""Modules of this package that define ``MEASURES``: need -> measure. Optional further names:
+``SUMS``, the needs whose columns are summed over datums before a formula, ``VECTORS``, those
+computed from vectors, and ``ROUGE_WORDS``, those that use the tokens of ``rouge_tokenizer``.
+"""
 
 
 def all_measures() -> dict[str, Measure]:
@@ -38,17 +40,17 @@ def all_measures() -> dict[str, Measure]:
 
 
 def summed(need: str) -> bool:
-    """Whether the numbers of a need are summed over datums before a formula.
+    """Return True if the numbers of a need are summed over datums before a formula.
 
     Args:
-        need: what the measure answers.
+        need: need of the measure.
     """
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return any(need in getattr(module, "SUMS", ()) for module in modules)
 
 
 def by_vectors(needs: tuple[str, ...]) -> bool:
-    """Whether vectors answer needs, instead of texts.
+    """Return True if needs are computed from vectors instead of texts.
 
     Args:
         needs: of one metric.
@@ -58,10 +60,10 @@ def by_vectors(needs: tuple[str, ...]) -> bool:
 
 
 def in_rouge_words(need: str) -> bool:
-    """Whether a need is made of the tokens that ``rouge_tokenizer`` cuts.
+    """Return True if a need uses the tokens of ``rouge_tokenizer``.
 
     Args:
-        need: what the measure answers.
+        need: need of the measure.
     """
     modules = [import_module(f".{name}", __name__) for name in _MODULES]
     return any(need in getattr(module, "ROUGE_WORDS", ()) for module in modules)

@@ -27,7 +27,7 @@ _USUAL = {
 
 
 def _closest(length: Array, theirs: Array, pairs: Pairs) -> Array:
-    """Of each candidate's references the length closest to its own, the shorter of two."""
+    """Return each candidate's closest reference length, the shorter on ties."""
     if theirs.size == length.size:
         return theirs
     away = np.abs(theirs - length[pairs.candidate])
@@ -37,7 +37,7 @@ def _closest(length: Array, theirs: Array, pairs: Pairs) -> Array:
 
 
 def sentence_counts(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
-    """Length, closest reference length, matches and totals of each candidate.
+    """Return length, closest reference length, matches and totals of each candidate.
 
     Returns:
         int64 [n, 2 + 2 orders].

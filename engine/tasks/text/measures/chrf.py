@@ -24,12 +24,12 @@ CHARACTERS, WORDS = 6, 2
 
 
 def cased(texts: pl.Series, settings: Settings) -> pl.Series:
-    """The texts, in lower case where case is ignored."""
+    """Return texts, in lower case if case is ignored."""
     return texts.str.to_lowercase() if settings.lowercase else texts
 
 
 def named(settings: Settings) -> tuple[str | None, ...]:
-    """``parameters`` where case is ignored."""
+    """Return the ``parameters`` if case is ignored."""
     return unusual(settings, {"lowercase": False})
 
 
@@ -50,7 +50,7 @@ def of_characters(
     orders: int = CHARACTERS,
     spaces: bool = False,
 ) -> Array:
-    """Counts of n-grams of characters up to an order, with white space or without it.
+    """Count character n-grams up to an order, with or without white space.
 
     Returns:
         int64 [m, orders, 3]: of the candidate, of the reference, matches.

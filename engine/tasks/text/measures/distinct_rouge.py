@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 _MARKS_ALONE = r"^[!-/:-@\[-`{-~]*$"
 _SMALL = 1e-8
-"""What the package adds to the sum of precision and recall."""
+"""Added by the package to the sum of precision and recall."""
 
 
 def _hits(pairs: Pairs, workers: Workers) -> Array:
@@ -43,12 +43,13 @@ def _hits(pairs: Pairs, workers: Workers) -> Array:
 
 
 def sequence_scores(pairs: Pairs, workers: Workers) -> tuple[Array, Array, Array]:
-    """F, precision and recall of each reference, float64 [m]; NaN without a sentence in it.
+    """Return F, precision and recall of each reference, float64 [m]; NaN if it has no sentence.
 
-    Sentences end at every full stop, words at white space; a word counts once, and is hit where it
-    stands in a longest common subsequence of any two sentences (Lin, "ROUGE: A Package for
-    Automatic Evaluation of Summaries", 2004, 3.2). A candidate of nothing but ASCII punctuation is
-    worth 0; of a reference of nothing but full stops nothing can be told.
+    Sentences end at every full stop, words at white space; a word counts once, and is hit if it is
+    in a longest common subsequence of any two sentences (Lin, "ROUGE: A Package for Automatic
+    Evaluation of Summaries", 2004, 3.2). A candidate with only ASCII punctuation scores 0; a
+    reference
+    with only full stops gives NaN.
     """
     hits, ours, theirs = _hits(pairs, workers).T
     bare = pairs.candidates.str.contains(_MARKS_ALONE).to_numpy()[pairs.candidate]

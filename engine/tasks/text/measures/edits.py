@@ -38,7 +38,7 @@ def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Tokens:
 
 
 def _characters(stripped: bool, pairs: Pairs, settings: Settings, workers: Workers) -> Tokens:
-    """Code points, white space among them, but that around a text where it is stripped."""
+    """Return code points, including white space, except around a text if stripped."""
     sides = [cased(texts, settings) for texts in (pairs.candidates, pairs.references)]
     if stripped:
         sides = [texts.str.strip_chars(SPACES) for texts in sides]
@@ -59,7 +59,7 @@ def _rate(
     value = np.where(length[best] > 0, rate[best], np.nan)
     counts = np.column_stack((edits[best], length[best])).astype(np.float64)
     return (
-        # The lower the better; the first column tells which of several candidates is the best.
+        # Lower is better; the first column selects the best of several candidates.
         Column(
             metric=metric, parameters=named(settings), values=value[:, None, None], reason=_EMPTY
         ),

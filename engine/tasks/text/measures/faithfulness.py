@@ -1,6 +1,6 @@
-"""How far the sentences of a text are drawn from its contexts, as continuous-eval tells it.
+"""Faithfulness of a text's sentences to its contexts, as in continuous-eval.
 
-DeterministicFaithfulness of continuous-eval 0.3.14 holds every sentence against all contexts, one
+DeterministicFaithfulness of continuous-eval 0.3.14 compares every sentence with all contexts, one
 line each: by ROUGE-L of the package rouge, by content words, and by BLEU of characters.
 """
 
@@ -41,7 +41,7 @@ _NO_CONTEXT, _NO_SENTENCE, _BARE = (
 
 
 def _by_rouge(pairs: Pairs, settings: Settings, workers: Workers) -> Array:
-    """Precision of ROUGE-L; NaN where the contexts hold no sentence."""
+    """Return the precision of ROUGE-L; NaN if the contexts have no sentence."""
     return sequence_scores(pairs, workers)[1]
 
 
@@ -71,7 +71,7 @@ def _sentences(pairs: Pairs) -> tuple[pl.Series, Array]:
 
 
 def _blocks(pairs: Pairs) -> Iterator[tuple[int, int, Pairs]]:
-    """Ranges of sentences beside their contexts, as many at once as there is room for."""
+    """Yield ranges of sentences with their contexts, limited by memory."""
     sentences, start = _sentences(pairs)
     text = np.repeat(np.arange(len(pairs)), np.diff(start))
     size = pairs.made["contexts"].str.len_bytes().fill_null(0).to_numpy()[text]
@@ -90,7 +90,7 @@ def _blocks(pairs: Pairs) -> Iterator[tuple[int, int, Pairs]]:
 def _faithfulness(
     metric: str, score: Score, share: bool, pairs: Pairs, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
-    """Of each text the share of its sentences from the threshold on, or the mean of them all."""
+    """Compute the share of each text's sentences above the threshold, or the mean of all."""
     n = len(pairs)
     value, status = np.full(n, np.nan), np.ones(n, np.int8)
     reasons = {_NO_CONTEXT}

@@ -24,11 +24,11 @@ from .per_reference import best_columns, each_reference, ngrams_of_each
 Array = np.ndarray[Any, Any]
 
 _ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"
-"""Articles between what Python's ``\\b`` takes for the ends of words."""
+r"""Articles between word boundaries of Python's ``\b``."""
 
 
 def squad(texts: pl.Series) -> pl.Series:
-    """Lower case, without ASCII punctuation and articles, one space between words.
+    """Return texts in lower case, without ASCII punctuation and articles, one space between words.
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
     """
@@ -47,7 +47,7 @@ _NORMALISED: dict[str, Callable[[pl.Series], pl.Series]] = {"squad": squad, "str
 
 
 def _exact(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """1 where a reference is the same after normalisation."""
+    """Compute 1 if a reference is equal after normalisation."""
     normalise = _NORMALISED[settings.rules.normalise]
     ours, theirs = normalise(pairs.candidates), normalise(pairs.references)
     same = (ours.gather(pairs.candidate) == theirs).to_numpy().astype(np.float64)
@@ -82,7 +82,7 @@ _PARTS: dict[str, Callable[[Array, Array, Array], Array]] = {
 
 
 def _squad_overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> Array:
-    """Of each reference, float64 [m]; two texts without tokens are the same."""
+    """Compute the overlap of each reference, float64 [m]; two texts without tokens are equal."""
     both, ours, theirs = _shared(pairs, settings, workers)
     return np.where(ours + theirs == 0, 1.0, _PARTS[metric](both, ours, theirs))
 
@@ -119,23 +119,23 @@ _CONTENT_PARTS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _content_overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> Array:
-    """Of each reference, float64 [m]; 0 without content words."""
+    """Compute the overlap of each reference, float64 [m]; 0 without content words."""
     both, ours, theirs = shared_content(pairs, settings, workers)
     return _CONTENT_PARTS[metric](_ratio(both, ours), _ratio(both, theirs))
 
 
 _OVERLAPS = {"squad": _squad_overlap, "content": _content_overlap}
-"""What tokens overlap -> the overlap of each reference."""
+"""Kind of overlap -> function that computes it for each reference."""
 
 
 def _overlap(metric: str, pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Of the reference that makes it highest."""
+    """Return the overlap with the best reference."""
     value = _OVERLAPS[settings.rules.overlap](metric, pairs, settings, workers)
     return best_columns(metric, {None: value}, pairs, told(settings))
 
 
 def told(settings: Settings) -> tuple[str | None, ...]:
-    """``parameters`` where stop words were given: how many."""
+    """Return the number of given stop words as ``parameters``."""
     words = settings.stop_words
     return (None if words is None else parameters(stop_words=len(words)),)
 

@@ -1,4 +1,4 @@
-"""From counts of each reference beside its candidate to the columns of its best reference."""
+"""Columns of the best reference, from counts of each pair of reference and candidate."""
 
 from __future__ import annotations
 
@@ -23,14 +23,11 @@ Counter = Callable[..., None]
 def each_reference(
     count: Counter, pairs: Pairs, tokens: Tokens, workers: Workers, out: Array | None = None
 ) -> Array:
-    """What a kernel counts of each reference beside its candidate.
+    """Run a counting kernel on each pair of reference and candidate.
 
     Args:
         count: the kernel.
-        pairs: the texts.
-        tokens: of these.
-        workers: runs ranges of references side by side.
-        out: int64 [m] or [m, ...], filled and returned; made where it is None, [m].
+        out: int64 [m] or [m, ...], filled and returned; None to allocate [m].
     """
     found = np.empty(len(pairs.references), np.int64) if out is None else out
     candidate = pairs.candidate
@@ -58,12 +55,11 @@ def best_columns(
     pairs: Pairs,
     told: tuple[str | None, ...] = (None,),
 ) -> tuple[Column, ...]:
-    """The values of each candidate's reference that is best by the first of them.
+    """Return the values of each candidate's best reference by the first of them.
 
     Args:
         metric: its name.
-        values: statistic, None for the metric itself, to float64 [m], none NaN.
-        pairs: the texts.
+        values: statistic, None for the metric value, -> float64 [m], without NaN.
         told: ``parameters`` of the columns.
     """
     best = best_reference(next(iter(values.values())), pairs.start)
@@ -74,11 +70,10 @@ def best_columns(
 
 
 def unusual(settings: Settings, usual: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """``parameters`` of what was not computed as usual.
+    """Return the ``parameters`` with options that differ from their defaults.
 
     Args:
-        settings: the run's settings.
-        usual: option -> what it is where nobody gave it.
+        usual: option -> default value.
     """
     given = {name: getattr(settings, name) for name in usual}
     other = {name: value for name, value in given.items() if value != usual[name]}

@@ -1,4 +1,4 @@
-"""How hard a text is to read, by the length of its sentences and words."""
+"""Readability of a text, from the length of its sentences and words."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _FORMULAS = {
     "FleschReadingEase": (206.835, -1.015, -84.6),
     "FleschKincaidGrade": (-15.59, 0.39, 11.8),
 }
-"""A constant, what a word in a sentence and what a syllable in a word are worth. Flesch, "A new
-readability yardstick", 1948; Kincaid et al., "Derivation of new readability formulas for Navy
-enlisted personnel", 1975."""
+"""Constant, weight of words per sentence, weight of syllables per word. Flesch, "A new readability
+yardstick", 1948; Kincaid et al., "Derivation of new readability formulas for Navy enlisted
+personnel", 1975.
+"""
 
 
 def _lengths(pairs: Pairs) -> tuple[Array, Array]:
@@ -47,7 +48,7 @@ def _lengths(pairs: Pairs) -> tuple[Array, Array]:
 def _readability(
     metric: str, pairs: Pairs, settings: Settings, workers: Workers
 ) -> tuple[Column, ...]:
-    """Of the text alone; references are not read."""
+    """Compute readability of the candidates; references are ignored."""
     constant, of_sentence, of_word = _FORMULAS[metric]
     sentence, word = _lengths(pairs)
     value = constant + of_sentence * sentence + of_word * word

@@ -1,6 +1,6 @@
-"""ROUGE: overlap of n-grams and of longest common subsequences, as rouge-score 0.1.2 has it.
+"""ROUGE: overlap of n-grams and of longest common subsequences, as in rouge-score 0.1.2.
 
-ROUGE-L of the package rouge stands in :mod:`.distinct_rouge`.
+ROUGE-L of the package rouge is in :mod:`.distinct_rouge`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Array = np.ndarray[Any, Any]
 _ORDERS = (1, 2, 3)
 _USUAL = {"use_stemmer": False, "rouge_tokenizer": "ascii"}
 WORDS = "rouge words"
-"""Name under which pairs hold their :class:`Words`; whoever puts some there has cut them."""
+"""Cache key of :class:`Words` in pairs; an entry there is used as tokenized."""
 
 
 class Words(msgspec.Struct, frozen=True):
-    """Tokens of ROUGE and the lines they stand in.
+    """Tokens of ROUGE and their lines.
 
     Attributes:
         tokens: of all texts.
-        candidate_lines: offsets of the lines of each candidate that have tokens, int64 [n + 1]; of
-            the tokens of each line.
-        reference_lines: the same of the references.
+        candidate_lines: offsets of the lines of each candidate that have tokens, int64 [n + 1];
+            offsets of the tokens of each line.
+        reference_lines: same for the references.
     """
 
     tokens: Tokens
@@ -70,11 +70,11 @@ def _words(pairs: Pairs, settings: Settings, workers: Workers) -> Words:
 
 
 def _stemmed(data: list[Array], found: list[tuple[Array, ...]]) -> list[tuple[Array, Array]]:
-    """Hashes of the stems of all tokens; each distinct token is stemmed once.
+    """Return hashes of the stems of all tokens; each distinct token is stemmed once.
 
     Args:
         data: bytes of each side.
-        found: hashes and places of its tokens.
+        found: hashes and positions of its tokens.
     """
     out = []
     for bytes_, (first, second, place, stop) in zip(data, found, strict=True):
@@ -103,15 +103,13 @@ def _lcs(pairs: Pairs, words: Words, workers: Workers) -> Array:
 def _columns(
     metric: str, pairs: Pairs, settings: Settings, match: Array, ours: Array, theirs: Array
 ) -> tuple[Column, ...]:
-    """F, precision and recall of the best reference by F.
+    """Return F, precision and recall of the best reference by F.
 
     Args:
         metric: its name.
-        pairs: the texts.
-        settings: the run's settings.
-        match: int64 [m], what each reference shares with its candidate.
-        ours: int64 [n], what the candidate has.
-        theirs: int64 [m], what the reference has.
+        match: int64 [m], shared by each reference and its candidate.
+        ours: int64 [n], total of the candidate.
+        theirs: int64 [m], total of the reference.
     """
     precision = match / np.maximum(ours[pairs.candidate], 1)
     recall = match / np.maximum(theirs, 1)

@@ -22,14 +22,14 @@ _ALL_ZEROS = "a vector is all zeros"
 
 
 def cosines(ours: Array, theirs: Array) -> Array:
-    """Cosine of each pair of rows, float64 [n]; NaN where a row is all zeros or has a NaN.
+    """Return the cosine of each pair of rows, float64 [n]; NaN for a zero row or a NaN.
 
     Args:
         ours: float [n, d], finite or NaN.
-        theirs: the same.
+        theirs: float [n, d], finite or NaN.
     """
     pair = [np.asarray(rows, np.float64) for rows in (ours, theirs)]
-    # By powers of two, so that no square is too large or too small and nothing is rounded.
+    # Scale by powers of two, which avoids overflow and underflow of squares without rounding.
     for i, rows in enumerate(pair):
         top = np.abs(rows).max(axis=1, initial=0.0)
         far = (top > _LARGE) | ((top > 0) & (top < 1 / _LARGE))
@@ -45,7 +45,7 @@ def cosines(ours: Array, theirs: Array) -> Array:
 
 
 def _of_pairs(vectors: Vectors, workers: Workers) -> tuple[Array, Array]:
-    """Cosine of each reference, NaN where undefined; and whether that is for want of a vector."""
+    """Return the cosine of each reference, NaN if undefined; and a mask of missing vectors."""
     candidate = vectors.candidate[
         np.repeat(np.arange(vectors.candidate.size), np.diff(vectors.start))
     ]
@@ -65,7 +65,7 @@ def _of_pairs(vectors: Vectors, workers: Workers) -> tuple[Array, Array]:
 
 
 def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Column, ...]:
-    """Of the most similar reference that has a cosine; 0 or 1 by the threshold, if there is one."""
+    """Compute the cosine of the most similar reference, or 0 or 1 by the threshold."""
     vectors: Vectors = pairs.made["vectors"]
     each, absent = _of_pairs(vectors, workers)
     many = np.diff(vectors.start)
@@ -101,4 +101,4 @@ def _similarity(pairs: Pairs, settings: Settings, workers: Workers) -> tuple[Col
 
 MEASURES = {"semantic_similarity": _similarity}
 VECTORS = frozenset(MEASURES)
-"""Needs that are met by vectors instead of texts."""
+"""Needs that use vectors instead of texts."""

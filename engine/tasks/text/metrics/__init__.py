@@ -1,7 +1,7 @@
 """Metrics of the task, a family a module."""
 
 MODULES = ("rouge", "bleu", "edits", "similarity", "readability", "faithfulness")
-"""Those that hold ``METRICS``, in their order."""
+"""Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {
     r"n": "texts that can be scored",
@@ -34,7 +34,7 @@ SYMBOLS = {
     r"\theta": "faithfulness_threshold",
     r"\text{BLEU}_s": "BLEU of a sentence's characters against all contexts",
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "charerrorrate": "CER",

@@ -17,30 +17,30 @@ Array = np.ndarray[Any, Any]
 _EPSILON, _ALPHA, _K = 0.1, 5.0, 5.0
 """NLTK's constants of method1, method6 and method4."""
 _FIFTH = 5
-"""The order beside the weights' own that method5 and method7 look at, whatever the weights."""
+"""Additional order used by method5 and method7, whatever the weights."""
 _NEVER = -9999999999.0
-"""What sacrebleu takes for the logarithm of 0."""
+"""sacrebleu's value for the logarithm of 0."""
 _OF_NLTK = {"exp": "method3", "floor": "method1", "add-k": "method2"}
 _OF_SACREBLEU = {other: own for own, other in _OF_NLTK.items()}
 
 
 def orders_of(weights: tuple[float, ...], smoothing: str) -> int:
-    """How many n-gram orders must be counted."""
+    """Return the number of n-gram orders to count."""
     return max(len(weights), _FIFTH if smoothing in ("method5", "method7") else 1)
 
 
 def bleu(counts: Array, settings: Any, *, sentence: bool) -> Array:
-    """BLEU of rows of counts.
+    """Compute BLEU for rows of counts.
 
     Args:
         counts: [r, 2 + 2 orders]: length of the candidate, closest length of a reference, clipped
             matches of each order, n-grams of each order.
         settings: ``bleu_weights``, ``smoothing``, and rules with ``bleu``, ``floor`` and
             ``percent``.
-        sentence: whether a row is one sentence; otherwise a sum of many.
+        sentence: a row is one sentence; otherwise a sum of many.
 
     Returns:
-        float64 [r], from 0 to 1, or to 100 by the rule ``percent``; NaN where the smoothing is
+        float64 [r], from 0 to 1, or to 100 by the rule ``percent``; NaN if the smoothing is
         undefined.
     """
     counts = np.asarray(counts, np.float64)
@@ -63,7 +63,7 @@ def bleu(counts: Array, settings: Any, *, sentence: bool) -> Array:
 def _nltk(
     match: Array, total: Array, weights: tuple[float, ...], smoothing: str, sentence: bool
 ) -> Array:
-    """Geometric mean of precisions as NLTK smooths them; 0 where no token matches."""
+    """Compute the geometric mean of precisions with NLTK's smoothing; 0 without matching tokens."""
     n = len(weights)
     grams, total = total, np.maximum(total, 1)
     p = match / total
@@ -174,7 +174,7 @@ _SHORTEST = {"method6": 3}
 
 
 def misfit(weights: tuple[float, ...], smoothing: str, formula: str) -> str | None:
-    """Why a smoothing does not go with a formula or its orders; None where it does."""
+    """Return why a smoothing is incompatible with a formula or its orders; otherwise None."""
     if formula == "sacrebleu" and smoothing in _NLTK_ONLY:
         return "is NLTK's alone; sacrebleu has none, exp, floor and add-k"
     needed = _SHORTEST.get(smoothing, 1)

@@ -1,4 +1,4 @@
-"""chrF from counts of n-grams, as sacrebleu 2.6 has it.
+"""chrF from counts of n-grams, as in sacrebleu 2.6.
 
 Popović, "chrF: character n-gram F-score for automatic MT evaluation", 2015.
 """
@@ -14,24 +14,24 @@ Array = np.ndarray[Any, Any]
 BETA = 2
 """Weight of recall."""
 _EPSILON = 1e-16
-"""What stands for a ratio of nothing where F is smoothed."""
+"""Value of an empty ratio in smoothed F."""
 
 
 def chrf(
     counts: Array, *, percent: bool = False, beta: float = BETA, smoothed: bool = False
 ) -> Array:
-    """F of the mean precision and mean recall over the orders that both sides have.
+    """Compute F of the mean precision and mean recall over the orders that both sides have.
 
     Args:
-        counts: [r, orders, 3]: n-grams of the candidate, of the reference, matches. Float32
-            is reckoned with in single precision, as sacrebleu does with sums of drawn texts.
-        percent: whether the values run from 0 to 100.
+        counts: [r, orders, 3]: n-grams of the candidate, of the reference, matches. Float32 is
+            computed in single precision, as in sacrebleu for sums of resampled texts.
+        percent: values are in [0, 100].
         beta: weight of recall.
-        smoothed: mean of F over all orders instead, where a tiny number stands for a ratio of an
-            order that a side lacks.
+        smoothed: mean of F over all orders instead, with a tiny number for the ratio of an order
+            that a side does not have.
 
     Returns:
-        float64 (of float32: float32) [r], from 0 to 1, or to 100.
+        float64 (for float32: float32) [r], from 0 to 1, or to 100.
     """
     kind: Any = np.float32 if counts.dtype == np.float32 else np.float64
     ours, theirs, match = (np.asarray(counts[:, :, i], kind) for i in range(3))

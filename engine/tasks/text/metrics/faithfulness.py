@@ -1,4 +1,4 @@
-"""How far texts are drawn from contexts, without a judge."""
+"""Metrics of faithfulness to contexts, without a judge."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ def _every(options: Any) -> tuple[str, ...]:
 
 
 GROUPS = {"DeterministicFaithfulness": _every}
-"""Name that stands for several metrics -> from options to their names."""
+"""Group name -> function that returns its metrics for given options."""

@@ -1,4 +1,4 @@
-"""What all metrics of text share."""
+"""Shared parts of text metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def metric(
     source: str,
     **rest: Any,
 ) -> Metric:
-    """A metric that is the mean over datums of what its one need holds, unless said otherwise."""
+    """Define a metric, by default the mean over datums of its single need."""
     if "compute" not in rest:
         formula, rest["compute"] = MEAN + formula, mean_of(needs[0])
     return Metric(

@@ -57,14 +57,14 @@ METRICS = (
 TYPES = {metric.aliases[0]: metric.name for metric in METRICS}
 """Type of ROUGE as rouge-score names it -> the metric."""
 USUAL = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-"""What the option ``rouge_types`` is where it was not given."""
+"""Default of the option ``rouge_types``."""
 
 
 def _chosen(options: Any) -> tuple[str, ...]:
     """The types that the option ``rouge_types`` names."""
-    # Types that do not exist are refused where options become settings.
+    # Unknown types are refused when options are resolved to settings.
     return tuple(TYPES.get(name, name) for name in options.rouge_types or USUAL)
 
 
 GROUPS = {"ROUGE": _chosen}
-"""Name that stands for several metrics -> from options to their names."""
+"""Group name -> function that returns its metrics for given options."""

@@ -25,7 +25,7 @@ SYMBOLS = {
         " assigns every track once at most"
     ),
 }
-"""What stands for what in the formulas, in TeX."""
+"""Meaning of the symbols in formulas, in TeX."""
 
 SAME: dict[str, str] = {
     "numswitches": "IDSW",

@@ -1,8 +1,7 @@
-"""Formulas of HOTA, CLEAR and identity, of sums over sequences and labels.
+"""Formulas of HOTA, CLEAR and identity, for sums over sequences and labels.
 
-Each takes what was summed, by the name of its column in
-:class:`~evalengine.tally.tracks.TrackRows`. Where a denominator is 0 the value is 0 (that of LocA
-1), as in TrackEval.
+Each takes sums by the column names of :class:`~evalengine.tally.tracks.TrackRows`. For a zero
+denominator the value is 0 (LocA: 1), as in TrackEval.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ _LITTLE = 1e-10
 
 
 def defined(of: Summed) -> Array:
-    """Where there is anything to score, bool [...]."""
+    """Return True for groups with any boxes, bool [...]."""
     some: Array = of("truth") + of("found") > 0
     return some
 
 
 def share(top: Array, bottom: Array) -> Array:
-    """top / bottom, 0 where the bottom is 0: counts, of which the bottom is the larger one."""
+    """Divide counts, giving 0 for a zero denominator; the denominator is the larger count."""
     out: Array = top / np.maximum(1.0, bottom)
     return out
 
 
 def at_alphas(of: Summed, name: str) -> Array:
-    """Sums that have no alphas, beside those that have, [..., 1]."""
+    """Return sums without an alpha axis, broadcastable to those with one, [..., 1]."""
     return of(name)[..., None]
 
 
@@ -55,7 +54,7 @@ def det_pr(of: Summed) -> Array:
 
 
 def ass_a(of: Summed) -> Array:
-    """The mean over matches of what object and track have in common of both."""
+    """Compute the mean over matches of the shared part of object and track."""
     return share(of("alpha_either"), of("alpha_tp"))
 
 
@@ -164,7 +163,7 @@ def of_objects(name: str) -> Formula:
 
 
 def idfp(of: Summed) -> Array:
-    """Predictions beyond what objects and their tracks have in common."""
+    """Count predictions that objects and their tracks do not share."""
     return of("found") - of("common")
 
 
@@ -174,22 +173,22 @@ def idfn(of: Summed) -> Array:
 
 
 def idf1(of: Summed) -> Array:
-    """What is in common / half of both sides."""
+    """Compute shared boxes / mean of both sides."""
     return share(of("common"), of("common") + 0.5 * idfp(of) + 0.5 * idfn(of))
 
 
 def idp(of: Summed) -> Array:
-    """What is in common / predictions."""
+    """Compute shared boxes / predictions."""
     return share(of("common"), of("found"))
 
 
 def idr(of: Summed) -> Array:
-    """What is in common / ground truths."""
+    """Compute shared boxes / ground truths."""
     return share(of("common"), of("truth"))
 
 
 def first(formula: Formula) -> Formula:
-    """A formula at the first alpha alone."""
+    """Return a formula restricted to the first alpha."""
     return lambda of: formula(of)[..., 0]
 
 

@@ -1,4 +1,4 @@
-"""Tracking outputs that are frames of their own."""
+"""Tracking outputs with separate frames."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Formulas of tracking's numbers in TeX, by name.
 
 _MEAN = r"\frac{1}{|A|} \sum_{\alpha \in A} "
-"""Of what has a value at each IoU threshold."""
+"""Prefix of formulas that have a value at each IoU threshold."""
 
 TEX = {
     "HOTA": _MEAN + r"\sqrt{\text{DetA}_\alpha \cdot \text{AssA}_\alpha}",
@@ -80,25 +80,25 @@ REASONS = {
     "truth": "no ground truth",
     "frames": "no sequence has boxes on both sides",
 }
-"""Why numbers have no value, by what they rest on."""
+"""Reasons for undefined numbers, by the column they require."""
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
     """A number of tracking.
 
     Attributes:
-        name: as users know it.
-        need: what it is counted by: ``hota``, ``clear``, ``identity``.
-        formula: from sums to values.
+        name: public name.
+        need: ``hota``, ``clear`` or ``identity``.
+        formula: maps sums to values.
         about: its definition.
-        source: whose it is.
-        alphas: whether it has a value at each IoU threshold, and is their mean.
-        better: as of :class:`~evalengine.metrics.registry.Metric`, as are the others.
+        source: origin of the definition.
+        alphas: has a value at each IoU threshold, and is their mean.
+        better: see :class:`~evalengine.metrics.registry.Metric`, as for the others.
         range: smallest and largest value.
         aliases: other names.
-        counts: whether it is a count, which has no mean over labels.
+        counts: is a count, which has no mean over labels.
         wrong: outcomes that count against it, as of the metric.
-        rests_on: the column without whose rows it has no value; none for any box on either side.
+        rests_on: column that must have rows for a value; empty for any box on either side.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
         return REASONS[self.rests_on]
 
     def some(self, of: Summed) -> Array:
-        """Where it has one, bool [...]."""
+        """Return True for groups in which the number is defined, bool [...]."""
         some: Array = of(self.rests_on) > 0 if self.rests_on else f.defined(of)
         return some
 
@@ -186,7 +186,7 @@ def _cells(number: Number, view: TrackView, settings: Settings) -> list[Cells]:
 
 
 def _values(number: Number, of: Summed) -> Array:
-    """Values, [group, label] or [group, label, alpha], NaN where nothing is there to score."""
+    """Return values, [group, label] or [group, label, alpha], NaN if undefined."""
     value = number.formula(of).astype(np.float64)
     some = number.some(of)
     return np.where(some[..., None] if number.alphas else some, value, np.nan)
@@ -339,7 +339,7 @@ NUMBERS = (
     _of_identity("IDFP", f.idfp, "Predictions that are no IDTP.", **_FEW),
     _of_identity("IDFN", f.idfn, "Ground truths that are no IDTP.", **_FEW),
 )
-"""All of them, in the order in which they are told."""
+"""All numbers, in display order."""
 
 
 def _metric(number: Number) -> Metric:
