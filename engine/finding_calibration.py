@@ -15,6 +15,7 @@ from .ingest.values import sides_by_name
 from .metrics.thresholds import LARGEST_F
 from .plan.summary import Tallied
 from .progress import heard, silent
+from .schemas.arrays import Array
 from .schemas.errors import OptionError
 from .schemas.intervals import Wanted
 from .schemas.option_values import make_options
@@ -27,7 +28,6 @@ from .tally.datums import Labels, keys_as_labels, named_rows
 if TYPE_CHECKING:
     from .schemas.named import Named
 
-Array = np.ndarray[Any, Any]
 
 _SETTABLE = ("n_bins", "pr_curve_iou_threshold")
 

@@ -18,6 +18,7 @@ from .metrics.thresholds import RULES, Reached, Rule
 from .overwriting import guarding
 from .plan.summary import Tallied
 from .progress import heard, silent
+from .schemas.arrays import Array
 from .schemas.errors import OptionError
 from .schemas.intervals import Wanted
 from .schemas.option_values import make_options
@@ -30,7 +31,6 @@ from .tally.datums import Labels, keys_as_labels, named_rows
 if TYPE_CHECKING:
     from .schemas.named import Named
 
-Array = np.ndarray[Any, Any]
 
 _COUNTS = ("tp", "fp", "fn", "tn")
 _AIMS = ("target_precision", "target_recall", "target_fpr", "false_positive_cost", "miss_cost")

@@ -20,6 +20,7 @@ from .ingest.problems import count_of, listing
 from .ingest.sources.tables import open_source
 from .plan.summary import Tallied
 from .progress import heard, silent
+from .schemas.arrays import Array
 from .schemas.contract import DATUMS, TABLE
 from .schemas.errors import InputError, OptionError, did_you_mean
 from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
@@ -31,7 +32,6 @@ from .statistics.multiple import benjamini_hochberg
 from .statistics.slice_tests import Held, hold, leading
 from .tally.datums import half_of
 
-Array = np.ndarray[Any, Any]
 Progress = scoring.Progress
 
 DRAWS = 200

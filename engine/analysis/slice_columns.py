@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from ..ingest.problems import count_of, listing
+from ..schemas.arrays import Array
 from ..schemas.wording import sql_name
-
-Array = np.ndarray[Any, Any]
 
 BINS = 10
 _OTHER = (pl.Binary, pl.Object, pl.Null, pl.Duration)  # that conditions in SQL cannot be made of

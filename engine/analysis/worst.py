@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
 
 from ..plan import summary
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..tasks.task import Losses
-
-Array = np.ndarray[Any, Any]
 
 MOST = 50
 

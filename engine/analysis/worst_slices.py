@@ -12,6 +12,7 @@ import numpy as np
 from ..executors import Threads
 from ..kernels.slice_lattice import Level, Scoring, join, measure
 from ..progress import counting
+from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..tasks.task import Losses
 from .slice_columns import Conditions
@@ -24,7 +25,6 @@ from .slice_columns import Conditions
 #
 # Source: S. Sagadeeva, M. Boehm, "SliceLine" (SIGMOD 2021).
 
-Array = np.ndarray[Any, Any]
 
 ALPHA = 0.95
 _AT_ONCE = 1 << 20  # slices that are measured before those found are looked at again

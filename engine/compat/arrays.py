@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from ..api import score
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError, OptionError
 from ..scorecard.card import Scorecard
-
-Array = np.ndarray[Any, Any]
 
 
 class Column(NamedTuple):

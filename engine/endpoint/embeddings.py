@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..schemas.embedder import Embedding
 from ..schemas.errors import EndpointError, OptionError
 from ..schemas.wording import option
@@ -23,8 +24,6 @@ from .budget import Budget, Limits, Usage, price_of
 from .client import Client, Rejected, Transient, token_counts
 from .patience import GivenUp, Patience, Unsent
 from .redaction import checked_url, key_from
-
-Array = np.ndarray[Any, Any]
 
 PATH = "/embeddings"
 URL_VARIABLE = "OPENAI_BASE_URL"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..tasks.detection.geometry import POINTS
 from ..tasks.detection.metrics.averages import mean_precision, mean_recall
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ..tally.ranked_view import RankedView
     from ..tasks.detection.settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _SHORT = {0.5: "AP50", 0.75: "AP75"}
 

@@ -34,6 +34,7 @@ from evalengine.schemas.retrieval_tables import (
     RETRIEVAL_SCORE,
 )
 
+from ..schemas.arrays import Array
 from .methods import METHODS, Method, Settings
 from .pool import Pool
 
@@ -182,8 +183,6 @@ def _same_kinds(
 
 
 # Normalisations: the scores of a list made comparable with those of another run's.
-
-Array = np.ndarray[Any, Any]
 
 
 class Normalisation(msgspec.Struct, frozen=True, kw_only=True):

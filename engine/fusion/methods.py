@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .pool import Pool
-
-Array = np.ndarray[Any, Any]
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 class Pool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 def as_lists(column: pl.Series) -> pl.Series:

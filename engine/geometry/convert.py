@@ -8,10 +8,11 @@ import numpy as np
 
 from evalengine.schemas.tuning import tuning
 
+from ..schemas.arrays import Array
 from .mask_runs import Masks, columns_of
 from .places import Place
 from .polygons import Polygons
-from .ranges import Array, offsets_of
+from .ranges import offsets_of
 from .ring_arrays import Rings
 
 

@@ -15,8 +15,8 @@ import polars as pl
 
 from evalengine.schemas.tuning import tuning
 
+from ..schemas.arrays import Array
 from .places import Origin, Place
-from .ranges import Array
 from .raster_files import FORMATS, is_remote
 from .silence import silenced
 

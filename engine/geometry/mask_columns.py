@@ -12,9 +12,10 @@ from ..kernels.run_counts import CUT, LONG, MALFORMED, NEGATIVE, SHORT, Room, nu
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
 from ..kernels.run_transpose import transpose
+from ..schemas.arrays import Array
 from .columns import characters, depth_of, flat
 from .places import Place, shown
-from .ranges import Array, Over, in_ranges, offsets_of
+from .ranges import Over, in_ranges, offsets_of
 
 Read = tuple[Runs, Array, Array]
 """Runs, heights and widths."""

@@ -17,8 +17,9 @@ from ..kernels.run_extents import extents
 from ..kernels.run_layout import Runs, joined, sliced, take_runs
 from ..kernels.run_pixels import paint, scan
 from ..kernels.run_transpose import transpose
+from ..schemas.arrays import Array
 from .columns import strings
-from .ranges import Array, Over, in_ranges, offsets_of
+from .ranges import Over, in_ranges, offsets_of
 
 
 class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):

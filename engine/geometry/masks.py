@@ -12,10 +12,11 @@ from ..kernels.run_layout import Runs, joined
 from ..kernels.run_overlaps import overlaps
 from ..kernels.run_sets import subtract, unite
 from ..kernels.run_transpose import transpose
+from ..schemas.arrays import Array
 from .mask_columns import read_columns
 from .mask_runs import Masks, concat, from_pixels, from_rows, part_of, to_pixels, to_rle
 from .places import Origin, Place
-from .ranges import Array, Over, in_ranges, offsets_of
+from .ranges import Over, in_ranges, offsets_of
 
 __all__ = [
     "Masks",

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 _LEVEL = 1  # of zlib: neighbouring pixels are alike, and more effort saves little
 

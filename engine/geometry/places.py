@@ -10,7 +10,7 @@ import numpy as np
 
 from evalengine.schemas.errors import InputError
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 _SHOWN = 3
 _LONGEST = 80

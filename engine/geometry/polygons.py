@@ -18,10 +18,11 @@ from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
 from ..kernels.polygon_runs import rasterise_rings
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_sets import subtract, unite
+from ..schemas.arrays import Array
 from .columns import depth_of, flat
 from .masks import Masks
 from .places import Origin, Place
-from .ranges import Array, Over, in_ranges, offsets_of
+from .ranges import Over, in_ranges, offsets_of
 from .ring_arrays import FORMS, Rings, members
 
 # Columns of polygons, in each of the forms users have, as flat rings.

@@ -6,8 +6,8 @@ import numpy as np
 
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from .polygons import Polygons
-from .ranges import Array
 
 _SIDES = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
 _LEVEL = 1e-15  # cosine of a right angle, and sine of none, as far as doubles know pi

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
+
 Over = Callable[[Array, Callable[[int, int], Any]], list[Any]]
 """Executor's ``over``: calls ``function(first, last)`` on ranges of groups, with CSR offsets as the
 amount of work, and returns the results in order.

@@ -9,11 +9,12 @@ import polars as pl
 
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
+from ..schemas.arrays import Array
 from .convert import hulls, outlines
 from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
 from .mask_runs import Masks, from_rows
 from .places import Origin, Place
-from .ranges import Array, Over, in_ranges
+from .ranges import Over, in_ranges
 from .value_runs import ValueRuns
 
 __all__ = [

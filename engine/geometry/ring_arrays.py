@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from .ranges import Array, offsets_of
+from ..schemas.arrays import Array
+from .ranges import offsets_of
 
 FORMS = (
     "A polygon is a list of rings of [x, y] points (the first outside, the rest holes), one ring of"

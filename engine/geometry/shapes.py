@@ -7,7 +7,8 @@ import shapely
 
 from evalengine.schemas.wording import option
 
-from .places import Array, Place
+from ..schemas.arrays import Array
+from .places import Place
 from .ring_arrays import Rings
 
 _POLYGON = 3  # shapely's type number

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.run_layout import Runs
-from .ranges import Array, offsets_of
+from ..schemas.arrays import Array
+from .ranges import offsets_of
 
 
 class ValueRuns:

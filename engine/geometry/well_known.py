@@ -10,7 +10,8 @@ import shapely
 
 from evalengine.schemas.errors import InputError
 
-from .places import Array, Place
+from ..schemas.arrays import Array
+from .places import Place
 from .ranges import offsets_of
 from .ring_arrays import FORMS, Rings
 

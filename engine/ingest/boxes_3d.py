@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from evalengine.geometry.columns import flat
 from evalengine.schemas.geometry_columns import BOX3D, YAW
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from . import dtypes
 from .boxes import Boxes
 from .finding import Finder
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 # Tools order corners differently without stating it, but the corners determine the upright box,
 # except for which end is the front.
 
-Array = np.ndarray[Any, Any]
 
 _SLACK = 1e-4  # of the longest diagonal, that corners may be off
 

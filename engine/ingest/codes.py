@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,10 +10,9 @@ import polars as pl
 
 from evalengine.schemas.tuning import tuning
 
+from ..schemas.arrays import Array
 from .marks import ALL, Marks, codes_of, marks_of, span_of
 from .text_order import text_order
-
-Array = np.ndarray[Any, Any]
 
 _OTHER_SEED = 0x9E3779B97F4A7C15
 _SAMPLE = 20_000  # strings looked at to see whether they repeat, spread out or in a row

@@ -14,10 +14,9 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from .sources.label_maps import open_label_maps
 from .sources.source import Source
-
-Array = np.ndarray[Any, Any]
 
 _NARROW = 32
 """Columns below which no picture is thought of."""

@@ -17,6 +17,7 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from .annotations.format import broken, text_of
 from .id_forms import written
 from .label_map_sets import (
@@ -36,8 +37,6 @@ from .label_map_sets import (
 from .mismatch import around
 from .problems import count_of
 from .sources.source import Source
-
-Array = np.ndarray[Any, Any]
 
 SET = "label_set"
 """The fact of a table of labels that names the data set it is of."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 VOID = -1
 """Number of unlabelled pixels, which are ignored in ground truths; named labels count from 1, as 0

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from evalengine.schemas.errors import InputError
 
+from ..schemas.arrays import Array
 from .problems import listing
 from .repeats import rows_repeat
-
-Array = np.ndarray[Any, Any]
 
 _EXACT = 2.0**52  # whole floats below it have exact differences
 _ROOM = 2.0**62

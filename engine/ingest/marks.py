@@ -16,7 +16,7 @@ import polars as pl
 
 from evalengine.schemas.tuning import tuning
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 class Bucket(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from evalengine.geometry.columns import flat
 from evalengine.schemas.geometry_columns import ANGLE, BOX3D, OBB
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from . import dtypes
 from .boxes import Boxes, four_columns
 from .finding import Finder
@@ -25,7 +26,6 @@ from .problems import Problem, count_of, note_of
 if TYPE_CHECKING:
     from .checks import Check
 
-Array = np.ndarray[Any, Any]
 
 ANGLES = {
     "radians-clockwise": 1.0,

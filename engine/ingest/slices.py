@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,14 +13,13 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIO
 from evalengine.schemas.errors import InputError, did_you_mean
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from . import dtypes
 from .codes import encode
 from .known import Known
 from .names import Naming
 from .problems import Note, PartRefused, listing, note_of
 from .speech import Speech
-
-Array = np.ndarray[Any, Any]
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 

@@ -7,14 +7,12 @@ strings scattered in memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from evalengine.schemas.tuning import tuning
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 _WORD = 8
 

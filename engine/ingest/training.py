@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,6 +16,7 @@ from evalengine.schemas.tables import contracts
 from evalengine.schemas.training import HeldTable
 from evalengine.schemas.wording import option
 
+from ..schemas.arrays import Array
 from . import dtypes
 from .dtypes import TEXTS
 from .finding import Finder
@@ -27,7 +27,6 @@ from .sources.tables import open_source, schema_of
 
 # The rows of a training table: in order of time, and how far their series step.
 
-Array = np.ndarray[Any, Any]
 
 _BY = ("series", "label_key")
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"

@@ -10,19 +10,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.isotonic import pooled_blocks
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tally.points import segment_of
 from .label_averages import ratio
 from .thresholds import Curve
-
-Array = np.ndarray[Any, Any]
 
 _SMALLEST = 1e-12  # scores are clipped by so much where their logit is taken
 _STEPS = 200

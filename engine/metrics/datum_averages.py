@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..tally.cells import Cells
 
 if TYPE_CHECKING:
     from ..tally.stats import StatsView
 
-Array = np.ndarray[Any, Any]
 
 AXES = ("group", "parameters", "k")
 _NOBODY = "no datum to average over"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..tally.cells import Cells
 from ..tally.scored_view import ScoredView
 
 if TYPE_CHECKING:
     from ..tasks.classification.settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 NO_TRUTH = "no ground truth"
 UNREACHED = "no threshold reaches it"

@@ -8,17 +8,15 @@ than memory is read once for all rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..tally.cells import parameters
 from ..tally.points import Points, first_of, largest_of, last_of, segment_of
 from .aims import Aims
 from .label_averages import ratio
-
-Array = np.ndarray[Any, Any]
 
 NOTHING = "nothing is predicted at the threshold"
 """Why a threshold above every score has no precision."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from ..executors import Threads
@@ -248,7 +247,6 @@ def rows_of(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
     return rows
 
 
-Array = np.ndarray[Any, Any]
 Tell = Callable[[str], None]
 
 

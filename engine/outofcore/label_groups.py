@@ -18,6 +18,7 @@ import polars as pl
 from ..atomic import whole_file
 from ..executors.pools import Pool
 from ..plan import planner
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
@@ -44,8 +45,6 @@ from .stages import collected, group_file, is_named, part_file
 # A bucket's rows of a label are sorted: by descending score, then descending tie, then datum. A
 # sample of the rows of all buckets gives ranges of about equal size; the rows of a bucket in a
 # range are found by binary search.
-
-Array = np.ndarray[Any, Any]
 
 
 class Key(msgspec.Struct, frozen=True, order=True):

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from ..tally import stored
 from .stages import part_file
-
-Array = np.ndarray[Any, Any]
 
 
 def codes_file(folder: str | Path, bucket: int) -> Path:

@@ -23,9 +23,8 @@ from ..ingest.distinct import has_repeats
 from ..ingest.problems import Problem
 from ..ingest.shapes import SHAPES
 from ..kernels.datum_hash import by_bucket
+from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
-
-Array = np.ndarray[Any, Any]
 
 PER_FILE = 4  # buckets for each file of values, of which a row has two numbers and not a dozen
 _SHOWN = 3

@@ -11,7 +11,6 @@ import pickle
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -37,8 +36,6 @@ from .shuffle_stage import (
     together,
     told_of,
 )
-
-Array = np.ndarray[Any, Any]
 
 PER_BUCKET = (
     4  # ranges for each bucket worth having, so that an uneven one does not hold up the rest

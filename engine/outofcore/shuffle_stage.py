@@ -29,13 +29,12 @@ from ..ingest.sources.explain import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition
 from ..kernels.datum_hash import by_bucket
+from ..schemas.arrays import Array
 from ..schemas.contract import ROW, TABLE
 from ..schemas.tuning import tuning
 from ..tasks.packing import hashes_of
 from .repeats import PER_FILE, Writer, once_only
 from .shuffle_files import ends_of, own_files
-
-Array = np.ndarray[Any, Any]
 
 
 class Shuffle(msgspec.Struct):

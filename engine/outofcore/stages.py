@@ -38,8 +38,6 @@ from .sealed import leave, taken
 from .shuffle import Whole
 from .shuffle_stage import read_rows
 
-Array = np.ndarray[Any, Any]
-
 
 class Job(msgspec.Struct):
     """Parameters of every stage, in a file of the scratch folder.

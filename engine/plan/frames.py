@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 
 from ..metrics.registry import Metric
+from ..schemas.arrays import Array
 from ..tally.cells import Cells
 from ..tally.datums import Labels
-
-Array = np.ndarray[Any, Any]
 
 
 def _looked_up(

@@ -18,12 +18,11 @@ import numpy as np
 from ..geometry.grids import damage, opened
 from ..geometry.silence import silenced
 from ..ingest.problems import count_of
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from ..tasks.contents import Boxes, PixelsWrong
 from ..tasks.outlines import Ring
 from .contents import Shown
-
-Array = np.ndarray[Any, Any]
 
 WIDTH = 320
 """Pixels that a thumbnail is wide at most."""

@@ -27,10 +27,9 @@ from ..metrics.calibration import (
 )
 from ..metrics.thresholds import Curve
 from ..plan.planner import Plan
+from ..schemas.arrays import Array
 from ..schemas.intervals import Wanted
 from .curve_draws import curves_of, in_every_draw, interval
-
-Array = np.ndarray[Any, Any]
 
 Change = Callable[[Array], Array]
 FITS = ("temperature", "isotonic")

@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from ..schemas.wording import option
-
-Array = np.ndarray[Any, Any]
 
 _SHOWN = 3
 

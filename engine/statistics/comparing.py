@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.intervals import Wanted
 from ..scorecard.lookup import KEYS
@@ -24,8 +25,6 @@ from .multiple import adjusted, nothing_found, randomisation_p
 from .paired import Numbers, by_datum, number_of, numbers, randomised, rests_on
 from .quantiles import normal_quantile
 from .significance import TESTS, shared_trials
-
-Array = np.ndarray[Any, Any]
 
 IDENTITY = ("metric", *KEYS)
 """Columns that identify the rows of a metrics frame."""

@@ -11,12 +11,11 @@ import numpy as np
 from ..executors import Threads
 from ..metrics.thresholds import Curve
 from ..plan.planner import Plan
+from ..schemas.arrays import Array
 from ..schemas.intervals import FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.wording import option
 from ..tally.draws import Draws
 from .intervals import METHODS, Sample
-
-Array = np.ndarray[Any, Any]
 
 
 def notes_on(tallies: Any, *, cut: bool) -> list[str]:

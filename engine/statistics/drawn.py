@@ -16,12 +16,11 @@ from ..metrics.registry import Metric
 from ..plan.planner import Plan
 from ..plan.summary import Computed
 from ..progress import counting
+from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
 from ..tally.runs import reserve
-
-Array = np.ndarray[Any, Any]
 
 _LEFT_OUT = 200  # clusters up to which each is left out alone; of more, as many parts of them
 

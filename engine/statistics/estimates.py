@@ -14,12 +14,11 @@ from ..ingest.problems import Note, count_of
 from ..metrics.label_averages import TRIALS
 from ..plan.planner import Plan
 from ..plan.summary import Computed
+from ..schemas.arrays import Array
 from ..schemas.intervals import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..tally.cells import Cells
 from .drawn import Drawing, column_of, does_not_vary, of_rows, places, spread
 from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
-
-Array = np.ndarray[Any, Any]
 
 NOT_MOVED = "no draw moves the number"
 """Reason why a number has no interval."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .quantiles import beta_quantile, normal_cdf, normal_inverse, normal_quantile, t_quantile
-
-Array = np.ndarray[Any, Any]
 
 WIDTHLESS = 1e-12
 """Share of a number, or of 1 if its range is finite and it is less, up to which all is rounding."""

@@ -4,21 +4,19 @@ gates."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.intervals import FEW_CLUSTERS, Wanted
 from ..tally.common_values import skip
 from .compared_datums import answered_by_one, shared_codes
 from .comparing import IDENTITY, Single, coverage_of, pair, singles_of, with_unmoved
 from .missing import Slices, over_common_values
 from .paired import numbers
-
-Array = np.ndarray[Any, Any]
 
 
 class Margins(msgspec.Struct, frozen=True):

@@ -12,11 +12,10 @@ import polars as pl
 
 from ..ingest.problems import MANY
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
 from ..tally.common_values import Fill, skip
-
-Array = np.ndarray[Any, Any]
 
 SKIP, ZERO, WORST = "skip", "zero", "worst"
 COLUMNS = ("missing_a", "missing_b", "coverage")

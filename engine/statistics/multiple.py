@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from .intervals import WIDTHLESS
-
-Array = np.ndarray[Any, Any]
 
 
 def holm(p: Array) -> Array:

@@ -13,13 +13,12 @@ import polars as pl
 from ..ingest.problems import Note
 from ..plan import planner, summary
 from ..plan.summary import Computed, Tallied
+from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws
 from .drawn import Drawing, column_of, of_rows, places, spread
 from .intervals import floor_of
-
-Array = np.ndarray[Any, Any]
 
 AT = "draws"
 """Column with the offset of each row's resamples, in a frame of collected numbers."""

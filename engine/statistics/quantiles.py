@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 _NORMAL = NormalDist()
 

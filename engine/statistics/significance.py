@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from .quantiles import t_cdf
-
-Array = np.ndarray[Any, Any]
 
 Single = tuple[float, float, Array, Array]
 """The two numbers, and their per-datum values, float64 [n] each, NaN if undefined."""

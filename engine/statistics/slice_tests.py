@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ..metrics.registry import Metric
 from ..plan.summary import Computed, Tallied
+from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..schemas.intervals import Wanted
 from ..schemas.wording import option
@@ -18,8 +18,6 @@ from ..tally.cells import Cells
 from .drawn import Drawing, column_of, places
 from .intervals import METHODS, Sample
 from .quantiles import normal_cdf
-
-Array = np.ndarray[Any, Any]
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -17,10 +17,9 @@ from ..executors import Threads
 from ..metrics.aims import Aims
 from ..metrics.thresholds import Chosen, Curve, Reached, Rule, reached, walk
 from ..plan.planner import Plan
+from ..schemas.arrays import Array
 from ..schemas.intervals import Wanted
 from .curve_draws import curves_of, in_every_draw, interval
-
-Array = np.ndarray[Any, Any]
 
 RATES = ("precision", "recall", "fpr", "f")
 """Numbers of a threshold that have an interval, in addition to the threshold."""

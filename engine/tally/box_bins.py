@@ -7,15 +7,13 @@ on buckets.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .points import segment_of
 from .ranked_points import CountedRows
-
-Array = np.ndarray[Any, Any]
 
 SIDES = 4
 """Position and size: centre x and y, width and height."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 class Cells(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .merging import merge_labels
 from .stats import Column, Stats
 
-Array = np.ndarray[Any, Any]
 Fill = Callable[[str], float]
 """Map the need of a metric to the replacement of missing values; NaN to skip the datum."""
 

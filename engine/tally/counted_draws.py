@@ -14,11 +14,10 @@ from ..kernels.drawn_sums import (
     on_grid,
     step_of_grid,
 )
+from ..schemas.arrays import Array
 from .counted_rows import CountsView, Rows
 from .draws import Draws, OneByOne, by_draw
 from .stats_draws import StatsDraws
-
-Array = np.ndarray[Any, Any]
 
 
 class CountDraws(CountsView):

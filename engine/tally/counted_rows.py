@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .datums import Labels
 from .parts import PartGroups, Parts
 from .ranked_view import View
 from .registry import stored_as
 from .stats import StatsView
 
-Array = np.ndarray[Any, Any]
 Rows = Callable[[Any], tuple[Array, Array, Array]]
 """From counts to rows: datum int32 [n], code int [n], value [n]."""
 

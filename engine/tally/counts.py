@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-import numpy as np
 
+from ..schemas.arrays import Array
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("detection.confusion/1")

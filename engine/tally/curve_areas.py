@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from ..kernels.point_precision import no_precision, precision_onward
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sorting import sort_short
+from ..schemas.arrays import Array
 from .sorted_scores import HIT, N_OUTCOMES, OTHER, Sorted
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
-
-Array = np.ndarray[Any, Any]
 
 
 def _over(top: Array, bottom: Array, fill: float) -> Array:

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from ..kernels.datum_hash import hash_integers
+from ..schemas.arrays import Array
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 16  # rows brought to int64 at a time, which stay in the cache
 

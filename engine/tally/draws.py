@@ -14,8 +14,7 @@ import msgspec
 import numpy as np
 
 from ..kernels.draw_weights import draw_weights, swap_bits
-
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 class OneByOne(Exception):

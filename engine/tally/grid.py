@@ -12,9 +12,8 @@ from ..kernels.label_matching import HIT, OTHER, STRAY
 from ..kernels.partition import partition
 from ..kernels.reached import first_reaching
 from ..kernels.score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from ..schemas.arrays import Array
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 _PIECE = 1 << 20  # scores that one thread takes at a time
 _SHARE = 4  # positives are at most one in so many rows, or a sort of all rows costs less

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from ..schemas.arrays import Array
 from .ranked import Ranked
-
-Array = np.ndarray[Any, Any]
 
 
 class Interpolation(NamedTuple):

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..kernels.order import group_rows
+from ..schemas.arrays import Array
 from .points import segment_of
 from .ranked_points import CountedRows
-
-Array = np.ndarray[Any, Any]
 
 
 def joined(pieces: Iterable[CountedRows], n_labels: int) -> tuple[Array, Array, Array, Array]:

@@ -13,13 +13,12 @@ import numpy as np
 import polars as pl
 
 from ..kernels.run_merging import merge_runs
+from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
 from .counts import Counts
 from .datums import Datums, Labels
 from .ranked import Ranked
-
-Array = np.ndarray[Any, Any]
 
 
 def merged_present(parts: Sequence[Any], codes: Sequence[Array], n: int) -> Array:

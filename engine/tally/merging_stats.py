@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from .counted_rows import merged_crossings
 from .datums import Labels
@@ -15,7 +16,6 @@ from .merging import joined
 from .pixels import Areas, Images, Pixels, Surfaces
 from .stats import Column, Stats
 
-Array = np.ndarray[Any, Any]
 Status = tuple[tuple[str, ...], Array]
 
 

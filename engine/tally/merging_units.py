@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from .datums import Labels
 from .merging import one_precision
 from .units import Facts, Scored, Units
-
-Array = np.ndarray[Any, Any]
 
 
 def merge_units(

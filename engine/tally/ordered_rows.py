@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.partition import partition
 from ..kernels.sorting import sort_with
+from ..schemas.arrays import Array
 from .sorted_scores import Sorted
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
-
-Array = np.ndarray[Any, Any]
 
 
 class OrderedRows:

@@ -18,12 +18,12 @@ from ..kernels.drawn_sums import (
 )  # fmt: skip
 from ..kernels.paired_sums import by_cell
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .counted_draws import CountDraws
 from .draws import Draws, by_draw
 from .paired_rows import Paired, joined
 from .paired_values import OfRows, PairedView, Scaling, Values
 
-Array = np.ndarray[Any, Any]
 _Numbers = Callable[[Paired, "Array | None"], Array]
 """Map rows and their cells (-1 outside, None if there is one cell) to numbers."""
 

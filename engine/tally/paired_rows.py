@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 
 from ..kernels.paired_sums import by_cell, sides_by_cell
+from ..schemas.arrays import Array
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("regression.rows/1")

@@ -11,11 +11,10 @@ import numpy as np
 
 from ..kernels.paired_sums import MOMENTS, Laid, Means, Scales, add_moments, largest
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .counted_rows import CountsView
 from .datums import Labels
 from .paired_rows import Paired, joined
-
-Array = np.ndarray[Any, Any]
 
 _PIECE = 1 << 15  # rows at a time, so few that what is made of them stays in the cache
 

@@ -10,13 +10,13 @@ from ..kernels.label_matching import STRAY
 from ..kernels.partition import partition
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import wins
+from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
 from .sorted_scores import Sorted, sort_segments
 
 if TYPE_CHECKING:
     from .scored_view import ScoredView
 
-Array = np.ndarray[Any, Any]
 
 _MOST = 46_340  # labels whose pairs still have an int32 code
 

@@ -14,11 +14,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from . import stored
 from .datums import Datums, half_of
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 HEAD, ROWS, SHOWN = "head", "rows", "shown"
 """Names of the entries in a part's file; the last is for per-datum frames."""

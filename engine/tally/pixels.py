@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .counted_draws import CountDraws
 from .counted_rows import CountsView, Crossings, no_rows
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("pixels.areas/1")

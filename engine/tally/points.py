@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 class Points(msgspec.Struct, frozen=True):

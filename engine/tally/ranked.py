@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .precision import comparable
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 BITS = 64
 

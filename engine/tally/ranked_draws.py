@@ -9,10 +9,9 @@ import numpy as np
 
 from ..kernels.drawn_precision import Counted, Rows, nothing_counted, walk_down, walk_up
 from ..kernels.drawn_sums import drawn_counts, drawn_sums
+from ..schemas.arrays import Array
 from .draws import Draws, OneByOne, by_draw
 from .ranked_view import RankedView
-
-Array = np.ndarray[Any, Any]
 
 
 class RankedDraws:

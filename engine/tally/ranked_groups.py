@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from ..kernels.average_precision import Carried, nothing_carried
+from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from . import stored
 from .datums import Labels
@@ -31,8 +32,6 @@ from .ranked_view import LeaveOut, RankedView
 # up. Precision at recall levels needs two passes over the rows of a label
 # (:mod:`evalengine.kernels.average_precision`): a forward pass that records the counts before each
 # file, then a backward pass.
-
-Array = np.ndarray[Any, Any]
 
 
 class ViewOfParts(RankedView):

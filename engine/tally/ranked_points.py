@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 
 from ..kernels.order import group_rows
+from ..schemas.arrays import Array
 from .points import Points, segment_of
 from .ranked import Ranked
-
-Array = np.ndarray[Any, Any]
 
 
 class CountedRows(msgspec.Struct, frozen=True):

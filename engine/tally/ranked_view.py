@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels.average_precision import Carried, sample_precision
 from ..kernels.order import group_rows
 from ..kernels.threshold_counts import count_by_threshold
+from ..schemas.arrays import Array
 from .box_bins import Binned, binned
 from .counts import Counts
 from .datums import Labels
@@ -21,7 +22,6 @@ from .ranked import Ranked
 from .ranked_points import CountedRows, counted_rows, point_blocks, pooled_rows, sought
 from .recall_positions import at_positions
 
-Array = np.ndarray[Any, Any]
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 """Calls a function on ranges (first, last) of groups with CSR offsets, perhaps side by side."""
 

@@ -8,15 +8,12 @@ design" (2005).
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .ranked import Ranked
 from .units import Scored, Units
-
-Array = np.ndarray[Any, Any]
 
 
 def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -> Array:

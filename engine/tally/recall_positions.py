@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.matching_anew import LOW
-
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 def chosen(hits: int, sought: int, levels: int) -> list[int]:

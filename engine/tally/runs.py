@@ -9,17 +9,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .parts import Place
 from .ranked_view import in_turn
 from .sorted_scores import HIT, N_OUTCOMES, OTHER, Points, Sorted, sort_segments
-
-Array = np.ndarray[Any, Any]
 
 
 def merge_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:

@@ -11,13 +11,12 @@ import numpy as np
 from ..kernels.drawn_ranking import Drawing, drawn_precisions, drawn_wins
 from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
 from ..kernels.reached import first_reaching
+from ..schemas.arrays import Array
 from .draws import Draws, OneByOne, by_draw
 from .ordered_rows import OrderedRows
 from .scored_view import ScoredView
 from .sorted_scores import HIT, N_OUTCOMES, OTHER, STRAY, Sorted
 from .unit_view import Summands
-
-Array = np.ndarray[Any, Any]
 
 
 class ScoredDraws(ScoredView):

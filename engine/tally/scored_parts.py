@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from ..kernels.draw_weights import PER_WORD, draw_weights
+from ..schemas.arrays import Array
 from .datums import Labels, keys_as_labels
 from .draws import Draws
 from .parts import PartGroups, Parts
@@ -22,8 +23,6 @@ from .runs import merge_runs, points_in_blocks
 from .scored_view import ScoredView
 from .sorted_scores import N_OUTCOMES, Points, Sorted
 from .units import Scored, Units
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("bucket.scores/1")

@@ -10,14 +10,13 @@ import msgspec
 import numpy as np
 
 from ..kernels.drawn_ranking import Drawing
+from ..schemas.arrays import Array
 from .draws import Draws, OneByOne
 from .ordered_rows import OrderedRows
 from .scored_draws import ScoredDraws, grid_of
 from .scored_parts import PartsView
 from .scored_view import ScoredView
 from .sorted_scores import HIT, OTHER
-
-Array = np.ndarray[Any, Any]
 
 
 class PartsDraws(ScoredDraws):

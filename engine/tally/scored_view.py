@@ -15,6 +15,7 @@ from ..kernels.reached import first_reaching, weights_reaching
 from ..kernels.roc import wins
 from ..kernels.score_points import points
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .datums import Labels, keys_as_labels
 from .grid import GridCounts
 from .ordered_rows import OrderedRows
@@ -35,8 +36,6 @@ from .unit_view import Summands, UnitView
 from .units import Scored, Units
 
 # Positives and negatives per label, the denominators of all ratios.
-
-Array = np.ndarray[Any, Any]
 
 
 def _truths(few: UnitClasses) -> Summands:

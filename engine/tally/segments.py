@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .counted_draws import CountDraws
 from .counted_rows import CountsView, Crossings, merged_crossings, no_rows
 from .datums import Labels
 from .merging import joined
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 UNKNOWN, STUFF, THING = -1, 0, 1
 """Kinds of labels."""

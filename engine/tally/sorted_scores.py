@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
@@ -12,12 +10,11 @@ from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
 from ..kernels.sorting import sort_range, sort_short, sort_with
+from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from .points import Points as Points
 from .ranked_view import Over
 from .units import Scored
-
-Array = np.ndarray[Any, Any]
 
 __all__ = [
     "HIT",

@@ -11,12 +11,10 @@ import msgspec
 import numpy as np
 
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .datums import Labels
 from .ranked_view import View
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
-
 
 Rows = tuple[Array, Array, Array | None]
 """Datums that count, the group of each, and how often each counts (None: once)."""

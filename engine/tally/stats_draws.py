@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,9 @@ from ..kernels.drawn_sums import (
     on_grid,
     step_of_grid,
 )
+from ..schemas.arrays import Array
 from .draws import Draws, OneByOne, by_draw
 from .stats import Column, Stats, StatsView, codes_of, same
-
-Array = np.ndarray[Any, Any]
 
 
 class StatsDraws:

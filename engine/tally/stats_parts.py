@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from .datums import Datums
 from .merging_stats import merge_stats
 from .parts import Part, PartGroups, Parts
 from .registry import stored_as
 from .stats import Column, Stats
 
-Array = np.ndarray[Any, Any]
 Cuts = Mapping[str, set[int | None]]
 
 

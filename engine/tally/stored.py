@@ -24,6 +24,7 @@ import polars as pl
 
 from .._version import __version__
 from ..atomic import whole_file
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError, ReadError, ResultError
 from .registry import UnknownStructError, struct_of, written_name
 
@@ -37,7 +38,6 @@ KIND = "evalengine tally"
 WHOLE = "tally"
 """Name of the entry in a file that contains a whole tally."""
 
-Array = np.ndarray[Any, Any]
 Columns = dict[int, dict[str, Any]]
 """Arrow arrays by length, then by the name of their column."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .counted_draws import CountDraws
 from .counted_rows import CountsView, no_rows
 from .datums import Labels
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("tracks.rows/1")

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels.sums import ExactSums
+from ..schemas.arrays import Array
 from .datums import Labels
 from .ranked_view import View
 from .units import Units
-
-Array = np.ndarray[Any, Any]
 
 Sums = Array | ExactSums
 """Numbers of units, int64 [group * width], or exact sums in as many cells."""

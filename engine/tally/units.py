@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from ..schemas.arrays import Array
 from .grid import Grid
 from .precision import comparable
 from .registry import stored_as
-
-Array = np.ndarray[Any, Any]
-
 
 _SHARING = Lock()  # views side by side wait for the one that sorts
 

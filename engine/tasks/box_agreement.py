@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 
 from ..ingest.problems import Note
+from ..schemas.arrays import Array
 from ..schemas.wording import option
 from ..tally.datums import Datums, Labels
 from .renamed import renamed
-
-Array = np.ndarray[Any, Any]
 
 _DATUMS = 200  # looked at, evenly spaced among those of both sides
 _ROWS = 100  # of a datum and side

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
+from ..schemas.arrays import Array
 from .outlines import Ring
 from .workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 CHARACTERS = 2_000
 """Characters of a text that are shown."""

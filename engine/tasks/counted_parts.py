@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from ..tally import stored
 from ..tally.counted_rows import CountParts
 from ..tally.datums import Datums
@@ -25,8 +25,6 @@ from ..tally.stats_parts import (
 )
 from .stats_parts import shown
 from .task import InParts, Merge
-
-Array = np.ndarray[Any, Any]
 
 
 def counts_in_parts(

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from .per_datum import per_datum_frame
 from .task import OwnFrames, View
 from .workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 
 def view_of(kind: Callable[..., Any], field: str) -> View:

@@ -11,11 +11,10 @@ import polars as pl
 from ..ingest.codes import encode
 from ..ingest.frames import Frames
 from ..ingest.slices import slice_text
+from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..tally.datums import Datums, Labels
 from .packing import hashes_of
-
-Array = np.ndarray[Any, Any]
 
 _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 """Whose dataset counts first."""

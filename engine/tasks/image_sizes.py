@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
 from ..ingest.problems import count_of
+from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from ..tally.datums import Datums
-
-Array = np.ndarray[Any, Any]
 
 SIZE_NAMES = ("height", "width")
 _SHOWN = 3

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ..ingest.problems import Note, listing
+from ..schemas.arrays import Array
 from ..schemas.label_thresholds import LabelThreshold, LabelThresholds, label_text
 from ..tally.datums import Labels
 from ..tally.precision import comparable
-
-Array = np.ndarray[Any, Any]
 
 
 def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise: float) -> Array:

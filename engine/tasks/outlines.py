@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
+
 Ring = tuple[tuple[float, float], ...]
 """x and y of points in pixels of the image, the last of them the first."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from ..kernels.datum_hash import hash_integers, hash_texts
-
-Array = np.ndarray[Any, Any]
+from ..schemas.arrays import Array
 
 
 def packed(texts: pl.Series) -> tuple[Array, Array]:

@@ -12,9 +12,8 @@ import polars as pl
 from ..ingest.label_spelling import plain
 from ..ingest.problems import Note, count_of, listing
 from ..ingest.rules import WARNING, Facts, Rule, apply
+from ..schemas.arrays import Array
 from ..schemas.wording import option
-
-Array = np.ndarray[Any, Any]
 
 _SAME, _AGREED = 0.1, 0.7  # shares of pairs: of one label, and explained by other labels
 _MANY, _SURELY = 30, 0.9  # pairs, and the share of fewer ones: of some, chance explains as much

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import polars as pl
 
 from ..kernels.sentences import hashed_words, split_sentences
+from ..schemas.arrays import Array
 from .packing import packed, unpacked
 
 # Words that decide whether a full stop ends an English sentence.
@@ -37,9 +35,6 @@ ABBREVIATIONS = hashed_words(tuple(_ABBREVIATIONS.split()))
 """Words written with a stop, without those that are words of their own more often."""
 STARTERS = hashed_words(tuple(_STARTERS.split()))
 """Words that often begin a sentence: after an abbreviation, with a capital, they do."""
-
-
-Array = np.ndarray[Any, Any]
 
 
 def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:

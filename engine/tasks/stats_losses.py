@@ -10,11 +10,10 @@ import numpy as np
 
 from ..dialects import Dialect
 from ..metrics import Metric
+from ..schemas.arrays import Array
 from ..tally.stats import Column
 from .stats_views import StatsTallies
 from .task import Cuts, Losses
-
-Array = np.ndarray[Any, Any]
 
 AT = 10
 """The cut-off that datums are judged at, of metrics that have one."""

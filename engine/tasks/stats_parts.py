@@ -17,8 +17,6 @@ from ..tally.stats_parts import Cuts, ShownDatums, StatsParts, chosen_stats, sin
 from .stats_views import StatsTallies
 from .task import InParts
 
-Array = np.ndarray[Any, Any]
-
 
 def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str, Any]:
     """Return the file entries of one part's tally, datums in display order.

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from ..tally.common_values import Fill, common_stats
 from ..tally.datums import Datums, Labels
 from ..tally.merging import merge_datums, merge_labels, merged_seconds
@@ -17,8 +18,6 @@ from ..tally.registry import stored_as
 from ..tally.stats import StatsView
 from .per_datum import per_datum_frame
 from .workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 
 @stored_as("values.run/1")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from ..dialects import Dialect
@@ -18,6 +17,7 @@ from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames
 from ..ingest.problems import Note
 from ..metrics import Metric
+from ..schemas.arrays import Array
 from ..schemas.options import Options
 from ..tally.common_values import Fill
 from ..tally.draws import Draws
@@ -29,7 +29,6 @@ from .workers import Workers
 if TYPE_CHECKING:
     from ..metrics.thresholds import Curve
 
-Array = np.ndarray[Any, Any]
 Needs = frozenset[str]
 Cuts = Mapping[str, set[int | None]]
 """Need -> requested cut-offs; None for the whole list."""

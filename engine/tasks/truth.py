@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
+from ..schemas.arrays import Array
 from ..tally.datums import Labels
 from .packing import hashes_of
-
-Array = np.ndarray[Any, Any]
 
 
 def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array:

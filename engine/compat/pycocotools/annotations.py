@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...kernels.keypoints import Points
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 
-Array = np.ndarray[Any, Any]
 Annotation = dict[str, Any]
 
 _SHOWN = 3

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...tally.ranked import Ranked, Variants
 from ...tasks.detection.matching import Matched
@@ -16,7 +17,6 @@ from ...tasks.detection.overlaps import label_of
 from .annotations import numbers
 from .sides import RESULTS, TRUTHS, Chosen
 
-Array = np.ndarray[Any, Any]
 Cell = dict[str, Any]
 
 

@@ -16,11 +16,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from . import mask
 from .annotations import Annotation, column
-
-Array = np.ndarray[Any, Any]
 
 _INDEX = ("anns", "imgToAnns", "catToImgs")
 _SHOWN = 3

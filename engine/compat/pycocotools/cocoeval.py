@@ -17,8 +17,6 @@ from .evaluation import Evaluation, Tally, grid_of
 from .params import Params
 from .summaries import SUMMARIES, number
 
-Array = np.ndarray[Any, Any]
-
 
 class COCOeval:
     """Evaluation of results against ground truths.

@@ -12,6 +12,7 @@ import numpy as np
 from ...dialects import get
 from ...executors import Threads
 from ...exports.coco import arrays_of
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.options import Options
 from ...tally.interpolation import Interpolation
@@ -25,8 +26,6 @@ from .cells import Cell, Grid, cells_of, ranked_of
 from .coco import COCO
 from .params import Params, thresholds
 from .sides import labels_of, meet
-
-Array = np.ndarray[Any, Any]
 
 _SETTINGS: Settings = resolve(Options(), get("detection", "coco"))
 _NEEDS = frozenset({"iou_thresholds"})

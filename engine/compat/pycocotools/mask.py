@@ -13,11 +13,11 @@ import numpy as np
 from ...executors import Threads
 from ...geometry.masks import Masks, concat, from_pixels, to_pixels, to_rle, union_by
 from ...kernels.run_sets import subtract
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...tasks.detection.near import overlap
 from .regions import masks_of, of_boxes, of_masks
 
-Array = np.ndarray[Any, Any]
 Code = dict[str, Any]
 
 __all__ = ["area", "decode", "encode", "frPyObjects", "iou", "merge", "toBbox"]

@@ -10,8 +10,6 @@ import numpy as np
 from ...schemas.errors import OptionError, unknown
 from ...tasks.detection.sigmas import NAMED
 
-Array = np.ndarray[Any, Any]
-
 _SIDE = 1e5
 _DETECTION = {
     "maxDets": [1, 10, 100],

@@ -13,10 +13,9 @@ import pyarrow as pa
 from ...geometry.masks import Masks, concat, read_masks
 from ...geometry.polygons import rasterise, read_polygons
 from ...geometry.ranges import Over, offsets_of
+from ...schemas.arrays import Array
 from ...tasks.detection.layers import BoxLayer, MaskLayer, Shapes
 from ...tasks.detection.shapes import in_order
-
-Array = np.ndarray[Any, Any]
 
 
 def of_boxes(boxes: Any) -> Shapes:

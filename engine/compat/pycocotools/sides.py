@@ -16,6 +16,7 @@ import polars as pl
 
 from ...geometry.masks import Masks
 from ...kernels.boxes import Piece
+from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels, lie_close
 from ...tasks.detection.encode import Batch, Side
 from ...tasks.detection.keypoints import shapes_of
@@ -28,7 +29,6 @@ from .regions import masks_of, of_boxes, of_masks
 if TYPE_CHECKING:
     from .coco import COCO
 
-Array = np.ndarray[Any, Any]
 
 RESULTS, TRUTHS = "results", "ground truths"
 

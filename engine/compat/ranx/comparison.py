@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...api import compare as compare_cards
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
 from ...statistics.significance import paired_t
 from .evaluation import Evaluated, as_qrels, as_run, numbers_of
 from .report import OfPairs, Report
 from .results import Nested, Qrels, Run
-
-Array = np.ndarray[Any, Any]
 
 
 def compare(

@@ -9,12 +9,11 @@ import numpy as np
 import polars as pl
 
 from ...api import score
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...scorecard.card import Scorecard
 from .names import Asked, asked, grouped
 from .results import Nested, Qrels, Run, only_here
-
-Array = np.ndarray[Any, Any]
 
 
 class Evaluated(NamedTuple):

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError, unknown
-
-Array = np.ndarray[Any, Any]
 
 
 class Translation(NamedTuple):

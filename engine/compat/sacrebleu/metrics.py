@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
 from ...tasks.text.measures.bleu import sentence_counts
 from ...tasks.text.measures.chrf import of_characters, of_words
@@ -22,7 +23,6 @@ from ...tasks.text.tokenizers import TOKENIZERS
 from ..text_pairs import pairs_of, settings_of, workers_for
 from .scores import BLEUScore, CHRFScore, Score, Signature, TERScore
 
-Array = np.ndarray[Any, Any]
 References = Sequence[Sequence[str | None]]
 
 _log = logging.getLogger(__name__)

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from ...api import score
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
-from ..arrays import Array, chosen, numbers
+from ..arrays import chosen, numbers
 from .ranking import curve, of_positive
 
 

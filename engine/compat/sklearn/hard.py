@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.asked import in_name
 from ...schemas.errors import InputError, OptionError
 from ...scorecard.card import Scorecard
-from ..arrays import Array, chosen, column, undefined
+from ..arrays import chosen, column, undefined
 from .sides import Sides, sides
 
 _AVERAGES = ("binary", "micro", "macro", "weighted", "samples", None)

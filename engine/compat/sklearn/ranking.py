@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
 from ...scorecard.card import Scorecard
-from ..arrays import Array, alike, chosen, classify, column, numbers, undefined, weights
+from ..arrays import alike, chosen, classify, column, numbers, undefined, weights
 from .hard import accuracy_score
 from .sides import indicator, lists
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...scorecard.card import Scorecard
-from ..arrays import Array, alike, classify, column, weights
+from ..arrays import alike, classify, column, weights
 
 
 class Sides:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.asked import in_name
 from ...schemas.errors import InputError, OptionError
 from ...scorecard.card import Scorecard
-from ..arrays import Array, chosen, classify
+from ..arrays import chosen, classify
 from .metric import Metric, array, result
 
 

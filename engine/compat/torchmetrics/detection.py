@@ -10,8 +10,9 @@ import polars as pl
 
 from ...api import score
 from ...geometry.mask_runs import from_pixels, to_rle
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
-from ..arrays import Array, chosen
+from ..arrays import chosen
 from .metric import Metric, array, result
 
 _NAMES = ("map", "map_50", "map_75", "map_small", "map_medium", "map_large")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ..boxes import CORNER_NAMES
 from .format import RINGS, Note
 
-Array = np.ndarray[Any, Any]
 PIXELS = 1 << 29
 """Pixels of one mask at most."""
 Point = list[float]

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
 from .text_lines import is_number, lines_of, numbers_in, shown, whole_in
-
-Array = np.ndarray[Any, Any]
 
 MOT_CLASSES = (
     "pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_mot_vehicle",

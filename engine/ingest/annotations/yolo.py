@@ -17,6 +17,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ...schemas.arrays import Array
 from .format import NAMELESS, RINGS, UNPACKED, Annotations, Format, Look, Note, broken, plain
 from .yolo_folders import (
     HIGH,
@@ -29,9 +30,6 @@ from .yolo_folders import (
     is_label,
     may_be_label,
 )
-
-Array = np.ndarray[Any, Any]
-
 
 _SCORED = 5  # numbers behind the class: a box and a confidence
 _EDGE = 0.02  # how far, in shares of the image, detectors predict beyond its edge

@@ -10,10 +10,10 @@ import polars as pl
 
 from evalengine.schemas.errors import InputError
 
+from ...schemas.arrays import Array
 from .arrays import as_array, is_array
 from .source import Source
 
-Array = np.ndarray[Any, Any]
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _MASK = pl.Struct({"size": pl.List(pl.Int64()), "runs": pl.List(pl.Int64())})
 _HALF = 0.5  # above which a pixel of a mask of probabilities is set, as in torchvision's examples

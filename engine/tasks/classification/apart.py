@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from ...ingest.problems import Note
+from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally.units import Units
 from ..renamed import renamed
 from ..tied import Tied, tied_notes
 from .encode import Batch, Rows
-
-Array = np.ndarray[Any, Any]
 
 _LOOKED_AT = 10_000  # units, evenly spaced
 _LEAST = 20

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ...ingest.measured import or_measured
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
-
-Array = np.ndarray[Any, Any]
 
 
 def positive_code(

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 
 from ...kernels.sums import ExactSums
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.scored_view import ScoredView
 from .detailed import as_examples
 from .settings import Settings
 from .tallies import Tallies
 from .views import EachView, whole_datums
-
-Array = np.ndarray[Any, Any]
 
 KINDS = (
     ("tp", "all"),

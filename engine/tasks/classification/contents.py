@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...kernels.label_matching import HIT
+from ...schemas.arrays import Array
 from ..contents import LABELS, Content, Labelled, LabelScore, called
 from .settings import Settings
 from .tallies import Tallies
-
-Array = np.ndarray[Any, Any]
 
 
 def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,14 +11,13 @@ from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...ingest.rules import NOTE, WARNING, Facts, Rule, apply
 from ...kernels.label_matching import match_labels
+from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally.datums import Labels
 from ...tally.precision import comparable
 from ..label_limits import limits_of, notes_of
 from .encode import Batch, Rows
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def decision_of(settings: Settings, labels: Labels, *, single: bool = False) -> float | Array:

@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import detailed_cells
+from ...schemas.arrays import Array
 from ...schemas.results import frame_schema
 from ...tally.scored_view import ScoredView
 from .settings import Settings
 from .tallies import Tallies
 from .views import EachView, whole_datums
-
-Array = np.ndarray[Any, Any]
 
 CELLS = (
     ("tp", "all"),

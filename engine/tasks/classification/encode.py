@@ -11,6 +11,7 @@ import polars as pl
 from ...ingest.codes import encode
 from ...ingest.frames import Frames
 from ...ingest.marks import Marks
+from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -67,8 +68,6 @@ def labels_per_datum(datum: pl.Series, label: pl.Series) -> int:
             return 0
     return width
 
-
-Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 16  # places brought to the machine's integers at a time, which stay in the cache
 _DENSE = 4  # units are numbered without a look at them while at most this many per row would be

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from ...exports.phoenix import automatic_positive
 from ...kernels.sums import ExactSums
 from ...metrics import get
 from ...metrics.label_averages import in_use
+from ...schemas.arrays import Array
 from ...schemas.asked import in_name
 from ...schemas.label_errors import OTHER_LABEL, WAYS
 from ...schemas.results import empty_frame, frame_schema
@@ -35,7 +36,6 @@ from .views import EachView, view
 # tied
 # with the last one picked are picked too.
 
-Array = np.ndarray[Any, Any]
 
 _ALIKE = 1e-6
 """Probabilities closer than this are treated as equal."""

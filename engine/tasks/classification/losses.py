@@ -6,7 +6,6 @@ A datum with several label keys gets the worst of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,14 +14,13 @@ from ...dialects import Dialect
 from ...ingest.problems import count_of
 from ...kernels.label_matching import HIT, STRAY
 from ...metrics import Metric
+from ...schemas.arrays import Array
 from ...tally.units import Units
 from ..contents import called
 from ..task import Cuts, Losses
 from .deciding import decision_of
 from .settings import Settings
 from .tallies import Tallies
-
-Array = np.ndarray[Any, Any]
 
 _LABELS_NEED = (
     "labels were not predicted but scored alone: Accuracy, or LogLoss, among the metrics judges"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from .encode import Batch, Rows
-
-Array = np.ndarray[Any, Any]
 
 
 def without_repeats(batch: Batch) -> Batch:

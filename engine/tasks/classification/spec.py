@@ -12,6 +12,7 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, listing
 from ...metrics.registry import Metric
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.merging import merge_datums, merge_labels, merged_seconds, one_precision
@@ -32,8 +33,6 @@ from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_n
 from .views import cells_per_group, drawn, one_draw, view
 
 # Merging classification tallies of disjoint sets of datums.
-
-Array = np.ndarray[Any, Any]
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:

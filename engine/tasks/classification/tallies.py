@@ -13,6 +13,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, listing
 from ...kernels.label_matching import match_labels, true_label_facts
 from ...metrics import Metric
+from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels
 from ...tally.grid import best_labels, outcomes_of
 from ...tally.parts import Parts
@@ -30,8 +31,6 @@ from .relabelled import without_repeats
 from .settings import Settings
 
 # Weights that are all zero over the whole set, a slice or a label leave its metrics undefined.
-
-Array = np.ndarray[Any, Any]
 
 
 Block = tuple[Units, Sequence[Array]]

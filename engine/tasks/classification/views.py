@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...kernels.detailed_cells import N_CELLS
+from ...schemas.arrays import Array
 from ...tally.draws import Draws
 from ...tally.parts import PartGroups
 from ...tally.scored_draws import ScoredDraws
@@ -22,7 +23,6 @@ from .deciding import decision_of
 from .settings import Settings
 from .tallies import Tallies
 
-Array = np.ndarray[Any, Any]
 EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
 """Calls a function with slice column (None for the whole set), group names and view of each."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...kernels.jit import frozen
@@ -11,6 +9,7 @@ from ...kernels.matching_anew import Anew, Gains
 from ...kernels.matching_anew import match_anew as match_labels
 from ...kernels.order import rank_by_score
 from ...kernels.pairs import rows_by_datum
+from ...schemas.arrays import Array
 from ...tally.ranked import Ranked, Variants
 from ..workers import Workers
 from .encode import Batch
@@ -18,8 +17,6 @@ from .layers import BoxLayer, Shapes
 from .matching import LaidOut, Matched, area_bits
 from .near import Near, find_near
 from .rules import DetectionRules
-
-Array = np.ndarray[Any, Any]
 
 _NONE = np.uint64(0)
 

@@ -13,6 +13,7 @@ from ...geometry.raster_files import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.geometry_columns import SHAPED_NAMES
 from ...ingest.problems import Note, count_of, note_of
+from ...schemas.arrays import Array
 from ...schemas.contract import ROW
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -28,7 +29,6 @@ from .solids import as_solids
 
 # Heights and widths of images: as declared, else those of their masks, which must all agree.
 
-Array = np.ndarray[Any, Any]
 _SHOWN = 3
 
 

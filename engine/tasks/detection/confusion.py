@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -11,8 +9,6 @@ from ...kernels.confusion_cells import confusion_cells
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.ranked_view import RankedView
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def confusion_frame(

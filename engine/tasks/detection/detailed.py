@@ -16,13 +16,12 @@ import numpy as np
 import polars as pl
 
 from ...geometry.quads import corners_of_upright
+from ...schemas.arrays import Array
 from .encode import Batch, Side
 from .examples import CELLS, Examples, no_examples
 from .layers import quads_as_geojson
 from .matching import LaidOut, Matched
 from .overlaps import Facts, Pairs
-
-Array = np.ndarray[Any, Any]
 
 _NONE = -1
 

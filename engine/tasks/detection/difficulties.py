@@ -7,8 +7,6 @@ Source: KITTI's ``evaluate_object.cpp``, ``cleanData``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
@@ -17,6 +15,7 @@ from ...geometry.columns import flat
 from ...ingest.boxes import CORNER_NAMES
 from ...ingest.frames import Frames
 from ...ingest.problems import count_of, listing, note_of
+from ...schemas.arrays import Array
 from ...schemas.columns import OCCLUDED, TRUNCATED
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
@@ -25,8 +24,6 @@ from ...schemas.shared_tables import REGIONS
 from ...tally.datums import Datums, Labels
 from ...tally.precision import comparable
 from .rules import DetectionRules, Difficulty
-
-Array = np.ndarray[Any, Any]
 
 UNKNOWN = -10.0
 """``alpha`` of objects of which it is not known."""

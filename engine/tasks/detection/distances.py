@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ...schemas.arrays import Array
 
 NEAREST, FARTHEST = 2.0**-20, 2.0**12
 """Metres."""

@@ -17,6 +17,7 @@ from ...ingest.kept import Kept
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import Piece
 from ...kernels.order import group_by_label
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, ROW
 from ...schemas.errors import InputError
 from ...schemas.geometry_columns import BOX3D, EGO_DISTANCE, KEYPOINTS, NUM_POINTS
@@ -35,7 +36,6 @@ from .settings import Settings
 
 # Label lists of the table of datums (present, absent, not exhaustively annotated), and caps.
 
-Array = np.ndarray[Any, Any]
 
 _LISTS = ("positive_labels", "negative_labels", "partial_labels")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from ...ingest.boxes import CORNER_NAMES
+from ...schemas.arrays import Array
 from ...tally.ranked import Ranked
 from .encode import Batch, Side
 from .outcomes import annotation_ids
 from .overlaps import label_of
-
-Array = np.ndarray[Any, Any]
 
 IDS = ("annotation_id", "swapped_annotation_id")
 """Columns of ground-truth ids, or of their rows if there are no ids."""

@@ -29,6 +29,7 @@ from ...kernels.detection_errors import (
     match_first_best,
 )
 from ...kernels.pairs import rows_by_datum
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
@@ -44,8 +45,6 @@ from .near import Near
 from .overlaps import Pairs, find_pairs, regular_ground_truths
 from .rules import DetectionRules
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 BASE = "as it is"
 KINDS = {"Cls": CLASS, "Loc": LOCATION, "Both": BOTH, "Dupe": DUPLICATE, "Bkg": BACKGROUND}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.datums import Datums, Labels
 from ...tally.registry import stored_as
-
-Array = np.ndarray[Any, Any]
 
 CELLS = (
     ("tp", "all"),

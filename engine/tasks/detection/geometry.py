@@ -8,17 +8,14 @@ pycocotools ``COCOeval._prepare``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, note_of
+from ...schemas.arrays import Array
 from ...schemas.wording import option
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 BOX, OBB, POLYGON, MASK = 0, 1, 2, 3
 """Kinds of geometry, by detail."""

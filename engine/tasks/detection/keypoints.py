@@ -6,8 +6,6 @@ annotated area.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
@@ -19,6 +17,7 @@ from ...ingest.problems import Note, note_of
 from ...kernels.jit import frozen
 from ...kernels.keypoints import People, Points, Rows, exponents, extents, means, reaching
 from ...kernels.pairs import rows_by_datum
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.wording import option
@@ -26,8 +25,6 @@ from ...tally.datums import Labels
 from ..workers import Workers
 from .layers import Meeting, Shapes, joined
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _BLOCK = 1 << 14
 """Pairs whose exponents are in memory at a time."""

@@ -18,6 +18,7 @@ import polars as pl
 
 from ...ingest.boxes import CORNER_NAMES
 from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
+from ...schemas.arrays import Array
 from ...schemas.label_errors import DUPLICATE, LOCATION, MISSING, OTHER_LABEL, TINY, UNFOUND
 from ...schemas.results import empty_frame, frame_schema
 from ..workers import Workers
@@ -28,8 +29,6 @@ from .near import overlap
 from .outcomes import annotation_ids
 from .overlaps import Pairs, regular_ground_truths
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 LEAST = 0.1
 """Minimum suspicion to report: unsure predictions on background are many."""

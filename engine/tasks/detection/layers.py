@@ -21,10 +21,9 @@ from ...geometry.polygons import Polygons, intersection_areas
 from ...geometry.ranges import in_ranges
 from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
 from ...kernels.quads import measure, shared_areas
+from ...schemas.arrays import Array
 from ..outlines import Ring, of_geometry, of_pixels
 from ..workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 
 class Meeting(msgspec.Struct, frozen=True):

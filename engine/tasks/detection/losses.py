@@ -15,6 +15,7 @@ from ...ingest.problems import count_of, listing
 from ...metrics import Metric
 from ...metrics.aims import Aims
 from ...metrics.thresholds import LARGEST_F, Curve, walk
+from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally import ranked_points
 from ...tally.ranked import Ranked
@@ -23,8 +24,6 @@ from ..task import Cuts, Losses
 from .errors import MISS
 from .settings import Settings
 from .tallies import Tallies
-
-Array = np.ndarray[Any, Any]
 
 IOU = 0.5
 

@@ -25,11 +25,10 @@ from ...kernels.matching import (
 )
 from ...kernels.matching import match as match_labels
 from ...kernels.order import group_by_label, rank_by_score
+from ...schemas.arrays import Array
 from ...tally.ranked import Ranked, Variants, Word
 from ..workers import Workers
 from .encode import Batch, Side
-
-Array = np.ndarray[Any, Any]
 
 RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL, "best": BEST, "nearest": NEAREST}
 LOOKING_AT_ALL = ("locked", "pool")

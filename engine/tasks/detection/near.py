@@ -6,18 +6,15 @@ Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code boundary-iou-api.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from ...kernels.matching import Pairs
 from ...kernels.pairs import rows_by_datum
+from ...schemas.arrays import Array
 from ..workers import Workers
 from .layers import Meeting, Shapes
 from .matching import LaidOut
-
-Array = np.ndarray[Any, Any]
 
 
 class Near(msgspec.Struct, frozen=True):

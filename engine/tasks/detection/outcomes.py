@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from .encode import Batch
 from .matching import Matched
 from .overlaps import Facts, Pairs, find_facts
-
-Array = np.ndarray[Any, Any]
 
 PREDICTED = ("tp", "fp_misclassified", "fp_duplicate", "fp_hallucination", "ignored")
 MISSED = ("fn_misclassified", "fn_missed")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from ...kernels.cross_matching import match_across_labels
 from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
+from ...schemas.arrays import Array
 from ...tally.counts import Counts
 from ...tally.datums import Labels
 from ..workers import Workers
 from .matching import Matched
 from .near import Near
-
-Array = np.ndarray[Any, Any]
 
 _BITS = 64
 

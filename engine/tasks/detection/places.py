@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
@@ -16,8 +14,6 @@ from ..image_sizes import declared_sizes
 from .encode import Batch
 from .matching import Matched
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 PLACES = "places"
 """Need of every prediction's position and size in its image."""

@@ -19,6 +19,7 @@ import polars as pl
 from ...ingest.problems import Note, note_of
 from ...kernels.jit import frozen
 from ...kernels.keypoint_errors import Found, Laid, judged_points, mark_near
+from ...schemas.arrays import Array
 from ...tally.ranked import BITS, Ranked, Variants
 from ...tally.registry import stored_as
 from .encode import Batch
@@ -28,8 +29,6 @@ from .matching import Matched
 from .overlaps import label_of, regular_ground_truths
 from .point_marks import KINDS, OF_KINDS, PCK, PCKH, SHOWN, found, marks_of, named
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 ANY = float(np.nextafter(0.0, 1.0))
 """OKS from which people are paired for PCK: any."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ...ingest.problems import Note
 if TYPE_CHECKING:
     from .encode import Side
 
-Array = np.ndarray[Any, Any]
 
 _DATUMS = 200  # looked at, evenly spaced
 _LEAST = 6  # rows below which nothing is said

@@ -12,6 +12,7 @@ import numpy as np
 from ...dialects import Dialect
 from ...ingest.oriented_boxes import ANGLES
 from ...metrics.aims import Aims, aims_of
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError, unknown
 from ...schemas.label_thresholds import LabelThresholds
 from ...schemas.options import Options
@@ -22,7 +23,6 @@ from .point_marks import SHARES
 from .rules import DetectionDefaults, DetectionRules
 from .sigmas import Sigmas, read_sigmas
 
-Array = np.ndarray[Any, Any]
 Range = tuple[str | None, float, float]
 
 DISTANCE = "distance"

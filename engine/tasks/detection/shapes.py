@@ -40,6 +40,7 @@ from ...ingest.problems import Note, count_of
 from ...kernels.quads import measure
 from ...kernels.rotated_hulls import rotated_ious
 from ...overwriting import reads
+from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ..workers import Workers
 from .geometry import BOX, MASK, OBB, POLYGON
@@ -56,7 +57,6 @@ from .settings import Settings
 # Intersection-over-Union for Object Detection" (arXiv 2106.06072), with the constants of
 # Ultralytics.
 
-Array = np.ndarray[Any, Any]
 
 _SMALL = 1e-7  # what Ultralytics adds to denominators, and to what has a root or a logarithm
 _FARTHEST = 100.0  # Bhattacharyya distance

@@ -15,11 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError
 from ...schemas.wording import option
 from ...tally.datums import Labels
-
-Array = np.ndarray[Any, Any]
 
 _HUNDREDTHS = {
     "coco": "26 25 25 35 35 79 79 72 72 62 62 107 107 87 87 89 89",

@@ -15,14 +15,13 @@ import polars as pl
 
 from ...geometry.columns import flat
 from ...geometry.quads import corners_of, hulls_of
+from ...schemas.arrays import Array
 from ...schemas.geometry_columns import BOX3D
 from ..outlines import Ring
 from ..workers import Workers
 from .distances import FARTHEST, NEAREST, metres, similarity
 from .layers import Meeting, QuadLayer, Shapes, by_boxes
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 class GroundLayer(QuadLayer, frozen=True):

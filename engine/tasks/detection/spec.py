@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -44,7 +43,6 @@ from .views import cells_per_group, drawn, one_draw, own_frames, view
 
 # Bounds due to the order of equal scores, and to the cap on detections.
 
-Array = np.ndarray[Any, Any]
 
 _PRECISIONS = {"AP", "mAP", "APAveragedOverIOUs", "mAPAveragedOverIOUs"}
 _COUNTED = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,6 +15,7 @@ from ...ingest.problems import note_of
 from ...kernels.federated import judged
 from ...kernels.matching import Pairs
 from ...metrics import Metric
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError, OptionError
 from ...tally.counts import Counts
@@ -58,8 +58,6 @@ from .settings import Settings
 from .true_positives import found_rows
 
 # Federated annotation: drop rows of labels not searched for in a datum, and rows without area.
-
-Array = np.ndarray[Any, Any]
 
 
 def taking_part(

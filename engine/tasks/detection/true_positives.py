@@ -5,11 +5,10 @@ Source: nuscenes-devkit ``common.utils`` and ``detection.algo.accumulate``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.geometry_columns import ATTRIBUTE, VX, VY
 from ...tally.ranked import Ranked, Variants
 from .encode import Batch, Side
@@ -17,8 +16,6 @@ from .found_errors import ERRORS
 from .matching import Matched
 from .settings import Settings
 from .solids import CentreLayer, apart
-
-Array = np.ndarray[Any, Any]
 
 
 def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame
 from ...tally.draws import Draws
 from ...tally.interpolation import Beside, Interpolation
@@ -23,8 +24,6 @@ from .label_errors import label_errors_frame
 from .point_marks import POINTS
 from .settings import Settings
 from .tallies import Tallies
-
-Array = np.ndarray[Any, Any]
 
 _NO_CAP = int(np.iinfo(np.int32).max)
 

@@ -7,15 +7,14 @@ to the rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
 from ...ingest.problems import listing
+from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError
 from ...tally.datums import Datums
@@ -24,8 +23,6 @@ from .findings import NO_VERDICT, SHOWN, WRONG_WORD, Again, Findings, Strange
 from .measures import MEASURES, Measure
 from .metrics.means import NOT_JUDGED
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 OK = ("ok", "scored")
 EMPTY = "empty"

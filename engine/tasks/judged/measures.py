@@ -7,15 +7,14 @@ entry per datum and ground truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ...schemas.arrays import Array
 from .settings import Settings
 
-Array = np.ndarray[Any, Any]
 Counts = Mapping[str, Array]
 """``<part>.yes`` and ``<part>.no``, float64 [n]: verdicts that count, and all others."""
 Formula = Callable[[Counts, Settings], Array]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +11,7 @@ import polars as pl
 from ... import metrics
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
+from ...schemas.arrays import Array
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
 from ..stats_views import StatsTallies, no_labels
@@ -154,9 +154,6 @@ def _carried(votes: pl.DataFrame, sound: pl.DataFrame) -> pl.DataFrame:
     tie = (double == pl.col("judgments")) & (pl.col("judgment") == pl.col("first"))
     kept = ~pl.col("listed") | pl.col("none").is_not_null() | (double > pl.col("judgments")) | tie
     return joined.filter(kept)
-
-
-Array = np.ndarray[Any, Any]
 
 
 def tally(

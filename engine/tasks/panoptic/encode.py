@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, note_of
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...tally.datums import Datums, Labels
@@ -24,8 +24,6 @@ from ..pixels.sides import Side, side_of
 from ..workers import Workers
 from .places import map_places
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 VOID = 0
 _SHOWN = 3

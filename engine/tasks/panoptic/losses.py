@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ...dialects import Dialect
 from ...metrics import Metric
+from ...schemas.arrays import Array
 from ..contents import ROWS, Content, Rows, called
 from ..task import Cuts, Losses
 from .settings import Settings
 from .tallies import Tallies
-
-Array = np.ndarray[Any, Any]
 
 
 def losses(

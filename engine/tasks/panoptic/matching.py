@@ -7,17 +7,14 @@ void of both sides.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
+from ...schemas.arrays import Array
 from ...tally.segments import STUFF
 from ..pixels.histograms import Pairs
 from .encode import VOID, Batch, Segmented
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 THRESHOLD = 0.5
 """IoU that a pair has to exceed to match, and share of a segment that void or crowds have to

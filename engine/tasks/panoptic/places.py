@@ -9,12 +9,11 @@ import polars as pl
 
 from ...geometry.masks import Masks, read_masks, to_pixels
 from ...ingest.problems import count_of
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ..pixels.rasters import MapRow
 from ..pixels.sides import Side
 from ..workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 _SHOWN = 3
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
@@ -23,8 +24,6 @@ from .encode import Batch, encode_batch
 from .matching import THRESHOLD, Matched, joined_stuff, match
 from .metrics.quality import OF_IMAGE
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""

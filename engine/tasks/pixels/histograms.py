@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ...kernels.pair_counts import count_wide
 from ...kernels.pixel_counts import ByteCounter
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
-
-Array = np.ndarray[Any, Any]
 
 NOTHING = np.iinfo(np.int32).min
 """Index for "no label": pixels of a datum that a side does not have."""

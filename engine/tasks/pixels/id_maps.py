@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...geometry.masks import boundary_depth
 from ...ingest.label_map_sets import is_coloured
 from ...kernels.segment_edges import colour_ids, segment_edges
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from .histograms import narrowed
 from .rasters import Map, MapRow, Window
-
-Array = np.ndarray[Any, Any]
 
 _COLOURS = (3, 4)
 """Bands of a file whose colours are ids; a fourth one is how opaque pixels are."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ...ingest.problems import count_of
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ..workers import Workers
 from .histograms import Counter, Pairs
 from .id_maps import map_of
 from .rasters import Map, MapRow, Resampled, Window, aligned, in_thread, quiet, windows_of
 
-Array = np.ndarray[Any, Any]
 Pair = tuple[MapRow | None, MapRow | None]
 """Label maps of the ground truth and of the prediction of one datum and key; one may be missing."""
 

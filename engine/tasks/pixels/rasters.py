@@ -11,12 +11,11 @@ import numpy as np
 
 from ...geometry.grids import ANYWHERE, Grid, damage, grid_of, opened
 from ...geometry.silence import silenced
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
 from .histograms import NOTHING
-
-Array = np.ndarray[Any, Any]
 
 _CACHE = 1 << 26  # bytes of blocks that GDAL keeps
 

@@ -15,11 +15,10 @@ from ...ingest.label_map_sets import CODINGS, GREY, OWN_COLOURS, is_known
 from ...ingest.label_maps import FORMS
 from ...ingest.problems import count_of
 from ...overwriting import reads
+from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError, ReadError
 from .rasters import MapRow
-
-Array = np.ndarray[Any, Any]
 
 _SHOWN = 3
 

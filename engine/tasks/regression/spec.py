@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ... import metrics
+from ...schemas.arrays import Array
 from ...schemas.results import frame_schema
 from ...tally.paired_draws import PairedDraws
 from ...tally.paired_rows import Paired, merge_paired
@@ -27,8 +28,6 @@ from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, common, counted, errors_of, examine, merge, tally
 
 # Errors of single datums: a row each, or one a target that both sides have.
-
-Array = np.ndarray[Any, Any]
 
 
 def own_frames(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
+from ...schemas.arrays import Array
 from ...tally.common_values import Fill, row_places
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
@@ -23,8 +24,6 @@ from .encode import STATUS, Batch, encode_batch
 from .metrics.intervals import winkler
 from .metrics.quantiles import of_quantiles, of_samples
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 ERROR = "AbsoluteError"
 """The number of single datums that have a prediction."""

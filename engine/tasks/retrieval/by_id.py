@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
@@ -12,13 +10,12 @@ from ...ingest.codes import encode
 from ...kernels.judgment_ranks import meet
 from ...kernels.query_rows import ROW, by_query
 from ...kernels.tied_rows import beside
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..workers import Workers
 from .lists import Lists, Ties
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 

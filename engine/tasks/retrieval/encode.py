@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,6 +17,7 @@ from ...ingest.mismatch import differing
 from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of
 from ...ingest.ranked import LISTS
 from ...kernels.text_hits import credit
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError
 from ...schemas.options import Options
@@ -31,8 +31,6 @@ from .lists import Lists
 from .settings import MATCHES, SENTENCES, Settings
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.
-
-Array = np.ndarray[Any, Any]
 
 
 class Texts(msgspec.Struct):

@@ -11,6 +11,7 @@ import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.stats import Column
 from ..limits import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
@@ -41,7 +42,6 @@ from .settings import Settings
 # highest
 # in a corner of the gains that fall with the rank: an outer bound. The least of several is used.
 
-Array = np.ndarray[Any, Any]
 
 SENTINEL = -1.7e308
 """Relevance of unjudged documents that were added to the judgments."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ...schemas.arrays import Array
 
 
 def count(start: Array, chosen: Array) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ... import metrics
 from ...ingest.frames import Frames
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
@@ -19,8 +19,6 @@ from .encode import Batch, encode_batch
 from .measures import all_measures, averageable, scaled
 from .measures.gains import refuse_endless
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Status of a query; the first two enter means, the third if all judged queries count."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...ingest.label_map_sets import UNKNOWN, VOID, is_coloured, numbers_of
 from ...ingest.problems import count_of
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..pixels.histograms import NOTHING
 from ..pixels.sides import Side
 from .naming import Names
-
-Array = np.ndarray[Any, Any]
 
 IGNORED = NOTHING + 1
 """Index of ground-truth pixels that count nowhere, as their coding has it."""

@@ -12,6 +12,7 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
@@ -34,7 +35,6 @@ from .units import Units, declared_codes, distinct, images_of, seen_of, summed, 
 
 # Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
 
-Array = np.ndarray[Any, Any]
 
 _POOR, _GOOD = 0.4, 0.5  # mean IoU as they are, below which pixels are looked at, and otherwise
 _LOOKED_AT = 4  # pairs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from ...ingest.label_maps import FORMS
 from ...ingest.problems import count_of
 from ...kernels.run_layout import Runs, joined
 from ...kernels.run_pixels import scan
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tally.datums import Datums
@@ -28,8 +28,6 @@ from ..pixels.rasters import MapRow, in_thread, quiet
 from ..pixels.sides import Side
 from ..workers import Workers
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _RASTER, _MASK, _POLYGON = range(len(FORMS))
 

@@ -12,6 +12,7 @@ from ...geometry.grids import Grid, grid_of, opened
 from ...geometry.masks import Masks, intersections, union_by
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
@@ -82,9 +83,6 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
             column="raster",
             count=len(wrong),
         )
-
-
-Array = np.ndarray[Any, Any]
 
 
 class _United(msgspec.Struct, frozen=True):

@@ -16,13 +16,12 @@ from ...ingest.label_map import read_label_map
 from ...ingest.label_map_sets import colour_of
 from ...ingest.problems import Note, count_of, listing
 from ...ingest.relabel import relabel
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 class Names(msgspec.Struct, frozen=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
-from typing import Any
 
 import numpy as np
 
 from ...geometry.masks import Masks, boundary_depth, to_pixels
 from ...kernels.segment_edges import INSIDE, segment_edges
 from ...kernels.surfaces import distances, outline
+from ...schemas.arrays import Array
 from ...tally.pixels import Surfaces
 from ..pixels.histograms import Pairs
 from ..pixels.maps import Pair, opened_pair
@@ -23,7 +23,6 @@ from ..pixels.rasters import in_thread, quiet
 from ..workers import Workers
 from .settings import Settings
 
-Array = np.ndarray[Any, Any]
 Labelled = tuple[int, Array | None, Array | None]
 """Label code, and its pixels, bool [h, w], of truth and prediction; None if empty."""
 LabelsOf = Callable[[int], Iterator[Labelled]]

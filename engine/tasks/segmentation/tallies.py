@@ -14,6 +14,7 @@ import polars as pl
 from ...ingest import meeting
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
 from ...tally.common_values import Fill, aligned, row_places
 from ...tally.datums import Datums, Labels
@@ -30,7 +31,6 @@ from .surfaces import NEED
 
 # Metrics of single datums, as the registry has them: a column each.
 
-Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_pixels")
 """Standing of a datum; those of the last have no number."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
+from ...schemas.arrays import Array
 from ...tally.datums import Labels
 from ...tally.pixels import Images
 from ..encoding import declared_labels
 from ..pixels.sides import Side
 from .naming import Seen
-
-Array = np.ndarray[Any, Any]
-
 
 _DENSE = 1 << 16  # codes that a table of all of them is always made for
 

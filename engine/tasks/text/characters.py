@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...kernels.rouge_words import ALONE
 from ...kernels.rouge_words import WORD as TOKEN
 from ...kernels.text_words import DECIMAL, SPACE, WORD
-
-Array = np.ndarray[Any, Any]
+from ...schemas.arrays import Array
 
 _ASCII, _EVERY = 128, 0x110000
 _OTHER_WORDS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, listing, note_of
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -20,8 +20,6 @@ from ..packing import offsets_of, ragged
 from .pairs import Pairs
 from .settings import Settings
 from .vectors import of_columns
-
-Array = np.ndarray[Any, Any]
 
 STATUS = ("scored", "no_reference", "no_prediction", "null_text")
 """Standing of a datum; only the first enters means."""

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from ...kernels.token_hashes import local_codes
+from ...schemas.arrays import Array
 from ..workers import Workers
 
-Array = np.ndarray[Any, Any]
 R = TypeVar("R")
 Hashed = tuple[Array, Array, Array]
 """First and second hash of each token, uint64; offsets of the tokens of each text, int64."""

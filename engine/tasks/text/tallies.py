@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
+from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
@@ -18,8 +18,6 @@ from .encode import STATUS, Batch, encode_batch, tell_wordless
 from .measures import all_measures, by_vectors, in_rouge_words, summed
 from .settings import Settings
 from .vectors import made
-
-Array = np.ndarray[Any, Any]
 
 
 def tally(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,10 +10,9 @@ import polars as pl
 from ...kernels.code_points import code_points
 from ...kernels.mteval_words import mteval_words
 from ...kernels.text_words import words_at_spaces, words_by_rules
+from ...schemas.arrays import Array
 from ..packing import packed
 from .characters import codes_needed, regex_kinds
-
-Array = np.ndarray[Any, Any]
 
 Hashed = tuple[Array, Array, Array]
 """First and second hash of each token, uint64; offsets of the tokens of each text, int64."""

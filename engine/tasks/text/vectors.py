@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
 from ...ingest.problems import Note, count_of
+from ...schemas.arrays import Array
 from ...schemas.embedder import Encoder
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from .settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _AT_ONCE = 4096
 """Texts that a local model is given at once."""

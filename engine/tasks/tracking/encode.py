@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
@@ -13,6 +11,7 @@ from ...ingest.boxes import CORNER_NAMES
 from ...ingest.codes import encode
 from ...ingest.frames import Frames
 from ...ingest.problems import count_of
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -21,8 +20,6 @@ from ..encoding import dataset_of, declared_labels, encode_datums, encode_labels
 from ..image_sizes import declared_sizes
 from ..workers import Workers
 from .masks import SHAPES, read
-
-Array = np.ndarray[Any, Any]
 
 NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
 """Names of the ids of each side."""

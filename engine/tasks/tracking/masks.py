@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -11,11 +9,10 @@ from ...geometry.masks import Masks, concat, intersections, read_masks, refuse_s
 from ...geometry.places import Place
 from ...geometry.polygons import rasterise, read_polygons
 from ...ingest.problems import count_of
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ..encoding import taken
 from ..workers import Workers
-
-Array = np.ndarray[Any, Any]
 
 SHAPES = ("mask", "polygon")
 """Columns that masks are made of."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
@@ -17,6 +15,7 @@ from ...kernels.identities import identities
 from ...kernels.jit import frozen
 from ...kernels.order import group_by_label
 from ...kernels.track_frames import EPSILON, TrackFrames
+from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
@@ -28,8 +27,6 @@ from .masks import shared
 from .settings import Settings
 
 # Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.
-
-Array = np.ndarray[Any, Any]
 
 
 class LaidOut(msgspec.Struct, frozen=True):

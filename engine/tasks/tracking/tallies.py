@@ -12,6 +12,7 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
+from ...schemas.arrays import Array
 from ...schemas.results import empty_frame
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
@@ -44,7 +45,6 @@ from .settings import Settings
 # another number: slow objects then still match, so the frames are compared whenever the lowest
 # ones differ.
 
-Array = np.ndarray[Any, Any]
 
 _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agree
 _BETTER = 0.05  # gain in the mean of best IoUs that other frame numbers have to bring

@@ -23,6 +23,7 @@ from ....metrics.label_averages import (
     ratio,
 )
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....schemas.asked import in_name
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
@@ -31,7 +32,6 @@ from .parts import metric
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _VALOR = "Valor metrics document, Classification"
 _SKLEARN = "scikit-learn metrics"

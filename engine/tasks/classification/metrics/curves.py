@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....metrics.label_averages import ratio, scored_rows
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.points import first_of, last_of, segment_of
 from ....tally.scored_view import ScoredView
@@ -15,8 +16,6 @@ from .parts import metric
 
 if TYPE_CHECKING:
     from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def _columns(

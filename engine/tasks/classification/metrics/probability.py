@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ....metrics.label_averages import NO_TRUTH, key_cells, ratio
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.scored_view import ScoredView
 from .parts import metric
@@ -15,7 +16,6 @@ from .parts import metric
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _SKLEARN = "scikit-learn metrics"
 

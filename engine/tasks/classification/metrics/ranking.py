@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ....metrics.label_averages import (
     scored_rows,
     weighted,
 )
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.curve_areas import delong_variance, partial_area
 from ....tally.scored_view import ScoredView
@@ -24,7 +25,6 @@ from .parts import metric
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _ONE_CLASS = "only one class: no positive or no negative datum"
 _NO_TRUTH = "no ground truth of the label"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ....metrics.label_averages import UNREACHED, by_key, label_cells, scored_rows
 from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
+from ....schemas.arrays import Array
 from ....schemas.asked import in_name
 from ....schemas.errors import ResultError
 from ....schemas.wording import option
@@ -25,7 +26,6 @@ from .parts import metric
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _NO_TRUTH = "no ground truth of the label"
 _NO_SCORE = "no score of the label on a datum with ground truth"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
 from .members import (
@@ -26,7 +27,6 @@ from .own_thresholds import at_own, mean_of_labels, own_precision, own_threshold
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
 """LVIS's: of fewer than 10, of 10 to 99, and of 100 or more images of its training set."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....metrics.label_averages import ratio
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.box_bins import Binned, BoxBins
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
@@ -19,7 +20,6 @@ from .members import present, present_keys
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _TOLD = {"position": ("cx", "cy"), "size": ("width", "height"), "position and size": ()}
 """Bin variables in addition to the score, and the names of pairs of bins."""

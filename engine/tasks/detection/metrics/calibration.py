@@ -9,6 +9,7 @@ import numpy as np
 
 from ....metrics.calibration import Bins, bins_by
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
 from .members import present, present_keys
@@ -17,7 +18,6 @@ from .thresholds import curve_of
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 NO_ROW = "no prediction that counts"
 BEYOND = "scores lie outside [0, 1]"

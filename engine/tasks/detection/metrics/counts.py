@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
 from .averages import NO_TRUTH, axis_values
@@ -17,7 +18,6 @@ from .members import present, present_keys, sum_by_key
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 Ratio = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 _AXES = ("group", "label", "area", "iou_threshold", "score_threshold")

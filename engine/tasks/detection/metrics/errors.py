@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
 from .averages import INTERPOLATED, NO_LABEL, NO_TRUTH
@@ -17,7 +18,6 @@ from .members import key_members, present, present_keys, row_means, sum_by_key
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _SOURCE = "D. Bolya et al., TIDE (ECCV 2020); tidecv 1.0.1"
 _KINDS = ("Cls", "Loc", "Both", "Dupe", "Bkg")

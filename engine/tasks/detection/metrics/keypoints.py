@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
 from ..point_marks import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
@@ -17,7 +18,6 @@ from .members import key_members, present, present_keys, sum_by_key
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _RONCHI = "M. R. Ronchi and P. Perona (ICCV 2017); coco-analyze"
 _NO_POINT = "no labelled keypoint of a person of known size"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from .own_thresholds import at_own, mean_of_labels, own_precision, own_threshold
 
 if TYPE_CHECKING:
     from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def _aos(view: RankedView, settings: Settings) -> list[Cells]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
 from .members import at_ious, fill, key_members, members, row_means
 
 if TYPE_CHECKING:
     from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def own_thresholds(view: RankedView, settings: Settings) -> Array | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....metrics.label_averages import UNREACHED
 from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
+from ....schemas.arrays import Array
 from ....schemas.asked import in_name
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
@@ -19,7 +20,6 @@ from .members import present, sum_by_key
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _NO_SCORE = "no prediction that counts"
 

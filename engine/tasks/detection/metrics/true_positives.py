@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.linear_precision import by_group
 from ....tally.ranked_view import RankedView
@@ -18,7 +19,6 @@ from .members import key_members, present, present_keys, sum_by_key
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _LOWEST = 0.1
 """Recall up to which errors do not count."""

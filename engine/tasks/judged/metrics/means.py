@@ -14,7 +14,6 @@ from ....tally.cells import Cells
 if TYPE_CHECKING:
     from ....tally.stats import Column, StatsView
 
-Array = np.ndarray[Any, Any]
 
 SCORED, NOT_JUDGED = "scored", "not_judged"
 """Standing of a datum that has a value, and of one that has no row of the metric."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.segments import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
 
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 Quality = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """From tp, fp, fn and the sum of IoU to numerator and denominator."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView, Scaled
@@ -23,7 +24,6 @@ from .parts import (
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _OUTSIDE = "a target or prediction is outside what the distribution allows"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....kernels.middle_errors import errors_between
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -16,7 +17,6 @@ from .parts import SCIKIT, cells, mean_of, metric, moment_mean, own_quantile
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _SAMPLE = 2048  # errors that say between which bounds the median surely is, nearly always
 _SPREAD = 80  # places of the sample on either side of its own median: 3.5 standard deviations

@@ -10,6 +10,7 @@ import numpy as np
 
 from ....kernels.sums import ExactSums
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView, Scaled
@@ -17,7 +18,6 @@ from ....tally.paired_values import PairedView, Scaled
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 Loss = Callable[[Paired, Any], Array]
 """From rows and settings to a number of each, float64 [n]."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -17,7 +18,6 @@ from .parts import SCIKIT, at_level, mean_of, metric
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _SOURCE = "Gneiting & Raftery 2007, Strictly proper scoring rules"
 

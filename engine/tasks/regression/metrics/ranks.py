@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....kernels.ranked_pairs import agreement
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -26,8 +27,6 @@ from .parts import (
 
 if TYPE_CHECKING:
     from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 def _midranks(values: Array, weight: Array) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -15,7 +16,6 @@ from .parts import SCIKIT, cells, mean_of, metric, ratio, unscaled
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 ZERO = "a target is 0"
 _LARGE = 2.0**900

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....kernels.sums import ExactSums
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -17,7 +18,6 @@ from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, times_drawn, we
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 NO_SCALE = "a scale is 0"
 _LARGE = 2.0**500

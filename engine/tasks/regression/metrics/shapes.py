@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.paired_rows import Paired
 from ....tally.paired_values import PairedView
@@ -15,7 +16,6 @@ from .parts import bounded, metric, weighted_quantile, weighted_sum
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BINS = 10

@@ -9,13 +9,12 @@ import msgspec
 import numpy as np
 
 from ....kernels.rank_sums import log_discounts, rank_sums
+from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists, count
 from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 WHOLE = 2**62
 """The cut-off of a whole list, beyond any rank."""

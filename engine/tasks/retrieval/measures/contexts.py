@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists, count
 from ..settings import Settings
 from .common import ratio
-
-Array = np.ndarray[Any, Any]
 
 _NOTHING_RETRIEVED = "nothing was retrieved"
 _NO_RELEVANT = "no relevant document"

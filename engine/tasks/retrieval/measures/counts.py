@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ....kernels.rank_sums import found_within
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists, count
 from ..settings import Settings
 from .common import WHOLE, by_level, counts_within, cuts_of, plain, ratio, relevant_golds, variants
-
-Array = np.ndarray[Any, Any]
 
 MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 """Multiples of the number of relevant documents, as in trec_eval's Rprec_mult."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -12,6 +10,7 @@ from ....kernels.rank_cascade import cascade
 from ....kernels.rank_first import all_relevant
 from ....kernels.rank_gains import gain_costs, ndcg_means
 from ....kernels.rank_sums import rank_sums
+from ....schemas.arrays import Array
 from ....schemas.errors import InputError
 from ....schemas.wording import option
 from ....tally.cells import parameters
@@ -33,8 +32,6 @@ from .common import (
     variants,
 )
 from .counts import golds_within
-
-Array = np.ndarray[Any, Any]
 
 
 def gains_of(relevance: Array, gains: str | dict[float, float]) -> Array:

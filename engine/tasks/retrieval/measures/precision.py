@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ....kernels.rank_first import first_relevant
 from ....kernels.rank_precision import interpolated_precision, precision_sums
 from ....kernels.rank_preferences import preferences
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...workers import Workers
 from ..lists import Lists, count
@@ -25,8 +25,6 @@ from .common import (
     relevant_golds,
     variants,
 )
-
-Array = np.ndarray[Any, Any]
 
 RECALLS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Recall levels of interpolated precision."""

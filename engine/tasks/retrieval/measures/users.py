@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ....kernels.rank_users import BPM, INST, NERR8, NERR9, NERR10, NERR11, expected_gains
+from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
@@ -27,8 +27,6 @@ from .common import (
     variants,
 )
 from .counts import looked_at
-
-Array = np.ndarray[Any, Any]
 
 DEPTH = 1000
 """Ranks that a user without a cut-off looks at, as in cwl_eval."""

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ....schemas.arrays import Array
 from ...workers import Workers
 from ..dialects import RetrievalRules
 from ..settings import MATCHES, SENTENCES
@@ -22,7 +23,6 @@ from .wanted import Wanted
 
 __all__ = ["RULES", "Matched", "match_texts", "token_counts"]
 
-Array = np.ndarray[Any, Any]
 Rule = Callable[[Components, Wanted, Workers, Array], None]
 """Sets the matching ones of uint8 [pairs], which is 0 before."""
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from ....kernels.json_escape import escape_json
 from ....kernels.substrings import match_substrings
+from ....schemas.arrays import Array
 from ...packing import packed
 from ...workers import Workers
 from .components import Components
 from .wanted import Wanted
-
-Array = np.ndarray[Any, Any]
 
 _SPEAKER = "^(?:user|assistant): "
 _ESCAPED = r"[^ !#-\[\]-~]"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
 
 from ....ingest.codes import by_hash
+from ....schemas.arrays import Array
 from ...packing import offsets_of, ragged
 from ...sentences import sentences_of
-
-Array = np.ndarray[Any, Any]
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):

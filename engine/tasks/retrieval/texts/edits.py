@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ....kernels.approximate_search import characters_of, least_distances
+from ....schemas.arrays import Array
 from ...packing import packed
 from ...workers import Workers
 from .components import Components
 from .wanted import Wanted
-
-Array = np.ndarray[Any, Any]
 
 _PAIRS = 1 << 16  # handed over at once, so that lists of pairs stay small
 _SLACK = 1e-4  # rapidfuzz loses scores up to 1e-8 above its cut-off, which here only saves time

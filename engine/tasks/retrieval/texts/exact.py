@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ....schemas.arrays import Array
 from ...workers import Workers
 from .components import Components
 from .wanted import Wanted
-
-Array = np.ndarray[Any, Any]
 
 
 def match_exactly(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -11,13 +9,12 @@ from ....kernels.hash_codes import hash_codes
 from ....kernels.union_lcs import match_by_union_lcs
 from ....kernels.walk_depth import walks_too_far
 from ....kernels.words import words_between_stops, words_of_sentences
+from ....schemas.arrays import Array
 from ...packing import packed
 from ...sentences import sentences_of
 from ...workers import Workers
 from .components import Components
 from .wanted import Wanted
-
-Array = np.ndarray[Any, Any]
 
 RECURSION = 989
 """Steps that fit below Python's default limit of 1,000 calls, after the calls that led there."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
-Array = np.ndarray[Any, Any]
+from ....schemas.arrays import Array
 
 CHARACTERS_PER_TOKEN = 4.0
 

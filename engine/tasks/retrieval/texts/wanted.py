@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-import numpy as np
 
+from ....schemas.arrays import Array
 from ..dialects import RetrievalRules
-
-Array = np.ndarray[Any, Any]
 
 
 class Wanted(msgspec.Struct, frozen=True):

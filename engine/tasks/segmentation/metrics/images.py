@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.datums import Labels
 from ....tally.pixels import Pixels, PixelView
@@ -17,8 +18,6 @@ from .parts import NO_LABEL, Ratio, dice, iou, key_cells, metric, ratio
 
 if TYPE_CHECKING:
     from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 
 class OfImage(msgspec.Struct, frozen=True):

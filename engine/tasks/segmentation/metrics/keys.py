@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from .parts import NO_LABEL, by_key, iou, key_cells, mean_over, members_of, metr
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 OVERLAP = "labels of one side overlap, so that a pixel has no single one"
 NO_PIXEL = "no pixel that counts"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.pixels import PixelView
 from .parts import (
@@ -31,7 +32,6 @@ from .parts import (
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 _SUMS = "over the pixels of all datums"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.pixels import PixelView
 from ..dialects import DECLARED, TRUE
@@ -15,7 +16,6 @@ from ..dialects import DECLARED, TRUE
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 PIXEL_OPTIONS = ("ignore_index", "background", "resample")
 NO_LABEL = "no label to average over"

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.pixels import Pixels, PixelView
 from .parts import NO_LABEL, NO_PIXEL, by_key, key_cells, label_cells, metric, ratio, rows, used
@@ -16,7 +17,6 @@ from .parts import NO_LABEL, NO_PIXEL, by_key, key_cells, label_cells, metric, r
 if TYPE_CHECKING:
     from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 
 ONE_SIDE = "no image that has the label on both sides"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ....kernels.ngram_matches import ngram_matches
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...workers import Workers
 from ..metrics.bleu_formula import bleu, orders_of
@@ -15,8 +14,6 @@ from ..settings import Settings
 from ..tokenizers import TOKENIZERS, every_character
 from .chrf import cased
 from .per_reference import unusual
-
-Array = np.ndarray[Any, Any]
 
 _USUAL = {
     "tokenizer": "words",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ....kernels.code_points import code_points, words_and_marks
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
@@ -16,8 +16,6 @@ from ..metrics.chrf_formula import chrf
 from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
 from ..settings import Settings
 from .per_reference import ngrams_of_each, unusual
-
-Array = np.ndarray[Any, Any]
 
 CHARACTERS, WORDS = 6, 2
 """n-gram orders of characters and, in chrF++, of words."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ....kernels.distinct_words import union_hits
 from ....kernels.words import words_between_stops
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
 from ..pairs import Pairs, localised
 from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _MARKS_ALONE = r"^[!-/:-@\[-`{-~]*$"
 _SMALL = 1e-8

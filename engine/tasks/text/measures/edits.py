@@ -13,6 +13,7 @@ from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
 from ....kernels.translation_edits import translation_edits
 from ....metrics.rate_formulas import translation_rate
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
@@ -23,7 +24,6 @@ from ..tokenizers import SPACES
 from .chrf import cased, named
 from .per_reference import best_columns, each_reference, unusual
 
-Array = np.ndarray[Any, Any]
 Cut = Callable[[Pairs, Settings, Workers], Tokens]
 
 _EMPTY = "the reference is empty"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ....schemas.arrays import Array
 from ....schemas.tuning import tuning
 from ....tally.cells import parameters
 from ....tally.stats import Column
@@ -28,7 +28,6 @@ from .bleu import sentence_counts
 from .distinct_rouge import sequence_scores
 from .overlap import shared_content
 
-Array = np.ndarray[Any, Any]
 Score = Callable[[Pairs, Settings, Workers], Array]
 """From sentences, each with its contexts as its one reference, to float64 [m]."""
 

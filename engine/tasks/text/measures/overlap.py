@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ....kernels.distinct_words import shared_words
 from ....kernels.text_words import words_at_spaces
+from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...packing import packed
@@ -20,8 +20,6 @@ from ..pairs import Pairs, localised
 from ..settings import Settings
 from ..tokenizers import SPACES
 from .per_reference import best_columns, each_reference, ngrams_of_each
-
-Array = np.ndarray[Any, Any]
 
 _ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"
 r"""Articles between word boundaries of Python's ``\b``."""

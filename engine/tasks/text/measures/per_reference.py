@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ....kernels.ngram_matches import ngram_matches
+from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
 from ...workers import Workers
 from ..pairs import Pairs, Tokens, best_reference
 from ..settings import Settings
 
-Array = np.ndarray[Any, Any]
 Counter = Callable[..., None]
 """A kernel (first, last, candidate of each reference, candidates, references, n_codes, out)."""
 

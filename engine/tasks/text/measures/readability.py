@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ....kernels.syllables import words_and_syllables
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...packing import packed
 from ...sentences import sentences_of
@@ -15,8 +15,6 @@ from ...workers import Workers
 from ..characters import codes_needed, regex_kinds
 from ..pairs import Pairs
 from ..settings import Settings
-
-Array = np.ndarray[Any, Any]
 
 _FORMULAS = {
     "FleschReadingEase": (206.835, -1.015, -84.6),

@@ -6,7 +6,6 @@ ROUGE-L of the package rouge is in :mod:`.distinct_rouge`.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,6 +15,7 @@ from ....kernels.lcs import lcs_lengths
 from ....kernels.porter import stem_hashes
 from ....kernels.rouge_words import rouge_words
 from ....kernels.summary_lcs import summary_hits
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...packing import packed
 from ...workers import Workers
@@ -24,8 +24,6 @@ from ..pairs import Pairs, Tokens, localised
 from ..settings import Settings
 from .distinct_rouge import distinct_sequence
 from .per_reference import best_columns, each_reference, ngrams_of_each, unusual
-
-Array = np.ndarray[Any, Any]
 
 _ORDERS = (1, 2, 3)
 _USUAL = {"use_stemmer": False, "rouge_tokenizer": "ascii"}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
+from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...workers import Workers
 from ..pairs import Pairs, best_reference
 from ..settings import Settings
 from ..vectors import Vectors
-
-Array = np.ndarray[Any, Any]
 
 _ROWS = 4096
 _LARGE = 1e70

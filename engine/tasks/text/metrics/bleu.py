@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ....metrics.datum_averages import pooled
+from ....schemas.arrays import Array
 from .bleu_formula import bleu
 from .parts import metric
-
-Array = np.ndarray[Any, Any]
 
 _FORMULA = (
     r"\text{BP} \cdot \exp\left(\sum_o w_o \ln \frac{M_o}{c_o}\right), \quad"

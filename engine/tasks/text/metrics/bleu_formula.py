@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ....schemas.arrays import Array
 
 _EPSILON, _ALPHA, _K = 0.1, 5.0, 5.0
 """NLTK's constants of method1, method6 and method4."""

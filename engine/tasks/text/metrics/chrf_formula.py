@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ....schemas.arrays import Array
 
 BETA = 2
 """Weight of recall."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ....metrics.datum_averages import pooled
 from ....metrics.rate_formulas import edit_rate, translation_rate
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from .chrf_formula import chrf
 from .parts import metric
-
-Array = np.ndarray[Any, Any]
 
 _CASE = ("lowercase",)
 _RATE = r"\frac{\sum_d e_d}{\sum_d r_d}"

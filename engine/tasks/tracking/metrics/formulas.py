@@ -7,11 +7,11 @@ denominator the value is 0 (LocA: 1), as in TrackEval.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ....schemas.arrays import Array
+
 Summed = Callable[[str], Array]
 """Column -> its sums, [...], or [..., alphas]."""
 Formula = Callable[[Summed], Array]

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from ....metrics.registry import Metric
+from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.tracks import TrackView
 from . import formulas as f
@@ -67,8 +68,6 @@ TEX = {
     "IDFN": r"G - \text{IDTP}",
 }
 
-
-Array = np.ndarray[Any, Any]
 
 HOTA = "Luiten et al. 2021, HOTA; TrackEval hota.py"
 CLEAR = "Bernardin and Stiefelhagen 2008, CLEAR MOT; TrackEval clear.py"

@@ -1,0 +1,1 @@
+"""Findings: analyses of a run."""

@@ -1,0 +1,8 @@
+"""Type alias of arrays. A module of its own, because other contracts do not import NumPy."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+"""A NumPy array of any shape and dtype; docstrings state both."""
