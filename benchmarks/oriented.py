@@ -46,7 +46,7 @@ def corners(boxes):
 import shapely
 """
 OURS = """
-from evalengine.geometry.quads import corners_of
+from evalengine.geometry.polygons import corners_of
 from evalengine.kernels.quads import measure, shared_areas
 def ious(a, b):
     one, two = (measure(corners_of(side[:, :4], side[:, 4])) for side in (a, b))

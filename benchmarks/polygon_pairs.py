@@ -98,7 +98,7 @@ def evalengine(contender: str) -> Any:
 
     import polars as pl
 
-    from evalengine.executors.threads import Threads
+    from evalengine.executors.pools import Threads
     from evalengine.geometry.polygons import intersection_areas, read_polygons
     from evalengine.kernels import pairs
 

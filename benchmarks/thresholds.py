@@ -25,9 +25,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import precision_recall_curve
 
 import evalengine as ee
-from evalengine.metrics.calibration import fitted_isotonic, told_by
-from evalengine.metrics.thresholds import Curve
-from evalengine.tally.points import Points
+from evalengine.metrics.thresholds import Curve, fitted_isotonic, told_by
+from evalengine.tally.ranked_points import Points
 
 ROWS = 1_000_000
 IMAGES, EACH, LABELS = 5_000, 40, 80

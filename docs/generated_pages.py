@@ -16,9 +16,8 @@ import click
 
 import evalengine as ee
 from evalengine.cli import cli
-from evalengine.report import listings
-from evalengine.schemas.option_groups import GROUPS
-from evalengine.schemas.options import FIELDS
+from evalengine.report import show
+from evalengine.schemas.options import FIELDS, GROUPS
 
 FOLDER = "reference"
 _WORKER = "scripts/worker_in_a_frame.js"
@@ -110,7 +109,7 @@ def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 def tables() -> str:
     """The columns of input tables and output frames."""
-    listed = listings.schemas((), "text").rstrip().split("\n\n")
+    listed = show.schemas_listing((), "text").rstrip().split("\n\n")
     lines = ["# Tables and frames", "What `evalengine schemas` prints."]
     for block in listed:
         title, _, columns = block.partition("\n")

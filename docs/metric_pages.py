@@ -29,7 +29,7 @@ from evalengine import dialects
 from evalengine.cli import cli
 from evalengine.metrics import registry
 from evalengine.metrics.registry import Metric
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
 
 FOLDER = "reference"
 TABLES = Path(__file__).parent.parent / "examples"

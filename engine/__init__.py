@@ -29,17 +29,16 @@ if TYPE_CHECKING:
         warmup,
     )
     from .collector import Collector
-    from .compat.labels import precision_recall_fscore
-    from .compat.texts import bleu, rouge
-    from .diagnosing import diagnose
-    from .finding_calibration import find_calibration
-    from .finding_label_errors import find_label_errors
-    from .finding_limits import find_limits
-    from .finding_thresholds import find_thresholds
+    from .compat.arrays import bleu, precision_recall_fscore, rouge
+    from .findings.bounds import find_limits
+    from .findings.calibration import find_calibration
+    from .findings.diagnose import diagnose
+    from .findings.label_errors import find_label_errors
+    from .findings.thresholds import find_thresholds
     from .fusion.fuse import fuse
     from .ingest.annotations.hierarchy import expand_hierarchy
     from .ingest.converting import convert, convert_coco
-    from .ingest.sources.convert_trec import convert_trec
+    from .ingest.sources.writing import convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
     from .judge.judging import judge
@@ -62,27 +61,27 @@ _HOMES = {
     "score": "api",
     "check": "api",
     "compare": "api",
-    "diagnose": "diagnosing",
+    "diagnose": "findings.diagnose",
     "explain": "api",
-    "find_calibration": "finding_calibration",
+    "find_calibration": "findings.calibration",
     "find_errors": "api",
-    "find_label_errors": "finding_label_errors",
-    "find_limits": "finding_limits",
+    "find_label_errors": "findings.label_errors",
+    "find_limits": "findings.bounds",
     "find_slices": "api",
-    "find_thresholds": "finding_thresholds",
+    "find_thresholds": "findings.thresholds",
     "metrics_table": "api",
     "warmup": "api",
-    "precision_recall_fscore": "compat.labels",
+    "precision_recall_fscore": "compat.arrays",
     "fuse": "fusion.fuse",
     "judge": "judge.judging",
     "report": "jobs.reports",
     "run_job": "jobs.running",
-    "rouge": "compat.texts",
-    "bleu": "compat.texts",
+    "rouge": "compat.arrays",
+    "bleu": "compat.arrays",
     "load": "scorecard.card",
     "convert": "ingest.converting",
     "convert_coco": "ingest.converting",
-    "convert_trec": "ingest.sources.convert_trec",
+    "convert_trec": "ingest.sources.writing",
     "expand_hierarchy": "ingest.annotations.hierarchy",
     "Collector": "collector",
     "Options": "schemas.options",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 import polars as pl
 
-from . import dialects, metrics, scoring, tasks
+from . import dialects, metrics, tasks
+from . import run as scoring
 from .executors import Threads
 from .ingest.frames import Frames, checked_frames
 from .ingest.problems import count_of
@@ -25,8 +26,8 @@ from .schemas.results import Finding
 from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
-    from .analysis.error_table import FoundErrors
-    from .analysis.slice_table import FoundSlices
+    from .findings.errors import FoundErrors
+    from .findings.slices import FoundSlices
     from .schemas.named import Named
     from .statistics.comparison import Comparison
 
@@ -113,7 +114,7 @@ def score(
         from .reporting import check_report
 
         check_report(report)
-    card = scoring.run(
+    card = scoring.score_tables(
         predictions,
         ground_truths,
         make_options(options, **named),
@@ -245,7 +246,7 @@ def find_errors(
         **named: any field of :class:`evalengine.Options`.
 
     Returns:
-        :class:`evalengine.analysis.error_table.FoundErrors`: ``datums``, and ``rows`` in tasks
+        :class:`evalengine.findings.errors.FoundErrors`: ``datums``, and ``rows`` in tasks
         whose rows are right or wrong: the rows that the metric of ``datums`` counts.
 
     Raises:
@@ -257,7 +258,7 @@ def find_errors(
         >>> import evalengine as ee
         >>> ee.find_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
     """
-    from .finding_errors import found_errors
+    from .findings.errors import found_errors
 
     return found_errors(
         run,
@@ -290,7 +291,7 @@ def find_slices(
 ) -> FoundSlices:
     """Find the slices in which a run is worst.
 
-    Each datum has a loss, as for :func:`worst datums <evalengine.analysis.worst.worst>`. An exact
+    Each datum has a loss, as for :func:`worst datums <evalengine.plan.paging.worst>`. An exact
     search over all slices of up to ``levels`` conditions on the columns of ``datums`` finds those
     with the highest losses for their size. Slices with a condition that does not matter are
     skipped. The run's first metric that is one number over all datums, and not a count, is then
@@ -317,7 +318,7 @@ def find_slices(
             ``metrics`` the metric to report; the default of ``draws`` is 200 here.
 
     Returns:
-        :class:`evalengine.analysis.slice_table.FoundSlices`, whose ``frame`` has one row per slice.
+        :class:`evalengine.findings.slices.FoundSlices`, whose ``frame`` has one row per slice.
 
     Raises:
         InputError: no column to slice by; datums that the table does not contain.
@@ -328,7 +329,7 @@ def find_slices(
         >>> import evalengine as ee
         >>> ee.find_slices("runs/monday", datums="images.parquet").frame  # doctest: +SKIP
     """
-    from .slicing import found_slices
+    from .findings.slices import found_slices
 
     return found_slices(
         run,
@@ -429,7 +430,7 @@ def explain(
 
     chosen = make_options(options, **named)
     if number is not None:
-        from .explaining import number_told
+        from .findings.explain import number_told
 
         return number_told(
             predictions, ground_truths, number, chosen, datums, labels, storage_options

@@ -11,29 +11,28 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from . import scoring
-from .held_runs import card_of, class_names, is_scored, tallied_of, with_or_without
+from . import run as scoring
 from .ingest.problems import MANY, count_of, listing
 from .plan import planner
 from .plan.summary import Tallied
 from .progress import heard, silent
-from .report.grids import at_k
+from .report.tables import at_k
 from .report.verdicts import gaps_of
+from .run import card_of_run, class_names, is_scored, tallied_of, with_or_without
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from .schemas.errors import InputError, OptionError, TruthsMissingError, unknown
-from .schemas.intervals import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
 from .scorecard.card import Scorecard
 from .statistics.compared_datums import same_kind
 from .statistics.comparing import Compared, compare_runs
 from .statistics.comparison import Comparison
-from .statistics.drawn import does_not_vary
 from .statistics.margins import Margins
 from .statistics.margins import margins as margins_between
 from .statistics.missing import SKIP, WORST, ZERO, too_few
-from .statistics.multiple import ADJUSTMENTS, nothing_found
-from .statistics.significance import RANDOMISATION, TESTS
+from .statistics.resamples import does_not_vary
+from .statistics.tests import ADJUSTMENTS, RANDOMISATION, TESTS, nothing_found
 from .tasks.encoding import draw_keys
 
 Progress = scoring.Progress
@@ -87,7 +86,7 @@ def compared(
     for name, run in zip(called, runs, strict=True):
         tell(f"reading {name}")
         try:
-            cards[name] = card_of(
+            cards[name] = card_of_run(
                 run, ground_truths, options, datums, labels, storage_options, settable=FIELDS
             )
         except TruthsMissingError:

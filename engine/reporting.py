@@ -12,10 +12,10 @@ import polars as pl
 
 from .comparing import compared, refuse_other_rules
 from .comparing import margins as margins_of
-from .held_runs import tallied_of
 from .progress import heard, silent
 from .report.page import Gate
 from .report.writing import as_page, write_page
+from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
 from .schemas.wording import in_python
@@ -23,7 +23,7 @@ from .scorecard.card import Scorecard
 
 if TYPE_CHECKING:
     from .plan.summary import Tallied
-    from .report.examples import Examples
+    from .report.page import Examples
 
 _ENDINGS = (".html", ".htm")
 
@@ -146,10 +146,9 @@ def _examples(
 
     Empty if they are unknown, which the page then states.
     """
-    from .analysis.worst import worse_since
-    from .report.contents import contents
-    from .report.examples import examples
-    from .report.thumbnails import pictures
+    from .plan.paging import worse_since
+    from .report.contents import contents, pictures
+    from .report.page import examples
 
     held = card.tallied
     if held is None and card.folder is not None:

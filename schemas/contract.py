@@ -1,8 +1,25 @@
-"""Structure of a contract: columns, their recognised names, and rules of a table."""
+"""Contracts: columns, recognised names and rules of a table."""
 
 from __future__ import annotations
 
 import msgspec
+
+# The tasks, by name.
+
+NAMES = (
+    "classification",
+    "detection",
+    "retrieval",
+    "segmentation",
+    "panoptic",
+    "tracking",
+    "text",
+    "judged",
+    "regression",
+)
+
+
+# Structure of a contract: columns, their recognised names, and rules of a table.
 
 PREDICTIONS = "predictions"
 GROUND_TRUTHS = "ground_truths"
@@ -169,3 +186,348 @@ class Table(msgspec.Struct, frozen=True):
     def names(self) -> frozenset[str]:
         """The canonical names of all columns."""
         return frozenset(column.name for column in self.columns)
+
+
+# Columns that several tasks share.
+
+DATUM_ID = Column(
+    "datum_id",
+    "id",
+    "Which image, document or row this belongs to.",
+    ("image_id", "imageid", "img_id", "datum", "datum_uid", "image", "file_name", "filename"),
+)
+LABEL_VALUE = Column(
+    "label_value",
+    "id",
+    "The class.",
+    ("category_id", "label", "class", "category", "class_name", "category_name", "class_id",
+     "label_id", "name"),
+)  # fmt: skip
+LABEL_KEY = Column(
+    "label_key", "text", "The kind of label, where there are several; 'label' if absent.", ()
+)
+SCORE = Column(
+    "score",
+    "number",
+    "Confidence, higher is more certain.",
+    ("confidence", "conf", "prob", "probability"),
+    single=True,
+)
+DATASET = Column("dataset", "text", "Shown in examples.", ("dataset_name",), nullable=True)
+XMIN = Column("xmin", "number", "Left edge, pixels.", ("x_min", "x1", "left", "x0", "box_xmin"))
+YMIN = Column("ymin", "number", "Top edge, pixels.", ("y_min", "y1", "top", "y0", "box_ymin"))
+XMAX = Column("xmax", "number", "Right edge, pixels.", ("x_max", "x2", "right", "box_xmax"))
+YMAX = Column("ymax", "number", "Bottom edge, pixels.", ("y_max", "y2", "bottom", "box_ymax"))
+BOX_WIDTH = Column(
+    "box_width",
+    "number",
+    "Width as annotated, beside xmax: exact where xmax - xmin rounds.",
+    (),
+    low=0.0,
+)
+BOX_HEIGHT = Column(
+    "box_height",
+    "number",
+    "Height as annotated, beside ymax: exact where ymax - ymin rounds.",
+    (),
+    low=0.0,
+)
+BBOX = Column(
+    "bbox", "list", "Four numbers in one list or array; box_format says in which order.",
+    ("box", "boxes", "bounding_box"),
+)  # fmt: skip
+ISCROWD = Column(
+    "iscrowd",
+    "flag",
+    "1 for a region of many objects (COCO; Open Images' groups).",
+    ("is_crowd", "crowd", "is_group_of", "isgroupof", "group_of"),
+)
+AREA = Column("area", "number", "Annotated area in squared pixels, for area ranges.", (), low=0.0)
+IGNORE = Column(
+    "ignore",
+    "flag",
+    "1 for a ground truth that is left out, where the dialect says so.",
+    ("difficult",),
+)
+ANNOTATION_ID = Column(
+    "annotation_id",
+    "id",
+    "Names the ground truth in outcomes; unique.",
+    ("ann_id", "gt_id"),
+    unique=True,
+)
+OCCLUDED = Column("occluded", "number", "Level of occlusion, 0 to 3 (KITTI).", ("occlusion",))
+TRUNCATED = Column(
+    "truncated",
+    "number",
+    "Share of the object beyond the image, 0 to 1 (KITTI); in tracking a level, 0 to 2.",
+    ("truncation",),
+    single=True,
+)
+WIDTH = Column(
+    "width", "number", "Image width, pixels.", ("image_width", "img_width"), nullable=True
+)
+HEIGHT = Column(
+    "height", "number", "Image height, pixels.", ("image_height", "img_height"), nullable=True
+)
+
+WEIGHT = Column(
+    "weight", "number", "How much the datum counts; 1 if absent.", ("sample_weight", "weights"),
+    low=0.0, high=1e50,  # products of four sums of a billion of them are floats (MCC)
+)  # fmt: skip
+
+
+def renamed(column: Column, *aliases: str, about: str | None = None) -> Column:
+    """Return the column with further aliases."""
+    return msgspec.structs.replace(
+        column,
+        aliases=tuple(dict.fromkeys((*column.aliases, *aliases))),
+        about=about or column.about,
+    )
+
+
+# Columns of geometry beyond boxes: polygons, masks and raster files.
+
+POLYGON = Column(
+    "polygon",
+    "polygon",
+    "Rings of x, y in pixels (the first outside, the rest holes), several polygons, flat rings as"
+    " in COCO, WKB, WKT or GeoJSON.",
+    ("polygons", "segmentation", "geometry", "wkb", "wkt", "outline"),
+)
+OBB = Column(
+    "obb",
+    "vector",
+    "Oriented box: centre x and y, width, height and angle of the width; angle_format says in which"
+    " unit and direction. Or columns cx, cy, w, h, angle.",
+    ("oriented_box", "rotated_box", "rotated_bbox", "rbox", "rbbox", "xywhr"),
+    way_out="Give each row one list of five numbers, or write columns cx, cy, w, h and angle.",
+)
+ANGLE = Column("angle", "number", "Turn of a box.", ("theta", "rotation", "yaw"))
+BOX3D = Column(
+    "box3d",
+    "vector",
+    "3-D box: centre x, y and z, length (along its heading), width, height and yaw; angle_format"
+    " says which axis is up and how yaw is measured. Or its eight corners, points in any order; or"
+    " columns cx, cy, cz, length, width, height, yaw.",
+    ("box_3d", "bbox_3d", "bbox3d", "boxes_3d", "cuboid"),
+    nullable=True,
+    way_out="Give each row one list of seven numbers, or write columns cx, cy, cz, length, width,"
+    " height and yaw.",
+)
+YAW = Column("yaw", "number", "Turn of a 3-D box.", ("rotation_y", "rotation_z", "heading"))
+VX, VY = (
+    Column(
+        f"v{axis}",
+        "number",
+        f"Velocity along {axis} of a 3-D box, metres a second; null where it is unknown.",
+        (f"velocity_{axis}",),
+        nullable=True,
+    )
+    for axis in "xy"
+)
+ATTRIBUTE = Column(
+    "attribute",
+    "text",
+    "What a 3-D box is doing (nuScenes' attribute); null or empty where there is none.",
+    ("attribute_name",),
+    nullable=True,
+)
+EGO_DISTANCE = Column(
+    "ego_distance",
+    "number",
+    "How far the centre of a 3-D box lies from the vehicle on the ground, metres: beyond the range"
+    " of its label it does not count (nuScenes).",
+    ("ego_dist",),
+    low=0.0,
+)
+NUM_POINTS = Column(
+    "num_points",
+    "number",
+    "Points of lidar and radar in a 3-D box; ground truths of 0 do not count (nuScenes),"
+    " of -1, unknown, they do.",
+    ("num_pts",),
+    low=-1.0,
+)
+HEIGHT_2D = Column(
+    "height_2d",
+    "number",
+    "How high a 3-D box is in its image, pixels (KITTI); taken from boxes in pixels, if absent.",
+    (),
+    nullable=True,
+    low=0.0,
+)
+ALPHA = Column(
+    "alpha",
+    "number",
+    "Angle at which an object is seen, radians; -10 where it is unknown (KITTI).",
+    ("observation_angle",),
+    nullable=True,
+)
+OF_SOLIDS = (VX, VY, ATTRIBUTE, EGO_DISTANCE, HEIGHT_2D, NUM_POINTS)
+"""Columns that are read only for 3-D boxes."""
+MASK = Column(
+    "mask",
+    "mask",
+    "Run-length mask: a struct of size (height, width) and counts as in COCO, compressed or not;"
+    " or of size and row-major runs; or rows of pixels.",
+    ("masks", "rle", "segmentation", "segmentation_mask"),
+)
+OF_BOX = 0.53
+"""The share of its box that a person of no annotated area is taken to fill, as in xtcocotools."""
+KEYPOINTS = Column(
+    "keypoints",
+    "keypoints",
+    "x, y, visibility of every keypoint, one after the other; of ground truths a point counts where"
+    " visibility is above 0, of predictions the third number is not read. Or columns x_1, y_1, v_1,"
+    " x_2, ...",
+    ("keypoint", "pose", "landmarks"),
+)
+NUM_KEYPOINTS = Column(
+    "num_keypoints",
+    "number",
+    "Labelled keypoints; a ground truth of 0 is left out, as a crowd is. Counted if absent.",
+    (),
+    low=0.0,
+)
+HEAD_SIZE = Column(
+    "head_size",
+    "number",
+    "Size of a person's head, that PCKh holds distances against; MPII's is 0.6 of the diagonal of"
+    " the head's box.",
+    ("headsize", "head_length"),
+    nullable=True,
+    low=0.0,
+)
+RASTER = Column(
+    "raster",
+    "text",
+    "Path of a raster file (PNG, TIFF, GeoTIFF): its set pixels are the mask, or in semantic"
+    " segmentation the index of a label.",
+    ("raster_path", "mask_path", "mask_file", "segmentation_path", "label_map"),
+)
+RASTER_BAND = Column(
+    "raster_band", "number", "Band of the raster to read, from 1; 1 if absent.", ("band",), low=1.0
+)
+RASTER_VALUE = Column(
+    "raster_value", "number", "Pixel value that is the object; every value but 0 if absent.",
+    ("pixel_value", "instance_value"),
+)  # fmt: skip
+RASTER_CODING = Column(
+    "raster_coding", "text", "What pixels of the file hold where that is not the index of a label:"
+    " cityscapes-ids, cityscapes-train-ids, ade20k, voc-indices, colors, ...",
+)  # fmt: skip
+
+
+# Additional tables for every task: all datums, declared labels.
+
+# In a table of datums, ids and names are in adjacent columns, as in a table of labels.
+DATUM_ROW = Column(
+    "datum_id",
+    "id",
+    "The datum.",
+    (
+        "image_id",
+        "imageid",
+        "img_id",
+        "datum",
+        "datum_uid",
+        "image",
+        "query_id",
+        "qid",
+        "query-id",
+        "q_id",
+        "topic_id",
+        "topic",
+        "queryid",
+        "question_id",
+        "id",
+    ),
+    unique=True,
+)
+FILE_NAME = Column(
+    "file_name", "text", "Image file, shown in examples.", ("filename",), nullable=True
+)
+LABEL_ROW = Column(
+    "label_value",
+    "id",
+    "The class.",
+    ("category_id", "label", "class", "category", "class_id", "label_id", "id"),
+)
+LABEL_NAME = Column(
+    "label_name",
+    "text",
+    "Shown beside the value.",
+    ("category_name", "class_name", "name"),
+    nullable=True,
+)
+SUPERCATEGORY = Column("supercategory", "text", "Group of labels.", (), nullable=True)
+INDEX = Column(
+    "index",
+    "id",
+    "Value of the label's pixels in label maps; without it labels are in order of index.",
+    ("label_index", "pixel_value", "train_id"),
+    nullable=True,
+)
+COLOR = Column(
+    "color",
+    "text",
+    "Colour of the label's pixels in pictures: #804080 or 128,64,128.",
+    ("colour", "rgb"),
+    nullable=True,
+)
+ISTHING = Column(
+    "isthing",
+    "flag",
+    "1 for countable things, 0 for stuff, in panoptic segmentation.",
+    ("is_thing", "thing"),
+    nullable=True,
+)
+FREQUENCY = Column(
+    "frequency", "text", "How common the label is (LVIS: r, c, f).", (), nullable=True
+)
+
+_LISTS = "Give one list of labels a row, an empty one for none."
+POSITIVE_LABELS = Column(
+    "positive_labels",
+    "items",
+    "Labels that the datum is known to show, with or without a row of their own.",
+    ("pos_category_ids", "positive_category_ids"),
+    way_out=_LISTS,
+)
+NEGATIVE_LABELS = Column(
+    "negative_labels",
+    "items",
+    "Labels that the datum is known not to show.",
+    ("neg_category_ids", "negative_category_ids"),
+    way_out=_LISTS,
+)
+PARTIAL_LABELS = Column(
+    "partial_labels",
+    "items",
+    "Labels of which not every object of the datum is annotated.",
+    ("not_exhaustive_category_ids", "not_exhaustive_labels"),
+    way_out=_LISTS,
+)
+REGIONS = Column(
+    "regions",
+    "vector",
+    "Boxes (xmin, ymin, xmax, ymax, one after the other) of regions in which objects are"
+    " not annotated: predictions there count for nothing (KITTI's DontCare).",
+    ("dontcare",),
+    nullable=True,
+)
+
+DATUM_TABLE = Table(
+    "all",
+    DATUMS,
+    (DATUM_ROW,),
+    (DATASET, FILE_NAME, WIDTH, HEIGHT, POSITIVE_LABELS, NEGATIVE_LABELS, PARTIAL_LABELS, REGIONS),
+)
+LABEL_TABLE = Table(
+    "all",
+    LABELS,
+    (LABEL_ROW,),
+    (LABEL_KEY, LABEL_NAME, SUPERCATEGORY, FREQUENCY, INDEX, COLOR, ISTHING),
+    ("label_key", "label_value"),
+)

@@ -1,8 +1,4 @@
-"""Options: one immutable object, the same in Python, in the shell and in TOML.
-
-A field that is None takes the default of the dialect, then of the task. Given and default values
-remain distinguishable, since some defaults depend on the given options.
-"""
+"""Options: one immutable object, the same in Python, in the shell and in TOML."""
 
 from __future__ import annotations
 
@@ -12,7 +8,67 @@ from typing import Annotated, Any
 import msgspec
 
 from .errors import OptionError, unknown
-from .option_synonyms import meant
+from .wording import option
+
+# Names of the options in other tools.
+
+ELSEWHERE = {
+    "metric": "metrics",
+    "metric_names": "metrics",
+    "metrics_to_return": "metrics",
+    "measures": "metrics",
+    "k_list": "k",
+    "k_values": "k",
+    "top_k": "k",
+    "cutoffs": "k",
+    "matching_strategy": "match",
+    "iou": "iou_thresholds",
+    "iou_thrs": "iou_thresholds",
+    "iouthrs": "iou_thresholds",
+    "iou_thresholds_to_compute": "iou_thresholds",
+    "score_threshold": "score_thresholds",
+    "confidence_threshold": "score_thresholds",
+    "confidence_thresholds": "score_thresholds",
+    "convert_annotations_to_type": "convert_to",
+    "number_of_examples": "pr_curve_max_examples",
+    "filters": "where",
+    "filter_by": "where",
+    "filter": "where",
+    "maxdets": "max_detections",
+    "max_dets": "max_detections",
+    "max_detection_thresholds": "max_detections",
+    "arearng": "area_ranges",
+    "area_range": "area_ranges",
+    "ioutype": "iou_type",
+    "pos_label": "positive_label",
+    "threshold": "decision_threshold",
+    "rel": "relevance_levels",
+    "relevance_level": "relevance_levels",
+    "column_map": "columns",
+    "rename": "columns",
+    "weights": "bleu_weights",
+    "smoothing_function": "smoothing",
+    "smooth_method": "smoothing",
+    "tokenize": "tokenizer",
+    "embeddings": "embedder",
+    "slices": "by",
+    "group_by": "by",
+    "slice_by": "by",
+    "n_jobs": "threads",
+}
+"""Name of an option in other tools or the shell, in lower case -> its name here."""
+
+
+def meant(name: str) -> str | None:
+    """Return the message for another tool's name of an option; None for unknown names."""
+    ours = ELSEWHERE.get(name.lower().replace("-", "_"))
+    return None if ours is None else f"{name!r} is not a known option. It is {option(ours)} here."
+
+
+# Options: one immutable object, the same in Python, in the shell and in TOML.
+#
+# A field that is None takes the default of the dialect, then of the task. Given and default
+# values remain distinguishable, since some defaults depend on the given options.
 
 Where = str | Mapping[str, str]
 
@@ -490,3 +546,161 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
             said = meant(name) or unknown("option", name, FIELDS).said
             raise OptionError(said, code="unknown_name", value=name)
     return dict(given)
+
+
+# Options by topic, and the tasks that read them.
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Options that are documented together.
+
+    Attributes:
+        title: their topic.
+        options: their names.
+        tasks: tasks that read them; empty for all.
+    """
+
+    title: str
+    options: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+
+
+GROUPS: tuple[Group, ...] = (
+    Group("What is computed", ("task", "dialect", "metrics", "by", "where")),
+    Group(
+        "Matching and thresholds",
+        (
+            "iou_thresholds",
+            "iou_thresholds_to_return",
+            "recall_score_threshold",
+            "pr_curve_iou_threshold",
+            "max_detections",
+            "area_ranges",
+            "background_iou",
+        ),
+        ("detection",),
+    ),
+    Group(
+        "Matching and thresholds",
+        ("iou_thresholds", "iou_thresholds_to_return", "match_threshold"),
+        ("tracking",),
+    ),
+    Group(
+        "Classes and scores",
+        (
+            "beta",
+            "average",
+            "positive_label",
+            "zero_division",
+            "k",
+            "score_columns",
+            "multilabel",
+            "decision_threshold",
+            "n_bins",
+            "max_fpr",
+            "target_fpr",
+            "thin_curves",
+        ),
+        ("classification",),
+    ),
+    Group("Curves", ("score_thresholds", "pr_curve_max_examples"), ("classification", "detection")),
+    Group("Chosen thresholds", ("beta",), ("detection",)),
+    Group("Calibration", ("n_bins", "box_bins", "least_in_bin"), ("detection",)),
+    Group(
+        "Chosen thresholds",
+        ("thresholds", "target_precision", "target_recall", "false_positive_cost", "miss_cost"),
+        ("classification", "detection"),
+    ),
+    Group(
+        "Geometry", ("box_format", "angle_format", "convert_to", "keypoint_sigmas"), ("detection",)
+    ),
+    Group("Geometry", ("pck_threshold", "head_segment", "mirrored_keypoints"), ("detection",)),
+    Group("Geometry", ("box_format",), ("tracking",)),
+    Group("Geometry", ("iou_type",), ("detection", "panoptic", "tracking")),
+    Group("Geometry", ("boundary_ratio",), ("detection", "segmentation", "panoptic")),
+    Group("Geometry", ("invalid_polygons",), ("detection", "segmentation")),
+    Group("Pixels", ("ignore_index", "background", "resample"), ("segmentation",)),
+    Group("Outlines", ("pixel_spacing", "surface_tolerance"), ("segmentation",)),
+    Group(
+        "Raster files",
+        ("remote_rasters", "raster_root"),
+        ("detection", "segmentation", "panoptic"),
+    ),
+    Group(
+        "Ranked lists",
+        (
+            "k",
+            "match",
+            "match_threshold",
+            "ties",
+            "complete",
+            "judged_only",
+            "relevance_levels",
+            "gains",
+            "discount",
+            "ideal",
+            "persistence",
+            "ignore_identical_ids",
+        ),
+        ("retrieval",),
+    ),
+    Group(
+        "Verdicts",
+        ("mode", "beta", "atomicity", "coverage", "strict_mode", "penalize_ambiguous"),
+        ("judged",),
+    ),
+    Group(
+        "Errors of numbers",
+        ("huber_delta", "tweedie_power", "quantile", "interval_level", "n_features"),
+        ("regression",),
+    ),
+    Group("Forecasts", ("training", "seasonality"), ("regression",)),
+    Group("ROUGE", ("rouge_types", "use_stemmer", "rouge_tokenizer"), ("text",)),
+    Group("BLEU", ("bleu_weights", "smoothing", "tokenizer"), ("text",)),
+    Group(
+        "TER",
+        ("ter_normalized", "ter_no_punct", "ter_asian_support", "ter_case_sensitive"),
+        ("text",),
+    ),
+    Group(
+        "Texts and vectors",
+        (
+            "lowercase",
+            "stop_words",
+            "faithfulness_threshold",
+            "embedder",
+            "similarity_threshold",
+            "nulls",
+        ),
+        ("text",),
+    ),
+    Group("Names", ("columns", "label_map", "id_format", "label_format")),
+    Group("What tables leave open", ("limits",), ("detection", "retrieval")),
+    Group("Intervals", ("intervals", "draws", "seed", "cluster", "method")),
+    Group("Where it runs", ("threads", "memory_limit", "scratch")),
+)
+"""Every option, in the order of the help."""
+
+
+def _tasks_of() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for group in GROUPS:
+        for name in group.options if group.tasks else ():
+            found[name] = (*found.get(name, ()), *group.tasks)
+    return found
+
+
+TASKS_OF = _tasks_of()
+"""Options that not every task reads -> the tasks that do."""
+
+
+# Options that were given to a task that does not read them.
+
+
+def idle(options: Options, task: str) -> list[str]:
+    """Options that were given and that the task does not read, one sentence each."""
+    return [
+        f"{name} is an option of {' and '.join(owners)}; {task} does not read it."
+        for name, owners in TASKS_OF.items()
+        if task not in owners and getattr(options, name) is not None
+    ]

@@ -1,31 +1,983 @@
-"""Input contracts of every task, by task and side.
-
-``contract`` defines their structure; each task's tables are in a separate module.
-"""
+"""Input tables of every task and side."""
 
 from __future__ import annotations
 
-from .classification_tables import (
-    CLASSIFICATION_GROUND_TRUTHS,
-    CLASSIFICATION_PREDICTIONS,
-    CLASSIFICATION_TABLE,
+import msgspec
+
+from .contract import (
+    ALPHA,
+    ANGLE,
+    ANNOTATION_ID,
+    AREA,
+    BBOX,
+    BOX3D,
+    BOX_HEIGHT,
+    BOX_WIDTH,
+    DATASET,
+    DATUM_ID,
+    DATUM_ROW,
+    DATUM_TABLE,
+    GROUND_TRUTHS,
+    HEAD_SIZE,
+    HEIGHT,
+    IGNORE,
+    ISCROWD,
+    KEYPOINTS,
+    LABEL_KEY,
+    LABEL_TABLE,
+    LABEL_VALUE,
+    MASK,
+    NUM_KEYPOINTS,
+    OBB,
+    OCCLUDED,
+    OF_SOLIDS,
+    POLYGON,
+    PREDICTIONS,
+    RASTER,
+    RASTER_BAND,
+    RASTER_CODING,
+    RASTER_VALUE,
+    SCORE,
+    TABLE,
+    TRAINING,
+    TRUNCATED,
+    WEIGHT,
+    WIDTH,
+    XMAX,
+    XMIN,
+    YMAX,
+    YMIN,
+    Column,
+    Table,
+    renamed,
 )
-from .contract import Table
-from .detection_tables import DETECTION_GROUND_TRUTHS, DETECTION_PREDICTIONS
 from .errors import unknown
-from .judged_tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
-from .panoptic_tables import PANOPTIC_GROUND_TRUTHS, PANOPTIC_PREDICTIONS
-from .regression_tables import (
-    REGRESSION_GROUND_TRUTHS,
-    REGRESSION_PREDICTIONS,
-    REGRESSION_TABLE,
-    REGRESSION_TRAINING,
+from .wording import option
+
+# Tables of classification: two long ones, or one of both sides.
+
+_ROW_NAMES = ("id", "sample_id", "example_id", "row_id", "document_id", "doc_id", "text_id")
+_TRUE_NAMES = (
+    "y_true", "true_label", "label_true", "actual_label", "target", "truth", "ground_truth",
+    "gold", "gold_label", "reference_label", "expected", "expected_label",
+)  # fmt: skip
+_PREDICTED_NAMES = (
+    "y_pred", "predicted_label", "pred_label", "label_pred", "predicted", "prediction", "pred",
+)  # fmt: skip
+_SCORE_NAMES = (
+    "y_score", "y_prob", "y_proba", "y_scores", "pred_score", "predicted_score", "pred_prob",
+    "predicted_probability", "prediction_score",
+)  # fmt: skip
+
+
+CLASS_DATUM = renamed(DATUM_ID, *_ROW_NAMES)
+CLASS_SCORE = renamed(SCORE, *_SCORE_NAMES)
+PREDICTED_VALUE = renamed(LABEL_VALUE, *_PREDICTED_NAMES, about="The class predicted.")
+TRUE_VALUE = renamed(LABEL_VALUE, "actual", *_TRUE_NAMES, about="The true class.")
+ACTUAL = Column(
+    "actual",
+    "label",
+    "The true label, or a list of them: one for each place of a sequence, or all true ones.",
+    _TRUE_NAMES,
+    kin=("label", "labels", "class", "category", "label_value", "y"),
 )
-from .retrieval_tables import RETRIEVAL_GROUND_TRUTHS, RETRIEVAL_PREDICTIONS, RETRIEVAL_TABLE
-from .segmentation_tables import SEGMENTATION_GROUND_TRUTHS, SEGMENTATION_PREDICTIONS
-from .shared_tables import DATUM_TABLE, LABEL_TABLE
-from .text_tables import TEXT_GROUND_TRUTHS, TEXT_PREDICTIONS, TEXT_TABLE
-from .tracking_tables import TRACKING_DATUMS, TRACKING_GROUND_TRUTHS, TRACKING_PREDICTIONS
+PREDICTED = Column(
+    "predicted",
+    "label",
+    "The label predicted, or a list of them.",
+    (*_PREDICTED_NAMES, "output"),
+)
+_CLASS_KEY = ("datum_id", "label_key", "label_value")
+
+CLASSIFICATION_PREDICTIONS = Table(
+    "classification",
+    PREDICTIONS,
+    (CLASS_DATUM, PREDICTED_VALUE),
+    (CLASS_SCORE, LABEL_KEY, DATASET),
+    key=_CLASS_KEY,
+    signs=("label_value",),
+    wide=("label_value", "score"),
+    unread=((WEIGHT, "sample weights are read from the ground truths; put the column there"),),
+)
+CLASSIFICATION_GROUND_TRUTHS = Table(
+    "classification",
+    GROUND_TRUTHS,
+    (CLASS_DATUM, TRUE_VALUE),
+    (LABEL_KEY, DATASET, WEIGHT),
+    key=("datum_id", "label_key"),
+    multilabel_key=_CLASS_KEY,
+    signs=("label_value",),
+)
+CLASSIFICATION_TABLE = Table(
+    "classification",
+    TABLE,
+    (ACTUAL,),
+    (PREDICTED, CLASS_SCORE, CLASS_DATUM, LABEL_KEY, DATASET, WEIGHT),
+    key=("datum_id", "label_key"),
+    any_of=("predicted", "score"),
+    signs=("actual",),
+    shape="pair",
+    multilabel_shape="sets",
+    wide=("score",),
+    values=(("predicted", "actual"), ("score", "actual")),
+    beside=(("actual", "predicted"),),
+)
+
+
+# Tables of detection.
+
+_SCORE = msgspec.structs.replace(SCORE, otherwise=" Ultralytics writes it with save_conf=True.")
+_BOX = (XMIN, YMIN, XMAX, YMAX)
+# A row with one of these needs no box.
+_SHAPES = tuple(
+    msgspec.structs.replace(column, nullable=True)
+    for column in (POLYGON, OBB, BOX3D, MASK, KEYPOINTS, RASTER, RASTER_BAND, RASTER_VALUE)
+)
+_COMMON = (LABEL_KEY, DATASET, BOX_WIDTH, BOX_HEIGHT, BBOX, *_SHAPES, *OF_SOLIDS[:-1], ALPHA)
+_SEEN = tuple(msgspec.structs.replace(one, nullable=True) for one in (OCCLUDED, TRUNCATED))
+
+_UNREAD = (
+    (WEIGHT, "detection has no sample weights"),
+    (
+        ANGLE,
+        "boxes are compared upright; of oriented ones give cx, cy, w, h, angle and angle_format, or"
+        " four corners in a column polygon",
+    ),
+)
+
+DETECTION_PREDICTIONS = Table(
+    "detection",
+    PREDICTIONS,
+    (DATUM_ID, LABEL_VALUE, _SCORE, *_BOX),
+    _COMMON,
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco", "annotations", "images", "nuscenes"),
+    shape="boxes",
+    unread=_UNREAD,
+    as_written=("voc2007", "voc2012", "voc-detectron2", "voc-mmdetection", "dota", "mmrotate"),
+    found_by=(SCORE.name, *SCORE.aliases),
+)
+DETECTION_GROUND_TRUTHS = Table(
+    "detection",
+    GROUND_TRUTHS,
+    (DATUM_ID, LABEL_VALUE, *_BOX),
+    (
+        *(*_COMMON, OF_SOLIDS[-1], NUM_KEYPOINTS, HEAD_SIZE, ISCROWD, IGNORE, *_SEEN, AREA),
+        ANNOTATION_ID,
+    ),
+    signs=("xmin", "ymin", "xmax", "ymax", "bbox"),
+    formats=("coco", "annotations", "images", "nuscenes"),
+    shape="boxes",
+    unread=_UNREAD,
+)
+
+# Classification: common names of a row, the truth, the prediction, and its confidence.
+
+
+# Tables of judged metrics: verdicts, one per row, and the input of a judge.
+
+JUDGED_DATUM = renamed(
+    DATUM_ID,
+    "id",
+    "sample_id",
+    "example_id",
+    "row_id",
+    "question_id",
+    "query_id",
+    about="Which text, answer or query was judged.",
+)
+METRIC = Column("metric", "text", "The metric that the verdict is for.", ("metric_name",))
+VERDICT = Column(
+    "verdict",
+    "verdict",
+    "The judge's word: yes, no, ...; TP, FP, FN; a rating; null where there is none.",
+    ("verdicts",),
+    nullable=True,
+)
+STEP = Column(
+    "step",
+    "text",
+    "What was judged: response or reference where a metric judges both; in a row of status empty"
+    " what there was none of.",
+    nullable=True,
+)
+REFERENCE_INDEX = Column(
+    "reference_index",
+    "whole",
+    "Which of several ground truths it was compared with, from 0; 0 if absent.",
+    (),
+    nullable=True,
+    low=0.0,
+)
+ITEM_INDEX = Column(
+    "item_index",
+    "whole",
+    "Place of the statement or context among those judged together; of contexts their rank.",
+    ("item",),
+    nullable=True,
+    low=0.0,
+)
+JUDGMENT_INDEX = Column(
+    "judgment_index",
+    "whole",
+    "Which of several judgments of the same item; most of them decide.",
+    ("judgment",),
+    nullable=True,
+    low=0.0,
+)
+ITEMS = Column(
+    "items",
+    "whole",
+    "How many items were to be judged together; another number of verdicts is an error.",
+    ("n_items",),
+    nullable=True,
+    low=0.0,
+)
+STATEMENT = Column(
+    "statement", "text", "What was judged, in words.", ("claim", "opinion"), nullable=True
+)
+REASON = Column("reason", "text", "Why the judge says so.", ("analysis",), nullable=True)
+STATUS = Column(
+    "status",
+    "text",
+    "ok or null; empty where there was nothing to judge; else the kind of error.",
+    nullable=True,
+)
+ERROR = Column("error", "text", "What went wrong, in words.", ("error_message",), nullable=True)
+INPUT_TOKENS = Column(
+    "input_tokens", "number", "Tokens read by the judge.", ("prompt_tokens",), nullable=True
+)
+OUTPUT_TOKENS = Column(
+    "output_tokens",
+    "number",
+    "Tokens written by the judge.",
+    ("completion_tokens",),
+    nullable=True,
+)
+
+VERDICT_KEY = (
+    "datum_id",
+    "metric",
+    "step",
+    "reference_index",
+    "item_index",
+    "judgment_index",
+)
+"""Columns that together name one verdict; absent ones are equal in all rows."""
+
+JUDGED_TABLE = Table(
+    "judged",
+    TABLE,
+    (JUDGED_DATUM, METRIC, VERDICT),
+    (
+        STEP,
+        REFERENCE_INDEX,
+        ITEM_INDEX,
+        JUDGMENT_INDEX,
+        ITEMS,
+        STATEMENT,
+        REASON,
+        STATUS,
+        ERROR,
+        INPUT_TOKENS,
+        OUTPUT_TOKENS,
+        DATASET,
+    ),
+    signs=("verdict",),
+    shape="verdicts",
+    long=True,
+    made_of="judge_rows",
+    made_by=(
+        "evalengine judge run {data} --metric {metrics} --model NAME --base-url URL"
+        " -o verdicts.parquet && evalengine score verdicts.parquet",
+        "ee.judge({data}, metrics={metrics}, model=..., base_url=...).card",
+    ),
+)
+
+QUERY = Column(
+    "query", "text", "What was asked.", ("user_input", "question", "input"), nullable=True
+)
+TEXT = Column(
+    "text",
+    "text",
+    "What was answered or written: the text to judge.",
+    ("response", "answer", "actual_output", "output", "prediction", "summary"),
+    nullable=True,
+)
+CONTEXTS = Column(
+    "contexts",
+    "items",
+    "What was retrieved, best first.",
+    ("retrieved_contexts", "retrieval_context", "context", "context_list", "retrieved"),
+    nullable=True,
+    way_out="Give each row a list of strings, as Parquet and JSON Lines hold them; of one string,"
+    " as CSV has it, pl.col('contexts').str.split('|') makes a list.",
+)
+REFERENCE = Column(
+    "reference",
+    "text_list",
+    "The ground truth: a string, or a list where there are several.",
+    ("ground_truth", "ground_truths", "groundtruths", "ground_truth_answers", "expected_output",
+     "references", "reference_answer"),
+    nullable=True,
+)  # fmt: skip
+SOURCE = Column(
+    "source",
+    "text",
+    "The text that was summarised, for SummaryCoherence.",
+    ("article", "source_text"),
+    nullable=True,
+)
+
+JUDGE_ROWS = Table(
+    "judged",
+    "judge_rows",
+    (),
+    (JUDGED_DATUM, QUERY, TEXT, CONTEXTS, REFERENCE, SOURCE),
+    key=("datum_id",),
+    any_of=("query", "text", "contexts", "reference", "source"),
+    lack="there is nothing to judge",
+    filtered=False,
+)
+"""Input of the judge stage; the metrics determine the required columns."""
+JUDGE_REFERENCES = Table(
+    "judged",
+    "judge_references",
+    (JUDGED_DATUM, renamed(TEXT, "reference", "ground_truth", about="One ground truth.")),
+    filtered=False,
+)
+"""Ground truths of the judge stage as a separate table, one per row."""
+
+
+# Tables of panoptic segmentation: a row a segment, whose pixels a map of ids or a mask has.
+
+SEGMENT_ID = Column(
+    "segment_id",
+    "whole",
+    "The segment's id in the map of its image, R + 256 G + 65536 B of a picture; empty in the row"
+    " of an image without segments.",
+    ("segment", "instance_id", "panoptic_id"),
+    nullable=True,
+    low=0.0,
+)
+ID_MAP = Column(
+    "raster",
+    "raster",
+    "The map of segment ids: a path of a PNG or TIFF, or rows of pixels; the same in all rows of an"
+    " image. 0 is void: no segment.",
+    ("raster_path", "segmentation_path", "panoptic_path", "png"),
+    nullable=True,
+)
+_LABEL = msgspec.structs.replace(
+    LABEL_VALUE, about="The class; empty in the row of an image without segments.", nullable=True
+)
+_MASK = msgspec.structs.replace(MASK, nullable=True)
+_BAND = msgspec.structs.replace(RASTER_BAND, nullable=True)
+_CROWD = msgspec.structs.replace(
+    ISCROWD,
+    about="1 for a region of many objects, in which predictions of its label count for nothing.",
+)
+_AREA = msgspec.structs.replace(
+    AREA, about="Annotated area in pixels, which dialect coco goes by.", nullable=True
+)
+_NO_SCORES = ((SCORE, "segments of an image do not overlap, and count whatever their score"),)
+
+PANOPTIC_PREDICTIONS = Table(
+    "panoptic",
+    PREDICTIONS,
+    (DATUM_ID, _LABEL),
+    (SEGMENT_ID, ID_MAP, _MASK, _BAND, DATASET),
+    any_of=("raster", "mask"),
+    signs=("segment_id",),
+    formats=("panoptic",),
+    shape="segments",
+    lack="no pixels of segments were predicted",
+    unread=_NO_SCORES,
+)
+PANOPTIC_GROUND_TRUTHS = Table(
+    "panoptic",
+    GROUND_TRUTHS,
+    (DATUM_ID, _LABEL),
+    (SEGMENT_ID, ID_MAP, _MASK, _BAND, _CROWD, _AREA, DATASET),
+    any_of=("raster", "mask"),
+    signs=("segment_id",),
+    formats=("panoptic",),
+    shape="segments",
+    like=("boxes",),
+    lack="no segments have pixels",
+)
+
+
+# Tables of regression: predicted and true numbers, in one table or two.
+
+VALUE_DATUM = renamed(DATUM_ID, "id", "sample_id", "example_id", "row_id")
+_PREDICTED_NUMBER_NAMES = (
+    "y_pred", "predicted", "pred", "forecast", "y_hat", "yhat", "predicted_value",
+    "prediction_value", "forecast_value", "predicted_mean", "estimate", "estimated", "fitted",
+)  # fmt: skip
+_TRUE_NUMBER_NAMES = (
+    "y_true", "actual", "truth", "ground_truth", "true_value", "actual_value", "observed",
+    "observation", "expected", "gold", "y",
+)  # fmt: skip
+_LOWER_NAMES = (
+    "lower_bound", "lo", "yhat_lower", "y_lower", "pred_lower", "prediction_lower", "obs_ci_lower",
+    "ci_lower", "lower_ci", "pi_lower", "prediction_interval_lower_bound", "lwr",
+)  # fmt: skip
+_UPPER_NAMES = (
+    "upper_bound", "hi", "yhat_upper", "y_upper", "pred_upper", "prediction_upper", "obs_ci_upper",
+    "ci_upper", "upper_ci", "pi_upper", "prediction_interval_upper_bound", "upr",
+)  # fmt: skip
+_BEFORE = r"(?:.*[-_. ])?"  # models stand before the level: AutoARIMA-lo-80, forecast_p10
+_SHARE = r"0?\.\d+(?:e-\d+)?"
+_PERCENT = r"\d{1,2}(?:\.\d+)?"
+PREDICTION = Column(
+    "prediction",
+    "number",
+    "The value predicted.",
+    _PREDICTED_NUMBER_NAMES,
+    kin=("mean", "predictions", "median", "0.5", "p50", "q0.5"),
+)
+TARGET = Column("target", "number", "The true value.", _TRUE_NUMBER_NAMES)
+SCALE = Column(
+    "scale",
+    "number",
+    "Mean absolute error of the naive forecast in the series' training part, for MASE.",
+    ("naive_mae", "mase_scale"),
+    low=0.0,
+    named=True,
+    steps=1,
+)
+SQUARED_SCALE = Column(
+    "squared_scale",
+    "number",
+    "Mean squared error of the naive forecast in the series' training part, for RMSSE.",
+    ("naive_mse", "rmsse_scale"),
+    low=0.0,
+    named=True,
+    steps=2,
+)
+LOWER = Column(
+    "lower",
+    "number",
+    "Lower end of the prediction interval.",
+    _LOWER_NAMES,
+    named=True,
+    below="upper",
+)
+UPPER = Column("upper", "number", "Upper end of the prediction interval.", _UPPER_NAMES, named=True)
+LOWERS = Column(
+    "lo",
+    "number",
+    "Lower end of an interval of a level; the level is in the name: lo0.8, lo-80, lower_80.",
+    numbered=rf"{_BEFORE}(?:lo|lower)[-_. ]?({_SHARE}|{_PERCENT})",
+    named=True,
+    below="hi",
+)
+UPPERS = Column(
+    "hi",
+    "number",
+    "Upper end of an interval of a level: hi0.8, hi-80, upper_80.",
+    numbered=rf"{_BEFORE}(?:hi|upper)[-_. ]?({_SHARE}|{_PERCENT})",
+    named=True,
+)
+SERIES = Column(
+    "series",
+    "id",
+    "Which series a forecast belongs to, for SeriesMASE and the training table.",
+    ("unique_id", "series_id", "item_id", "ts_id", "time_series_id", "ts_key"),
+    sliced=True,
+)
+TIME = Column(
+    "time",
+    "any",
+    "When the value was, or will be.",
+    ("ds", "timestamp", "date", "datetime", "target_time", "period", "order"),
+    sliced=True,
+)
+CUTOFF = Column(
+    "cutoff",
+    "any",
+    "When the forecast was made.",
+    ("origin", "forecast_origin", "issue_time", "forecast_date", "window"),
+    sliced=True,
+)
+HORIZON = Column(
+    "horizon",
+    "any",
+    "How many steps ahead the forecast is.",
+    ("step", "h", "steps_ahead", "lead_time", "lead", "forecast_step"),
+    sliced=True,
+)
+GROUP = Column(
+    "group_id", "id", "What rows are ranked within, for GroupSpearman.", ("group",), named=True
+)
+QUANTILES = Column(
+    "q",
+    "number",
+    "A predicted quantile; its level is in the name: q0.1, q10, p10, quantile_0.1, 0.1.",
+    numbered=rf"(?:{_BEFORE}(?:ql?|quantile|p|percentile)[-_. ]?)?({_SHARE})"
+    rf"|{_BEFORE}(?:ql?[-_. ]?(?=\d\d|\d\.)|(?:quantile|p|percentile)[-_. ]?)({_PERCENT})",
+    unclear=rf"{_BEFORE}ql?[-_. ]?[1-9]",
+    named=True,
+    rising=True,
+)
+SAMPLES = Column(
+    "samples",
+    "vector",
+    "Draws of the predicted distribution: a list of as many numbers in every row, for CRPS.",
+    ("ensemble", "draws"),
+    named=True,
+    way_out="Give every row a list of as many finite numbers, or remove the row.",
+)
+_OF_DISTRIBUTIONS = (LOWER, UPPER, LOWERS, UPPERS, QUANTILES, SAMPLES)
+_OF_FORECASTS = (SERIES, TIME, CUTOFF, HORIZON)
+_TOGETHER = tuple(column.name for column in _OF_FORECASTS)
+_KEY = ("datum_id", "label_key")
+_ANSWERS = ("prediction", "q", "samples", "lower", "lo")
+_BESIDE = tuple(("prediction", name) for name in _ANSWERS[1:])
+
+REGRESSION_PREDICTIONS = Table(
+    "regression",
+    PREDICTIONS,
+    (VALUE_DATUM,),
+    (renamed(PREDICTION, "value"), *_OF_DISTRIBUTIONS, *_OF_FORECASTS, LABEL_KEY, DATASET),
+    key=_KEY,
+    together=_TOGETHER,
+    any_of=_ANSWERS,
+    signs=("prediction",),
+    shape="values",
+    measured=("prediction",),
+    beside=_BESIDE,
+    unread=((WEIGHT, "weights are read from the ground truths; put the column there"),),
+)
+REGRESSION_GROUND_TRUTHS = Table(
+    "regression",
+    GROUND_TRUTHS,
+    (VALUE_DATUM, renamed(TARGET, "value")),
+    (SCALE, SQUARED_SCALE, GROUP, *_OF_FORECASTS, LABEL_KEY, DATASET, WEIGHT),
+    key=_KEY,
+    together=_TOGETHER,
+    signs=("target",),
+    measured=("target",),
+)
+REGRESSION_TABLE = Table(
+    "regression",
+    TABLE,
+    (TARGET,),
+    (
+        PREDICTION,
+        *_OF_DISTRIBUTIONS,
+        SCALE,
+        SQUARED_SCALE,
+        GROUP,
+        *_OF_FORECASTS,
+        VALUE_DATUM,
+        LABEL_KEY,
+        DATASET,
+        WEIGHT,
+    ),
+    key=_KEY,
+    together=_TOGETHER,
+    any_of=_ANSWERS,
+    signs=("prediction", "target"),
+    shape="values",
+    measured=("prediction", "target"),
+    beside=_BESIDE,
+    values=(("prediction", "target"),),
+)
+REGRESSION_TRAINING = Table(
+    "regression",
+    TRAINING,
+    (renamed(TARGET, "value"),),
+    (SERIES, TIME, LABEL_KEY),
+)
+
+
+# Tables of retrieval: a query is the datum; retrieved documents are ids or texts.
+
+QUERY_ID = Column(
+    "query_id",
+    "id",
+    "Which query this belongs to.",
+    ("qid", "query-id", "q_id", "topic_id", "topic", "queryid", "question_id"),
+    kin=("query", "question", "id", "user_input"),
+    weak=("topic",),
+)
+DOC_ID = Column(
+    "doc_id",
+    "id",
+    "The document.",
+    ("docno", "docid", "corpus-id", "corpus_id", "document_id", "doc", "did", "pid", "passage_id",
+     "chunk_id", "item_id"),
+    kin=("id", "document", "passage"),
+)  # fmt: skip
+RETRIEVAL_SCORE = renamed(
+    SCORE, "similarity", "sim", about="Score of the document, higher is ranked first."
+)
+RANK = Column(
+    "rank", "number", "Place in the list, lowest first; read where there is no score.",
+    ("position", "ranking"),
+)  # fmt: skip
+RETRIEVED_TEXT = Column(
+    "text", "text", "The chunk, passage or document itself.",
+    ("chunk", "content", "contents", "passage", "context", "body", "page_content", "document"),
+)  # fmt: skip
+RELEVANCE = Column(
+    "relevance",
+    "number",
+    "How relevant it was judged, 1 if absent; below 0 is not judged.",
+    ("rel", "relevance_score", "relevancy", "judgment", "judgement", "grade", "label", "score",
+     "gain"),
+)  # fmt: skip
+RETRIEVED = Column(
+    "retrieved",
+    "items",
+    "What was retrieved, best first: a list of ids or texts.",
+    ("retrieved_contexts", "retrieved_context", "retrieved_chunks", "retrieved_docs",
+     "retrieved_documents", "retrieved_ids", "retrieved_context_ids", "retrieved_doc_ids"),
+    kin=("contexts", "predictions", "chunks"),
+)  # fmt: skip
+RELEVANT = Column(
+    "relevant",
+    "items",
+    "What should have been retrieved: a list of ids or texts.",
+    ("reference_contexts", "ground_truth_context", "ground_truth_contexts", "gold_docs",
+     "gold_documents", "gold_contexts", "relevant_docs", "relevant_documents", "relevant_ids",
+     "reference_context_ids", "relevant_doc_ids", "relevant_contexts", "gold"),
+    kin=("contexts", "ground_truths", "reference"),
+)  # fmt: skip
+_QUERY = ("query", "queries")
+_EQUAL_QUERIES = ((WEIGHT, "retrieval has no weights; every query counts once"),)
+
+RETRIEVAL_PREDICTIONS = Table(
+    "retrieval",
+    PREDICTIONS,
+    (QUERY_ID,),
+    (DOC_ID, RETRIEVED_TEXT, RETRIEVAL_SCORE, RANK, DATASET),
+    any_of=("doc_id", "text"),
+    signs=("query_id",),
+    formats=("trec", "mapping"),
+    shape="ranked",
+    datum="query_id",
+    unit=_QUERY,
+    lack="nothing was retrieved",
+    either=("doc_id", "text"),
+    instead=(("score", "rank"),),
+    unread=_EQUAL_QUERIES,
+)
+RETRIEVAL_GROUND_TRUTHS = Table(
+    "retrieval",
+    GROUND_TRUTHS,
+    (QUERY_ID,),
+    (DOC_ID, RETRIEVED_TEXT, RELEVANCE, DATASET),
+    any_of=("doc_id", "text"),
+    signs=("query_id",),
+    formats=("trec", "mapping"),
+    datum="query_id",
+    unit=_QUERY,
+    lack="nothing was judged",
+    either=("doc_id", "text"),
+    unread=_EQUAL_QUERIES,
+)
+RETRIEVAL_TABLE = Table(
+    "retrieval",
+    TABLE,
+    (RETRIEVED, RELEVANT),
+    (QUERY_ID, DATASET),
+    key=("query_id",),
+    signs=("retrieved", "relevant"),
+    values=(("retrieved", "relevant"),),
+    shape="lists",
+    datum="query_id",
+    unit=_QUERY,
+    unread=_EQUAL_QUERIES,
+)
+
+
+# Tables of semantic segmentation: label maps, or masks and polygons of one label each.
+
+LABEL_MAP = Column(
+    "raster",
+    "raster",
+    "Label indices: a path of a raster file (PNG, TIFF, GeoTIFF), or rows of pixels; one row a"
+    " datum and label key. Beside label_value, a file or pixels of that label alone.",
+    RASTER.aliases,
+    nullable=True,
+)
+LABEL_MASK = Column(MASK.name, MASK.kind, MASK.about, MASK.aliases, nullable=True)
+LABEL_POLYGON = Column(
+    POLYGON.name,
+    POLYGON.kind,
+    POLYGON.about,
+    tuple(alias for alias in POLYGON.aliases if alias not in MASK.aliases),
+    nullable=True,
+)
+_RASTER_BAND = Column(
+    RASTER_BAND.name, "number", RASTER_BAND.about, RASTER_BAND.aliases, nullable=True, low=1.0
+)
+_VALUE = Column(
+    RASTER_VALUE.name, "number", RASTER_VALUE.about, RASTER_VALUE.aliases, nullable=True
+)
+_CODING = Column(
+    RASTER_CODING.name,
+    RASTER_CODING.kind,
+    RASTER_CODING.about,
+    RASTER_CODING.aliases,
+    nullable=True,
+)
+_OPTIONAL = (
+    LABEL_KEY,
+    LABEL_VALUE,
+    LABEL_MAP,
+    LABEL_MASK,
+    LABEL_POLYGON,
+    _RASTER_BAND,
+    _VALUE,
+    _CODING,
+    HEIGHT,
+    WIDTH,
+    DATASET,
+)
+_ONE_OF = ("raster", "mask", "polygon")
+_OBJECTS = (SCORE, ISCROWD)  # what only tables of objects have
+_EQUAL_PIXELS = ((WEIGHT, "pixels have no weights; every pixel counts once"),)
+_NO_MASK_SCORES = (
+    (
+        SCORE,
+        "pixels count whatever their score; scored masks of objects are"
+        f" {option('task', 'detection')}",
+    ),
+)
+
+SEGMENTATION_PREDICTIONS = Table(
+    "segmentation",
+    PREDICTIONS,
+    (DATUM_ID,),
+    _OPTIONAL,
+    any_of=_ONE_OF,
+    signs=_ONE_OF,
+    unless=_OBJECTS,
+    formats=("label maps",),
+    shape="pixels",
+    lack="no pixels were predicted",
+    unread=_EQUAL_PIXELS + _NO_MASK_SCORES,
+)
+SEGMENTATION_GROUND_TRUTHS = Table(
+    "segmentation",
+    GROUND_TRUTHS,
+    (DATUM_ID,),
+    _OPTIONAL,
+    any_of=_ONE_OF,
+    signs=_ONE_OF,
+    unless=_OBJECTS,
+    like=("boxes",),
+    formats=("label maps",),
+    shape="pixels",
+    lack="no pixels are labelled",
+    unread=_EQUAL_PIXELS,
+)
+
+
+# Tables of text: written texts, with one or more references each.
+
+TEXT_DATUM = renamed(
+    DATUM_ID, "id", "sample_id", "example_id", "row_id", "question_id", "query_id", "qid", "doc_id",
+    "document_id", "text_id", "segment_id", "sentence_id",
+)  # fmt: skip
+_WRITTEN = (
+    "prediction", "predictions", "predicted", "response", "output", "answer", "candidate",
+    "hypothesis", "actual_output", "generated", "generated_text", "generated_answer", "completion",
+    "hyp", "mt", "translation", "summary", "prediction_text", "model_output",
+)  # fmt: skip
+_EXPECTED = (
+    "references", "reference_text", "reference_answer", "ground_truth", "ground_truths",
+    "ground_truth_answer", "ground_truth_answers", "expected", "expected_output", "target",
+    "targets", "gold", "gold_answer", "gold_text", "ref", "refs", "correct_answer", "answers",
+    "reference_summary", "highlights",
+)  # fmt: skip
+CANDIDATE_TEXT = Column("text", "text", "What was written.", _WRITTEN)
+TRUE_TEXT = Column("text", "text", "A reference; a row each.", ("reference", *_EXPECTED, "answer"))
+REFERENCE_TEXT = Column(
+    "reference", "texts", "What should have been written: a text or a list of texts.", _EXPECTED
+)
+EMBEDDING = Column(
+    "embedding",
+    "vector",
+    "The vector of what was written: a list or array of numbers.",
+    ("embeddings", "vector", "text_embedding", "prediction_embedding", "response_embedding",
+     "answer_embedding", "output_embedding", "generated_embedding", "candidate_embedding"),
+)  # fmt: skip
+_TRUE_VECTORS = (
+    "reference_embeddings", "reference_vector", "ground_truth_embedding", "expected_embedding",
+    "target_embedding", "gold_embedding",
+)  # fmt: skip
+TRUE_EMBEDDING = Column(
+    "embedding",
+    "vector",
+    "The vector of a reference; a row each.",
+    ("reference_embedding", *_TRUE_VECTORS, *EMBEDDING.aliases[:3]),
+)
+REFERENCE_EMBEDDING = Column(
+    "reference_embedding",
+    "vectors",
+    "The vector of what should have been written, or a list of several.",
+    _TRUE_VECTORS,
+)
+TEXT_CONTEXTS = Column(
+    "contexts",
+    "text_list",
+    "What was retrieved for the text: a text or a list of texts, for DeterministicFaithfulness.",
+    ("retrieved_contexts", "retrieved_context", "retrieval_context", "context", "context_list",
+     "retrieved"),
+    named=True,
+)  # fmt: skip
+_BY_VECTOR = (("text", "embedding"),)
+_TEXT_UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
+
+TEXT_PREDICTIONS = Table(
+    "text",
+    PREDICTIONS,
+    (TEXT_DATUM, CANDIDATE_TEXT),
+    (EMBEDDING, TEXT_CONTEXTS, DATASET),
+    signs=("text",),
+    shape="references",
+    stand_ins=_BY_VECTOR,
+    unread=_TEXT_UNREAD,
+    yields=True,
+)
+TEXT_GROUND_TRUTHS = Table(
+    "text",
+    GROUND_TRUTHS,
+    (TEXT_DATUM, TRUE_TEXT),
+    (TRUE_EMBEDDING, DATASET),
+    signs=("text",),
+    shape="vectors",
+    stand_ins=_BY_VECTOR,
+    unread=_TEXT_UNREAD,
+    yields=True,
+)
+TEXT_TABLE = Table(
+    "text",
+    TABLE,
+    (CANDIDATE_TEXT, REFERENCE_TEXT),
+    (EMBEDDING, REFERENCE_EMBEDDING, TEXT_CONTEXTS, TEXT_DATUM, DATASET),
+    key=("datum_id",),
+    signs=("reference", "text"),
+    shape="references",
+    stand_ins=(("text", "embedding"), ("reference", "reference_embedding")),
+    values=(("text", "reference"), ("embedding", "reference_embedding")),
+    unread=_TEXT_UNREAD,
+    yields=True,
+)
+
+
+# Tables of tracking: a row a box of an object in one frame of a sequence.
+
+SEQUENCE = Column(
+    "sequence",
+    "id",
+    "Which video or scene this belongs to.",
+    ("sequence_id", "sequence_name", "seq", "video_id", "video", "video_name", "clip", "scene"),
+    kin=(DATUM_ID.name, *DATUM_ID.aliases),
+)
+FRAME = Column(
+    "frame",
+    "whole",
+    "Number of the frame in its sequence.",
+    ("frame_id", "frame_index", "frame_number", "frame_no", "timestep"),
+)
+_NAMES = ("object_id", "track_id", "tracker_id", "instance_id", "tracklet_id", "gt_id")
+OBJECT_ID = Column(
+    "object_id",
+    "id",
+    "Which object of its sequence this is, the same in all frames.",
+    _NAMES[1:],
+    kin=("id", "annotation_id"),
+)
+TRACK_ID = Column(
+    "track_id",
+    "id",
+    "Which track of its sequence this is, the same in all frames.",
+    tuple(name for name in _NAMES if name != "track_id"),
+    kin=("id",),
+)
+IGNORED = Column(
+    "ignored",
+    "flag",
+    "1 for a ground truth that need not be found; a prediction that matches it counts for nothing.",
+    ("ignore", "difficult"),
+)
+CONSIDERED = Column(
+    "considered",
+    "flag",
+    "0 for a ground truth that is left out, and takes no prediction along (MOTChallenge).",
+    (),
+)
+REGION = Column(
+    "region",
+    "flag",
+    "1 for a region of objects that are not annotated one by one: a prediction without a match"
+    " counts for"
+    " nothing if more than half of it lies within.",
+    ("iscrowd", "is_crowd", "crowd"),
+)
+FRAMES = Column(
+    "frames",
+    "whole",
+    "Length of the sequence in frames; those with a box, if absent.",
+    ("n_frames", "seqlength", "sequence_length"),
+    nullable=True,
+    low=0.0,
+)
+_TRACKING_COMMON = (LABEL_VALUE, DATASET, BBOX)
+_TRACKING_SCORE = msgspec.structs.replace(
+    SCORE, about="Confidence; not read by any metric.", nullable=True
+)
+_TRACKING_UNREAD = ((WEIGHT, "tracking has no weights; every box counts once"),)
+
+TRACKING_PREDICTIONS = Table(
+    "tracking",
+    PREDICTIONS,
+    (SEQUENCE, FRAME, TRACK_ID, *_BOX),
+    (*_TRACKING_COMMON, _TRACKING_SCORE),
+    key=("sequence", "frame", "track_id"),
+    signs=("sequence", "frame", "track_id"),
+    all_signs=True,
+    formats=("tracks",),
+    like=("mask", "polygon"),
+    shape="boxes",
+    datum="sequence",
+    unit=("sequence", "sequences"),
+    unread=_TRACKING_UNREAD,
+    found_by=("track_id",),
+)
+TRACKING_GROUND_TRUTHS = Table(
+    "tracking",
+    GROUND_TRUTHS,
+    (SEQUENCE, FRAME, OBJECT_ID, *_BOX),
+    (*_TRACKING_COMMON, IGNORED, CONSIDERED, REGION, OCCLUDED, TRUNCATED),
+    key=("sequence", "frame", "object_id"),
+    signs=("sequence", "frame", "object_id"),
+    all_signs=True,
+    formats=("tracks",),
+    like=("mask", "polygon"),
+    shape="boxes",
+    datum="sequence",
+    unit=("sequence", "sequences"),
+    unread=_TRACKING_UNREAD,
+)
+# Other tasks may slice by columns of these names.
+TRACKING_DATUMS = msgspec.structs.replace(
+    DATUM_TABLE,
+    task="tracking",
+    required=(renamed(DATUM_ROW, "sequence", "sequence_id", "sequence_name", "seq", "video_id"),),
+    optional=(*DATUM_TABLE.optional, FRAMES),
+)
+
+
+# Input contracts of every task, by task and side.
+#
+# ``contract`` defines their structure; each task's tables are in a separate module.
 
 TABLES: tuple[Table, ...] = (
     DETECTION_PREDICTIONS,

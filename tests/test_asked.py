@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalengine as ee
-from evalengine.schemas.asked import Asked, parse_metric
 from evalengine.schemas.errors import OptionError, ResultError
+from evalengine.schemas.option_values import Asked, parse_metric
 
 LABELS = ["a", "b", "c", "d"]
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": LABELS})

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalengine.metrics.registry import Metric
-from evalengine.plan.frames import frame_of
+from evalengine.plan.summary import frame_of
 from evalengine.schemas.results import frame_schema
 from evalengine.tally.cells import Cells
 from evalengine.tally.datums import Labels

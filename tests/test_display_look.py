@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.report.look import look
-from evalengine.report.sections import sections
 from evalengine.report.show import render, show, write_rich
+from evalengine.report.summary import sections
+from evalengine.report.tables import look
 from evalengine.schemas.errors import OptionError
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "detection"

@@ -15,8 +15,8 @@ import pytest
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.report.sections import sections
 from evalengine.report.show import show
+from evalengine.report.summary import sections
 from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console, RenderableType
 
 import evalengine as ee
-from evalengine.report.sections import Grid, Section, sections
 from evalengine.report.show import folded, render, show
-from evalengine.report.summary import cells, number, supported
+from evalengine.report.summary import Section, cells, number, sections, supported
+from evalengine.report.tables import Grid
 from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -15,8 +15,8 @@ import pytest
 
 import evalengine as ee
 from evalengine.geometry.masks import read_masks
-from evalengine.ingest.annotations.shape_rows import mask_row
-from evalengine.ingest.file_memory import LONG, Room, text_held
+from evalengine.ingest.annotations.format import mask_row
+from evalengine.ingest.files import LONG, Room, text_held
 
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "a"]})
 TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'

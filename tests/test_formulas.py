@@ -8,7 +8,7 @@ import pytest
 from latex2mathml.converter import convert
 
 from evalengine.metrics import registry
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
 
 ROWS = {"errors", "examples", "label_errors", "outcomes", "per_datum"}
 """Frames that list rows, of which a formula says nothing."""

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from evalengine.executors import Threads
-from evalengine.executors import threads as module
+from evalengine.executors import pools as module
 
 PATIENCE = 60.0  # seconds, after which a test has failed rather than that the machine is slow
 

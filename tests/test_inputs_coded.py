@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalengine.ingest.codes import Coded, coded, encode
-from evalengine.ingest.known import Known
+from evalengine.ingest.ids import Coded, Known, coded, encode
 from evalengine.schemas.tuning import Tuning
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from sizes import tune
 
-from evalengine.ingest import codes, distinct
+from evalengine.ingest import ids
 
 
 @pytest.mark.parametrize("few", [0, 10**9])
@@ -22,9 +22,9 @@ def test_codes_ascend_and_lead_back(few: int, kind: str) -> None:
         "negative integers": pl.Series(numbers % 97 - 50),
     }
     sides = [columns[kind][:12_000], columns[kind][12_000:]]
-    values, found = codes.encode(sides)
+    values, found = ids.encode(sides)
     assert values.to_list() == sorted(set(columns[kind].to_list()))
     for side, code in zip(sides, found, strict=True):
         assert code.dtype == np.int32
         assert values.gather(code).to_list() == side.to_list()
-    assert distinct.distinct(sides[0]).to_list() == sorted(set(sides[0].to_list()))
+    assert ids.distinct(sides[0]).to_list() == sorted(set(sides[0].to_list()))

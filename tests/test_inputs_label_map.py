@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.ingest.label_map import read_label_map
-from evalengine.ingest.relabel import apply_label_map, relabel
+from evalengine.ingest.relabel import apply_label_map, read_label_map, relabel
 from evalengine.schemas.errors import InputError, OptionError
 
 ANY_KEY = [(None, "van", None, "car"), (None, "truck", None, "car")]

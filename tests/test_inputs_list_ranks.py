@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalengine as ee
-from evalengine.ingest.list_ranks import check_ranks
+from evalengine.ingest.shapes import check_ranks
 
 QUERIES = pl.Series(["a", "b", "c"])
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), max_size=12)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.ingest import codes, repeats
-from evalengine.ingest.known import Known
-from evalengine.ingest.marks import Bucket, Marks, dealt, marks_of
+from evalengine.ingest import ids as codes
+from evalengine.ingest import ids as repeats
+from evalengine.ingest.ids import Bucket, Known, Marks, dealt, marks_of
 from evalengine.schemas.tuning import tuned
 
 ENDS = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
 
-from evalengine.ingest.distinct import distinct, has_repeats
+from evalengine.ingest.ids import distinct, has_repeats
 
 REQUIRED = ["datum_id", "label_value", "score", *CORNERS]
 EMPTY: dict[str, Any] = {

@@ -10,10 +10,9 @@ from small_tables import CORNERS, ground_truths, load, predictions, refusal
 
 import evalengine as ee
 from evalengine.ingest.names import recognise
-from evalengine.schemas.detection_tables import DETECTION_PREDICTIONS
+from evalengine.schemas.contract import DATUM_TABLE, LABEL_TABLE
 from evalengine.schemas.errors import InputError, OptionError, did_you_mean
-from evalengine.schemas.shared_tables import DATUM_TABLE, LABEL_TABLE
-from evalengine.schemas.tables import table_for
+from evalengine.schemas.tables import DETECTION_PREDICTIONS, table_for
 
 ALIASES = {
     "datum_id": ["image_id", "img_id", "image", "datum", "file_name"],

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sizes import tune
 
-from evalengine.ingest import repeats
-from evalengine.ingest.known import Known
-from evalengine.ingest.repeats import rows_repeat
+from evalengine.ingest import ids
+from evalengine.ingest.ids import Known, rows_repeat
 
 ints = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 texts = st.sampled_from(["", "a", "b", "ab", "é"])
@@ -46,7 +45,7 @@ def test_no_exact_question_where_nothing_repeats(
 
 def test_order_alone_proves_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_marked", "_hashes_differ"):
-        monkeypatch.setattr(repeats, name, lambda *given: pytest.fail("not by order"))
+        monkeypatch.setattr(ids, name, lambda *given: pytest.fail("not by order"))
     rows = [(1, "a"), (1, "b"), (2, "a")] + [(i, "c") for i in range(3, 2000)]
     frame = pl.DataFrame(rows, schema=["datum_id", "label"], orient="row")
     assert not rows_repeat(frame, ["datum_id", "label"])
@@ -65,7 +64,7 @@ def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
 
 
 def test_colliding_hashes_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "_hashes_differ", lambda columns: False)
+    monkeypatch.setattr(ids, "_hashes_differ", lambda columns: False)
     frame = pl.DataFrame({"x": ["b", "a", "c"]})
     assert not rows_repeat(frame, ["x"])
     assert rows_repeat(pl.DataFrame({"x": ["b", "a", "b"]}), ["x"])

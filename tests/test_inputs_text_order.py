@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.ingest.text_order import text_order
+from evalengine.ingest.ids import text_order
 from evalengine.schemas.tuning import tuned
 
 parts = st.sampled_from(["", "a", "b", "é", "\0", "abcdefgh", "abcdefghi", "\U0001f600"])

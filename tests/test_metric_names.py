@@ -11,7 +11,7 @@ import pytest
 import evalengine as ee
 from evalengine import metrics, tasks
 from evalengine.metrics.registry import close, same, squeezed
-from evalengine.report import listings
+from evalengine.report import show
 from evalengine.schemas.errors import OptionError, did_you_mean
 
 
@@ -239,13 +239,13 @@ def test_scorers_of_scikit_learn(name: str, metric: str) -> None:
     [("auroc", "ROCAUC"), ("F1_macro", "F1"), ("ndcg_cut_10", "nDCG"), ("accuracy", "Accuracy")],
 )
 def test_the_registry_is_asked_by_the_same_names(name: str, listed: str) -> None:
-    told = listings.metrics(ee.metrics_table(), [name], None, "text")
+    told = show.metrics_listing(ee.metrics_table(), [name], None, "text")
     assert told.startswith(f"{listed}  (")
 
 
 def test_an_unknown_name_lists_no_hundred_others() -> None:
     with pytest.raises(ee.OptionError) as raised:
-        listings.metrics(ee.metrics_table(), ["acuracy"], None, "text")
+        show.metrics_listing(ee.metrics_table(), ["acuracy"], None, "text")
     said = str(raised.value)
     assert "Did you mean 'Accuracy'? All of them: evalengine metrics." in said
     assert len(said) < 120

@@ -10,8 +10,7 @@ import evalengine as ee
 from evalengine.cli import main
 from evalengine.jobs.loading import load_job
 from evalengine.schemas.named import Named
-from evalengine.schemas.option_synonyms import ELSEWHERE
-from evalengine.schemas.options import FIELDS
+from evalengine.schemas.options import ELSEWHERE, FIELDS
 
 
 @pytest.mark.parametrize("call", [ee.score, ee.check, ee.explain])

@@ -9,7 +9,7 @@ from types import ModuleType
 import nbformat
 import pytest
 
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.ingest.sources.csv import scan_csv
+from evalengine.ingest.sources.scanning import scan_csv
 
 VALUES = (
     "1", "-2", "+3", "1.5", ".5", "-.5", "1.", "1e5", "1E-3", "inf", "-inf", "NaN", "nan", "true",
@@ -62,7 +62,7 @@ def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None
         for _ in range(40):
             file.write(row * 100_000)
     code = (
-        "import resource, sys; from evalengine.ingest.sources.csv import scan_csv;"
+        "import resource, sys; from evalengine.ingest.sources.scanning import scan_csv;"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
         "schema = scan_csv([sys.argv[1]]).collect_schema();"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, schema.len())"

@@ -17,7 +17,7 @@ from small_tables import ground_truths, kinds, load, note, predictions
 from table_files import FILES
 
 import evalengine as ee
-from evalengine.ingest.extensions import by_extension
+from evalengine.ingest.files import by_extension
 from evalengine.ingest.sources.formats import detect
 from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.errors import ReadError

@@ -20,7 +20,7 @@ from evalengine.cli import main
 from evalengine.ingest.sources import objects
 from evalengine.ingest.sources.formats import detect
 from evalengine.ingest.sources.tables import open_source
-from evalengine.ingest.sources.trec_layouts import layout_of
+from evalengine.ingest.sources.trec import layout_of
 
 RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 007 2 -1e-3 tag\nq2 Q0 7 1 3 tag\n"
 ROWS = [("q1", "d1", 1, 2.5, "tag"), ("q1", "007", 2, -0.001, "tag"), ("q2", "7", 1, 3.0, "tag")]

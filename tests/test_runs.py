@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalengine.kernels.label_matching import HIT, OTHER
 from evalengine.kernels.score_points import points
-from evalengine.tally import runs
-from evalengine.tally.runs import Place, merge_runs, points_in_blocks
-from evalengine.tally.sorted_scores import HIT, OTHER, Sorted
+from evalengine.tally import scored_parts
+from evalengine.tally.scored_parts import merge_runs, points_in_blocks
+from evalengine.tally.sorted_scores import Sorted
+from evalengine.tally.stored import Place
 
 Array = np.ndarray[Any, Any]
 
@@ -89,7 +91,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runs.os, "posix_fallocate", full)
+    monkeypatch.setattr(scored_parts.os, "posix_fallocate", full)
     run = Sorted(np.array([0, 3]), np.arange(3.0), None)
     with pytest.raises(OSError, match="No space left"):
         merge_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))

@@ -14,8 +14,8 @@ import yaml
 
 import evalengine as ee
 from evalengine.metrics import registry
+from evalengine.schemas.contract import NAMES
 from evalengine.schemas.options import FIELDS
-from evalengine.schemas.task_names import NAMES
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))

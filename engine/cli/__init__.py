@@ -23,22 +23,20 @@ from .base import (
     tell_notes,
     with_tables,
 )
-from .calibration import calibration
-from .compare import compare
-from .convert import convert
-from .demo import demo
-from .diagnose import diagnose
-from .errors import errors
-from .explain import explain
-from .gates import Keeper, markdown_of, told_error, told_gates, with_gates
+from .compare import Keeper, compare, markdown_of, told_error, told_gates, with_gates
+from .findings import (
+    calibration,
+    diagnose,
+    errors,
+    explain,
+    label_errors,
+    limits,
+    slices,
+    thresholds,
+)
 from .jobs import run
 from .judge import judge
-from .label_errors import label_errors
-from .limits import limits
-from .plot import plot
-from .report import report, with_images, written
-from .slices import slices
-from .thresholds import thresholds
+from .outputs import convert, demo, plot, report, with_images, written
 
 DONE, GATE_FAILED, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -158,7 +156,7 @@ def score(
     form = form or ("table" if frame is None else "csv")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("--format parquet on a terminal needs --out DIR, or a pipe.")
-    from ..report.look import look as looked
+    from ..report.tables import look as looked
 
     look = looked(sort, top, wide=wide)
     if out is not None:
@@ -174,14 +172,14 @@ def score(
     keeper = Keeper(gates, fail_if, baseline, given["options"], junit, executor, report)
     given["options"] = keeper.options
     with progress_line() as progress:
-        from ..scoring import run
+        from ..run import score_tables
 
         options = given.pop("options")
         # A default set that is kept can be reported on later.
         given["paged"] = report is not None or (out is not None and options.metrics is None)
         where = {"executor": executor, "address": address}
         given |= {name: value for name, value in where.items() if value is not None}
-        card = run(predictions, ground_truths, options, progress=progress, **given)
+        card = score_tables(predictions, ground_truths, options, progress=progress, **given)
         card.asked_frame(frame or "metrics")
         if out is not None:
             if progress:
@@ -189,7 +187,7 @@ def score(
             card.save(out, overwrite=overwrite)
     refused = None
     if export is not None:
-        from ..exports.printing import as_text
+        from ..exports.rows import as_text
 
         click.echo(as_text(card, export), nl=False)
         tell_notes(card)
@@ -278,7 +276,7 @@ def check(
       evalengine check preds.parquet gts.parquet
     """
     from ..api import check as run
-    from ..report import listings
+    from ..report import show
     from ..schemas.errors import EvalengineError
     from ..schemas.wording import in_shell
 
@@ -286,9 +284,9 @@ def check(
         report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
     except EvalengineError as error:
         if form == "json":
-            click.echo(listings.refused(in_shell(error.said)))
+            click.echo(show.refused(in_shell(error.said)))
         raise
-    click.echo(listings.checked(report, form))
+    click.echo(show.checked(report, form))
     return GATE_FAILED if report.warnings else DONE
 
 
@@ -337,7 +335,7 @@ def fuse(
         write(fused, out, tag)
         click.echo(f"{out}: {fused.height} rows")
     else:
-        from ..exports.trec_run import trec_lines
+        from ..exports.trec import trec_lines
 
         click.echo(trec_lines(fused, tag), nl=False)
 
@@ -359,9 +357,9 @@ def metrics(names: tuple[str, ...], task: str | None, form: str) -> None:
       evalengine metrics --task detection --format csv
     """
     from ..api import metrics_table
-    from ..report import listings
+    from ..report import show
 
-    click.echo(listings.metrics(metrics_table(), names, task, form), nl=False)
+    click.echo(show.metrics_listing(metrics_table(), names, task, form), nl=False)
 
 
 @cli.command()
@@ -386,9 +384,9 @@ def schemas(names: tuple[str, ...], form: str) -> None:
 
         click.echo(json.dumps(json_schema(), indent=2))
         return
-    from ..report import listings
+    from ..report import show
 
-    click.echo(listings.schemas(names, form), nl=False)
+    click.echo(show.schemas_listing(names, form), nl=False)
 
 
 @cli.command()

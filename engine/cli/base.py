@@ -17,7 +17,7 @@ from ..schemas.wording import to_shell
 
 if TYPE_CHECKING:
     from ..dialects import Dialect
-    from ..report.found_rows import Layout
+    from ..report.findings import Layout
 
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
@@ -56,14 +56,14 @@ def help_option(names: Iterable[str]) -> click.Option:
 
 
 def _tasks(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    from ..schemas.task_names import NAMES
+    from ..schemas.contract import NAMES
 
     return [name for name in (*NAMES, ALL) if name.startswith(begun)]
 
 
 def _answer(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    from ..schemas.contract import NAMES
     from ..schemas.errors import unknown
-    from ..schemas.task_names import NAMES
 
     if value is None or ctx.resilient_parsing:
         return
@@ -79,8 +79,8 @@ def write_options(
     ctx: click.Context, formatter: click.HelpFormatter, params: list[click.Parameter]
 ) -> None:
     """The options in groups: those of all tasks in short, or those of the task asked for."""
-    from ..schemas.option_groups import TASKS_OF
-    from ..schemas.task_names import NAMES
+    from ..schemas.contract import NAMES
+    from ..schemas.options import TASKS_OF
 
     asked = ctx.meta.get(_ASKED, _SHORT)
     shown = () if asked == _SHORT else NAMES if asked == ALL else (asked,)
@@ -110,7 +110,7 @@ def _sections(names: list[str], tasks: Iterable[str]) -> Iterator[tuple[str, lis
     """Yield section titles and their options; an option of several tasks appears only under the
     first.
     """
-    from ..schemas.option_groups import GROUPS
+    from ..schemas.options import GROUPS
 
     title_of: dict[str, str] = {}
     for group in GROUPS:
@@ -219,7 +219,7 @@ class Command(click.Command):
                 given += filter(os.path.isfile, paths)
         if not outputs:
             return super().invoke(ctx)
-        from ..overwriting import protecting
+        from ..atomic import protecting
 
         with protecting(outputs, given, replaces="overwrite" in ctx.params):
             return super().invoke(ctx)
@@ -280,7 +280,7 @@ class WithOptions(Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from ..schemas.option_synonyms import meant
+            from ..schemas.options import meant
             from ..schemas.wording import in_shell
 
             said = meant(error.option_name.lstrip("-"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .base import STATE, Command, debug
-from .gates import check_junit, markdown_of, told_error, told_gates, with_junit
+from .compare import check_junit, markdown_of, told_error, told_gates, with_junit
 
 if TYPE_CHECKING:
     from ..jobs.running import JobPlan, JobResult
@@ -76,9 +76,8 @@ def run(
       evalengine run nightly.toml
       evalengine run nightly.toml --set date=2026-11-20 --log-format json
     """
-    from ..jobs.logs import ERROR, log_to
-    from ..jobs.running import LockedError, plan_job, run_job
-    from ..jobs.stopping import Stopped, stoppable
+    from ..jobs.process import ERROR, LockedError, Stopped, log_to, stoppable
+    from ..jobs.running import plan_job, run_job
     from ..schemas.errors import PASSING, EvalengineError
     from ..schemas.wording import in_shell
 
@@ -148,8 +147,8 @@ def _end_workers() -> None:
 
 def _delete_scratch() -> None:
     """Delete the scratch files of the thread that was at work; it will not do so itself."""
-    if "evalengine.outofcore.scratch" in sys.modules:
-        sys.modules["evalengine.outofcore.scratch"].delete_open()
+    if "evalengine.outofcore.memory" in sys.modules:
+        sys.modules["evalengine.outofcore.memory"].delete_open()
 
 
 def _said(done: JobResult) -> str:

@@ -282,8 +282,7 @@ def export(
       evalengine judge export answers.parquet --metric Bias --model my-model \\
         --base-url http://localhost:8000/v1 --out round1
     """
-    from ..judge.batch import BatchFiles
-    from ..judge.judging import collect_into, make_asking
+    from ..judge.judging import BatchFiles, collect_into, make_asking
 
     arguments = _asked(given)
     columns = arguments.pop("columns")
@@ -314,7 +313,7 @@ def import_(files: tuple[str, ...], cache: str) -> None:  # fmt: skip
     Example:
       evalengine judge import round1/output.jsonl round1/errors.jsonl
     """
-    from ..judge.batch import read_batches
+    from ..judge.judging import read_batches
 
     found = read_batches(files, cache)
     click.echo(f"{found.answers} answers and {found.failures} failures in {cache}")

@@ -70,8 +70,8 @@ def leave(status: int) -> None:
     a debugger or profiler), or a stream cannot be flushed, return and let Python exit normally.
     """
     handlers = getattr(atexit, "_run_exitfuncs", None)
-    if "evalengine.executors.threads" in sys.modules:  # not imported for this alone
-        sys.modules["evalengine.executors.threads"].dismiss()
+    if "evalengine.executors.pools" in sys.modules:  # not imported for this alone
+        sys.modules["evalengine.executors.pools"].dismiss()
     if handlers is None or _busy():
         return
     try:

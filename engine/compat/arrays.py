@@ -1,19 +1,34 @@
-"""Conversion of lists, arrays, Series and tensors to columns."""
+"""Arguments of mirrored functions as tables."""
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 
+from .. import dialects, metrics, tasks
 from ..api import score
+from ..executors import Threads
+from ..exports.rows import automatic_positive, beta_name, phoenix_score
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, OptionError
+from ..schemas.option_values import in_name
+from ..schemas.options import Options
 from ..scorecard.card import Scorecard
+from ..tally.datums import Labels
+from ..tally.scored_view import ScoredView
+from ..tally.units import Units
+from ..tasks.encoding import Workers, offsets_of
+from ..tasks.text.pairs import Pairs
+from ..tasks.text.settings import Settings, resolve
+
+# Conversion of lists, arrays, Series and tensors to columns.
 
 
 class Column(NamedTuple):
@@ -179,3 +194,307 @@ def undefined(message: str) -> None:
 def classify(table: pl.DataFrame, *metrics: str, dialect: str, **options: Any) -> Scorecard:
     """Score a table of both sides."""
     return score(table, task="classification", dialect=dialect, metrics=metrics, **options)
+
+
+# Single calls on plain Python lists of labels.
+
+_AVERAGES = ("macro", "micro", "weighted")
+
+
+def precision_recall_fscore(
+    expected: Sequence[Hashable],
+    output: Sequence[Hashable],
+    *,
+    beta: float = 1.0,
+    average: str = "macro",
+    positive_label: Any = None,
+    zero_division: float = 0.0,
+) -> list[dict[str, Any]]:
+    """Precision, recall and F-beta of two lists of labels, as Phoenix's PrecisionRecallFScore.
+
+    Labels are compared as Python compares them, so 1 equals 1.0 and True but not "1".
+
+    Args:
+        expected: true labels, integers, strings or booleans.
+        output: predicted labels, of the same length.
+        beta: weight of recall in F, above 0.
+        average: ``macro``, ``micro`` or ``weighted``.
+        positive_label: score only this label. By default it is 1 if the average is macro and the
+            labels are 0 and 1.
+        zero_division: value of 0 / 0; NaN gives NaN.
+
+    Returns:
+        three dicts of ``name``, ``score``, ``kind`` and ``direction``.
+
+    Raises:
+        InputError: not sequences, different lengths, empty, or the positive label does not occur.
+        OptionError: beta or average out of range.
+
+    Example:
+        >>> import evalengine as ee
+        >>> scores = ee.precision_recall_fscore(["cat", "dog", "cat"], ["cat", "cat", "cat"])
+        >>> [(score["name"], round(score["score"], 3)) for score in scores]
+        [('precision', 0.333), ('recall', 0.5), ('f1', 0.4)]
+    """
+    if average not in _AVERAGES:
+        raise OptionError(f"average={average!r}: write one of {', '.join(_AVERAGES)}.")
+    if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
+        raise OptionError(f"beta={beta}: write a finite number above 0.")
+    truth, predicted = _list("expected", expected), _list("output", output)
+    if len(truth) != len(predicted):
+        raise InputError(
+            f"expected and output must have the same length: {len(truth)} and {len(predicted)}."
+        )
+    if not truth:
+        raise InputError("expected and output must be non-empty.")
+    code: dict[Hashable, int] = {}
+    for label in (*truth, *predicted):
+        code.setdefault(label, len(code))
+    positive = automatic_positive(list(code), positive_label, average)
+    if positive is not None and positive not in code:
+        raise InputError(f"positive_label={positive!r} is not among the labels {list(code)[:10]}.")
+    options = Options(
+        dialect="phoenix", beta=float(beta), average=average, zero_division=float(zero_division)
+    )
+    settings = tasks.get("classification").settings(
+        options, dialects.get("classification", "phoenix")
+    )
+    view = _view([code[label] for label in truth], [code[label] for label in predicted], len(code))
+    scores = []
+    suffix = "" if positive is not None or average == "macro" else f"_{average}"
+    for metric, name in (
+        ("Precision", "precision"),
+        ("Recall", "recall"),
+        (f"F{in_name(beta)}", beta_name(beta)),
+    ):
+        compute = metrics.get("classification", metric).compute
+        assert compute is not None
+        cells = {cell.columns.get("average"): cell for cell in compute(view, settings)}
+        chosen = cells[None if positive is not None else average].columns["value"]
+        assert isinstance(chosen, np.ndarray)
+        value = chosen[0, 0 if positive is None else code[positive]]
+        scores.append(phoenix_score(name, float(value), suffix))
+    return scores
+
+
+def _list(name: str, labels: Any) -> list[Hashable]:
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
+        raise InputError(f"{name} must be a sequence of labels, not {labels!r}.")
+    found = list(labels.tolist() if hasattr(labels, "tolist") else labels)
+    wrong = [label for label in found if not isinstance(label, (str, int, float))]
+    if wrong or any(isinstance(label, float) and not label.is_integer() for label in found):
+        raise InputError(
+            f"{name}: labels are strings, integers or booleans; found"
+            f" {(wrong or [x for x in found if isinstance(x, float)])[0]!r}."
+        )
+    return found
+
+
+def _view(truth: list[int], predicted: list[int], n_labels: int) -> ScoredView:
+    units = Units(
+        datum=None,
+        key=None,
+        truth=np.array(truth, np.int32),
+        truth_start=None,
+        hard=np.array(predicted, np.int32),
+        hard_score=None,
+        weight=None,
+    )
+    names = pl.DataFrame({"label_key": ["label"] * n_labels, "label_value": range(n_labels)})
+    labels = Labels(names, np.zeros(n_labels, np.int32), ("label",))
+    return ScoredView(units, None, labels)
+
+
+# Single calls on plain Python lists of texts.
+
+Texts = str | Sequence[str]
+References = str | Sequence[str] | Sequence[Sequence[str]]
+
+
+def rouge(
+    predictions: Texts,
+    references: References,
+    *,
+    rouge_types: Sequence[str] = ("rouge1", "rouge2", "rougeL", "rougeLsum"),
+    use_stemmer: bool = False,
+) -> Any:
+    """ROUGE of texts, as Hugging Face's ``evaluate`` without an aggregator: F by type.
+
+    Args:
+        predictions: a text, or a list of them.
+        references: for each text its reference, or a list of several; the best counts, per type.
+            For one text given as a string: a string, or a list of its references.
+        rouge_types: some of rouge1, rouge2, rouge3, rougeL and rougeLsum.
+        use_stemmer: whether tokens of four letters and more are stemmed.
+
+    Returns:
+        a dict of type and F, in [0, 1], per text; a single dict for a string.
+
+    Raises:
+        InputError: lists of different lengths, a text that is not a string, or one without
+            references.
+        OptionError: a type that does not exist.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.rouge("the cat sat", ["a cat sat", "the dog sat"], rouge_types=["rouge1", "rougeL"])
+        {'rouge1': 0.6666666666666666, 'rougeL': 0.6666666666666666}
+    """
+    card = score(
+        _table(predictions, references),
+        task="text",
+        dialect="rouge-score",
+        metrics=["ROUGE"],
+        rouge_types=list(rouge_types),
+        use_stemmer=use_stemmer,
+    )
+    rows = card.frame("per_datum").filter(pl.col("statistic").is_null())
+    by_type = {
+        name: rows.filter(pl.col("metric") == f"ROUGE{name.removeprefix('rouge')}")["value"]
+        for name in rouge_types
+    }
+    found = [dict(zip(by_type, row, strict=True)) for row in zip(*by_type.values(), strict=True)]
+    return found[0] if isinstance(predictions, str) else found
+
+
+def bleu(
+    predictions: Texts,
+    references: References,
+    *,
+    weights: Sequence[float] = (0.25, 0.25, 0.25, 0.25),
+    smoothing: str = "none",
+    tokenizer: str = "words",
+) -> Any:
+    """Sentence BLEU of texts, as Valor computes it with NLTK.
+
+    Args:
+        predictions: a text, or a list of them.
+        references: as in :func:`rouge`; n-grams may match any of several.
+        weights: weight of each n-gram order, summing to 1.
+        smoothing: see :class:`evalengine.Options`.
+        tokenizer: see :class:`evalengine.Options`.
+
+    Returns:
+        a number in [0, 1] per text; a single number for a string.
+
+    Raises:
+        InputError: as in :func:`rouge`.
+        OptionError: weights that do not sum to 1; a smoothing or tokenizer that does not exist.
+
+    Example:
+        >>> import evalengine as ee
+        >>> round(ee.bleu("the cat sat on the mat", "the cat sat on a mat"), 4)
+        0.5373
+    """
+    card = score(
+        _table(predictions, references),
+        task="text",
+        metrics=["BLEU"],
+        bleu_weights=list(weights),
+        smoothing=smoothing,
+        tokenizer=tokenizer,
+    )
+    found = card.frame("per_datum")["value"].to_list()
+    return found[0] if isinstance(predictions, str) else found
+
+
+def _table(predictions: Texts, references: References) -> pl.DataFrame:
+    """One row a text, its references in a list."""
+    if isinstance(predictions, str):
+        predictions, references = [predictions], [references]  # type: ignore[list-item]
+    if isinstance(references, str) or len(predictions) != len(references):
+        n = 1 if isinstance(references, str) else len(references)
+        raise InputError(
+            f"predictions and references must have the same length: {len(predictions)} and {n}.",
+            code="unequal_lengths",
+            counts=[len(predictions), n],
+        )
+    lists = [[one] if isinstance(one, str) else one for one in references]
+    for i, (text, given) in enumerate(zip(predictions, lists, strict=True)):
+        if not isinstance(text, str) or isinstance(given, (bytes, dict)):
+            raise InputError(f"prediction {i} is not a string: {text!r}.", code="wrong_type", row=i)
+        wrong = [one for one in given if not isinstance(one, str)] if given else [None]
+        if wrong:
+            raise InputError(
+                f"references of text {i}: write a string or a list of strings, at least one;"
+                f" found {given!r}.",
+                code="wrong_type",
+                row=i,
+            )
+    texts = pl.Series("text", [*predictions], dtype=pl.String)
+    return pl.DataFrame([texts, pl.Series("reference", lists, dtype=pl.List(pl.String))])
+
+
+# Texts with their references, measured without a table: one pair takes microseconds.
+
+R = TypeVar("R")
+
+_FEW = 256
+"""Pairs that are measured by the thread that calls: to share them out would cost more."""
+
+
+class _Alone:
+    """A worker that does everything itself."""
+
+    def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
+        return [function(0, offsets.size - 1)] if offsets.size > 1 else []
+
+    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        return [call() for call in calls]
+
+
+def workers_for(pairs: Pairs) -> Workers:
+    """Return only this thread for few pairs, otherwise all threads."""
+    return _Alone() if len(pairs) < _FEW else Threads()
+
+
+@lru_cache
+def settings_of(dialect: str, **options: Any) -> Settings:
+    """Return the settings of a text dialect, from hashable options.
+
+    Raises:
+        OptionError: a value out of range.
+    """
+    return resolve(Options(task="text", **options), dialects.get("text", dialect))
+
+
+def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:
+    """Pair candidates with their references.
+
+    Args:
+        references: one or more per candidate.
+
+    Raises:
+        InputError: a value that is not text, or a candidate without references.
+    """
+    many = np.fromiter(map(len, references), np.int64, len(references))
+    if many.size and not many.all():
+        raise InputError(f"text {int(np.argmin(many))} has no reference: give one or more.")
+    flat = [one for those in references for one in those]
+    return Pairs(_column("text", candidates), _column("reference", flat), offsets_of(many), {})
+
+
+def _column(side: str, texts: Sequence[str]) -> pl.Series:
+    try:
+        column = pl.Series(side, texts, dtype=pl.String, strict=True)
+    except (TypeError, UnicodeEncodeError, pl.exceptions.PolarsError):
+        column = None
+    if column is None or column.null_count():
+        raise InputError(_wrong(side, texts))
+    return column
+
+
+def _wrong(side: str, texts: Sequence[Any]) -> str:
+    """Return a message about the first value that is not text."""
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            return f"{side} {i} is not a string: {text!r}."
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                return (
+                    f"{side} {i} has half a surrogate pair at character {error.start}, which is no"
+                    " text; write text.encode('utf-8', 'replace').decode()."
+                )
+    return f"{side}: these are not texts."

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from ..schemas.contract import NAMES
 from ..schemas.errors import unknown
 from ..schemas.options import Options
-from ..schemas.task_names import NAMES
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):

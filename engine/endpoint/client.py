@@ -1,17 +1,104 @@
-"""HTTP client of the endpoint: one request, and the meaning of its answer or failure."""
+"""OpenAI-compatible endpoints: requests, retries, budgets and keys."""
 
 from __future__ import annotations
 
 import email.utils
+import os
+import random
+import re
+import threading
 import time
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
 
 from ..schemas.errors import EndpointError, OptionError
-from .redaction import redacted, sound
 
 if TYPE_CHECKING:
     import httpx
+
+# Keys: read from the environment, sent in one header, and taken out of everything else.
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_LIKE_KEYS = re.compile(r"\b(?:sk|pk|key|gsk|hf)[-_][A-Za-z0-9_\-]{12,}|Bearer\s+\S+", re.I)
+_HIDDEN = "[key]"
+
+
+def key_from(variable: str) -> str | None:
+    """Return the key in an environment variable; None if it is the default one and not set.
+
+    Raises:
+        OptionError: another variable that is not set; a key with characters that are invalid in a
+            header.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not key and variable != KEY_VARIABLE:
+        raise OptionError(
+            f"api_key_env={variable!r}: this environment variable is not set. Set it, or leave the"
+            f" option out for an endpoint without a key ({KEY_VARIABLE} is read if it is set).",
+            code="variable_missing",
+            value=variable,
+        )
+    if not key:
+        return None
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise OptionError(
+            f"the environment variable {variable} holds characters that no key has (spaces, line"
+            " ends, letters beyond ASCII); was more copied into it than the key?",
+            code="key_malformed",
+            value=variable,
+        )
+    return key
+
+
+def redacted(text: str, key: str | None) -> str:
+    """Replace the key, and strings that look like keys, in a text."""
+    if key:
+        text = text.replace(key, _HIDDEN)
+    return _LIKE_KEYS.sub(_HIDDEN, text)
+
+
+def sound(text: str) -> str:
+    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def checked_url(base_url: str) -> str:
+    """Return the endpoint without a trailing slash.
+
+    Raises:
+        OptionError: no http(s) address, or one with a user, password or query in it.
+    """
+    given = base_url.strip()
+    try:
+        parts = urlsplit(given)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        known = known and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port or an IPv6 address that is none
+        known = False
+    if not known or any(letter.isspace() or not letter.isprintable() for letter in given):
+        # Do not repeat an address that may contain a password.
+        shown = "" if set("@?#") & set(given) else f"={redacted(given, None)!r}"
+        raise OptionError(
+            f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",
+            code="option_value",
+            option="base_url",
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise OptionError(
+            "base_url holds a user, password or query. Keys come from the environment variable"
+            " that api_key_env names; write the plain address alone.",
+            code="secret_in_address",
+            option="base_url",
+        )
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+
+
+# HTTP client of the endpoint: one request, and the meaning of its answer or failure.
 
 R = TypeVar("R")
 
@@ -232,3 +319,325 @@ def retry_after(given: str | None) -> float | None:
         except (TypeError, ValueError, OverflowError):
             return None
     return min(seconds, _LONGEST_WAIT) if seconds > 0 else None
+
+
+# Cost and rate limits of a run.
+
+_MILLION = 1e6
+_FIRST = 4
+"""Maximum number of concurrent requests before the first answer shows the cost of one."""
+_LEAST_SPREAD, _MOST_SPREAD = 1.0, 60.0
+_CALMER = 0.98
+_SEVERAL, _MOST_REFUSALS, _FORGIVEN = 3, 6, 0.1
+"""Refusals that pause all requests, maximum that is remembered, and the decrement per answer: one
+refusal in ten requests or fewer is sporadic and pauses only the refused request.
+"""
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Price of one model, in any currency, per million tokens."""
+
+    input: float
+    output: float
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        """Compute the cost of tokens."""
+        return (self.input * input_tokens + self.output * output_tokens) / _MILLION
+
+
+def price_of(
+    model: str, prices: str | Path | Mapping[str, Mapping[str, float]] | None
+) -> Price | None:
+    """Return the price of a model.
+
+    Args:
+        prices: model -> ``input`` and ``output``, or a TOML file of that; None if unknown.
+
+    Raises:
+        OptionError: a table without that model, or of another form.
+    """
+    if prices is None:
+        return None
+    try:
+        table = (
+            tomllib.loads(Path(prices).read_text("utf-8"))
+            if isinstance(prices, (str, Path))
+            else prices
+        )
+        known = msgspec.convert(table, dict[str, Price])
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise OptionError(
+            f"prices: {error}. Write a table of models, each with input and output per million"
+            ' tokens: ["my-model"] input = 0.15, output = 0.6.'
+        ) from None
+    if model not in known:
+        raise OptionError(
+            f"prices: no price of {model!r}; there are: {', '.join(known)}.",
+            code="price_missing",
+            value=model,
+        )
+    return known[model]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a run; None for no limit."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    per_minute: float | None = None
+
+
+class Usage(msgspec.Struct):
+    """Resources used by a run.
+
+    Attributes:
+        cost: of the received answers, None without a price.
+        stopped: the limit that was reached, or None.
+    """
+
+    requests: int = 0
+    answers: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    stopped: str | None = None
+
+
+class Budget:
+    """Count requests and enforce limits; thread-safe.
+
+    The limit on requests is never exceeded. Tokens and cost are known only with the answer: each
+    pending request counts as the mean of the answers so far. If that would exceed a limit,
+    :meth:`take` waits for an answer; it stops once the actual usage reaches the limit. Before the
+    first answer only a few requests are sent. A limit is thus exceeded at most by the amount by
+    which pending answers cost more than the mean.
+
+    A pause that the endpoint requests delays the refused request; it delays all requests if several
+    were refused with few answers in between. They then resume spread over a time that doubles with
+    every pause and shrinks with every answer.
+
+    Args:
+        clock: seconds; for tests.
+        sleep: waits so many seconds; returns True if the run has ended meanwhile.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        price: Price | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        if limits.cost is not None and price is None:
+            raise OptionError(
+                "max_cost needs prices: a table of what the model's tokens cost.",
+                code="option_missing",
+                option="prices",
+            )
+        self.limits, self.price = limits, price
+        self.usage = Usage(cost=None if price is None else 0.0)
+        self._changed = threading.Condition()
+        self._clock, self._sleep = clock, sleep
+        self._under_way = 0
+        self._next = 0.0
+        self._pause = 0.0
+        self._spread = 0.0
+        self._refusals = 0.0
+
+    def take(self) -> bool:
+        """Wait for permission to send one request; False if a limit is reached."""
+        with self._changed:
+            while True:
+                reached = self._reached()
+                if reached is not None:
+                    self.usage.stopped = reached
+                    return False
+                if self._has_room():
+                    break
+                self._changed.wait()
+            self.usage.requests += 1
+            self._under_way += 1
+            now = self._clock()
+            turn = self._turn(now)
+        while turn > now:
+            if self._sleep(turn - now):
+                break
+            with self._changed:
+                if self._pause <= turn:
+                    break
+                now = self._clock()
+                turn = self._turn(now)  # a pause was asked for while this one waited
+        return True
+
+    def back(self, input_tokens: int, output_tokens: int) -> None:
+        """An answer came."""
+        with self._changed:
+            self.usage.answers += 1
+            self._spread *= _CALMER
+            self._refusals = max(self._refusals - _FORGIVEN, 0.0)
+            self._count(input_tokens, output_tokens)
+
+    def failed(self, wait: float | None, input_tokens: int = 0, output_tokens: int = 0) -> bool:
+        """Record a request without a usable answer.
+
+        Args:
+            wait: seconds that the endpoint asked to wait; None for no pause.
+
+        Returns:
+            whether all requests are delayed; otherwise only the caller waits.
+        """
+        with self._changed:
+            self._count(input_tokens, output_tokens)
+            if wait:
+                self._refusals = min(self._refusals + 1, _MOST_REFUSALS)
+            held = bool(wait) and self._refusals >= _SEVERAL
+            if wait and held:
+                now = self._clock()
+                if now >= self._pause:  # several that were under way together are one refusal
+                    self._spread = min(max(2 * self._spread, wait, _LEAST_SPREAD), _MOST_SPREAD)
+                self._pause = max(self._pause, now + wait)
+            return held
+
+    def found(self) -> None:
+        """An answer was there already."""
+        with self._changed:
+            self.usage.cached += 1
+
+    def _count(self, input_tokens: int, output_tokens: int) -> None:
+        usage = self.usage
+        self._under_way -= 1
+        usage.input_tokens += input_tokens
+        usage.output_tokens += output_tokens
+        if self.price is not None:
+            usage.cost = self.price.of(usage.input_tokens, usage.output_tokens)
+        self._changed.notify_all()
+
+    def _turn(self, now: float) -> float:
+        """Return the time of the next request."""
+        if self.limits.per_minute is None:
+            if now >= self._pause:
+                return now
+            return self._pause + random.uniform(0.0, self._spread)
+        turn = max(now, self._pause, self._next)
+        self._next = turn + 60.0 / self.limits.per_minute
+        return turn
+
+    def _reached(self) -> str | None:
+        usage, limits = self.usage, self.limits
+        if limits.requests is not None and usage.requests >= limits.requests:
+            return f"max_requests={limits.requests}"
+        tokens = usage.input_tokens + usage.output_tokens
+        for name, limit, used in (
+            ("max_tokens", limits.tokens, tokens),
+            ("max_cost", limits.cost, usage.cost or 0.0),
+        ):
+            if limit is None:
+                continue
+            if used >= limit:
+                return f"{name}={limit:g}" if isinstance(limit, float) else f"{name}={limit}"
+            if usage.answers and not tokens:
+                return f"{name}, as the endpoint reports no token counts (use max_requests)"
+        return None
+
+    def _has_room(self) -> bool:
+        """Return whether the estimated usage of pending requests allows one more."""
+        usage, limits = self.usage, self.limits
+        if (limits.tokens is None and limits.cost is None) or not self._under_way:
+            return True
+        if not usage.answers:
+            return self._under_way < _FIRST
+        share = 1 + self._under_way / usage.answers
+        tokens = (usage.input_tokens + usage.output_tokens) * share
+        if limits.tokens is not None and tokens >= limits.tokens:
+            return False
+        return limits.cost is None or (usage.cost or 0.0) * share < limits.cost
+
+
+# Retries of one request within a budget.
+
+_FIRST_WAIT, _PATIENCE_LONGEST_WAIT = 0.5, 60.0
+_LIMITED = 8
+"""Factor on the number of retries after 429 (too many requests)."""
+
+
+class Unsent(Exception):
+    """Request that was not sent.
+
+    Attributes:
+        kind: ``budget`` or ``stopped``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class GivenUp(Exception):
+    """Request that failed every time.
+
+    Attributes:
+        down: number of consecutive failed requests, if enough to give up the endpoint, otherwise 0.
+    """
+
+    def __init__(self, last: Transient, tried: int, down: int = 0) -> None:
+        self.last, self.tried, self.down = last, tried, down
+        super().__init__(f"{last} (tried {tried} times)")
+
+
+class Patience:
+    """Sender of requests within a budget, with retries; thread-safe.
+
+    Args:
+        budget: decides when to stop, and pauses all requests after several 429.
+        retries: maximum number of retries; eight times as many after 429, which is no fault of the
+            request.
+        stop: set if the run ends early.
+    """
+
+    def __init__(self, budget: Budget, retries: int, stop: threading.Event) -> None:
+        self.budget, self.retries, self.stop = budget, retries, stop
+        self._lost = 0
+
+    def send(self, once: Callable[[], R], tokens: Callable[[R], tuple[int, int]]) -> R:
+        """Return the answer to one request.
+
+        Args:
+            once: sends it; raises Transient if a retry may succeed.
+
+        Raises:
+            Unsent: a limit is reached, or the run was stopped.
+            GivenUp: it failed every time.
+            Exception: any other error of ``once``, immediately.
+        """
+        tried = limited = 0
+        while True:
+            if not self.budget.take():
+                raise Unsent("budget", f"stopped by {self.budget.usage.stopped}")
+            if self.stop.is_set():
+                self.budget.failed(None)
+                raise Unsent("stopped", "the run was stopped")
+            try:
+                answer = once()
+            except Transient as error:
+                held = self.budget.failed(error.wait, *error.tokens)
+                if error.kind == "rate_limited":
+                    limited += 1
+                else:
+                    tried += 1
+                if tried > self.retries or limited > self.retries * _LIMITED:
+                    self._lost += 1
+                    down = self._lost if self._lost >= _IN_A_ROW else 0
+                    raise GivenUp(error, tried + limited, down) from None
+                if not held:
+                    again = limited if error.kind == "rate_limited" else tried
+                    most = min(_PATIENCE_LONGEST_WAIT, _FIRST_WAIT * 2 ** (again - 1))
+                    self.stop.wait(error.wait or most * random.uniform(0.5, 1.0))
+            except BaseException:
+                self.budget.failed(None)
+                raise
+            else:
+                self._lost = 0
+                self.budget.back(*tokens(answer))
+                return answer

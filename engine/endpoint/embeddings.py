@@ -1,4 +1,4 @@
-"""Embeddings of texts from an endpoint: in batches, each text once, kept as they arrive."""
+"""Embeddings from an endpoint, and the file of answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -16,14 +17,106 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from ..schemas.embedder import Embedding
-from ..schemas.errors import EndpointError, OptionError
+from ..schemas.errors import EndpointError, InputError, OptionError
+from ..schemas.option_values import Embedding
 from ..schemas.wording import option
-from .answer_file import AnswerFile
-from .budget import Budget, Limits, Usage, price_of
-from .client import Client, Rejected, Transient, token_counts
-from .patience import GivenUp, Patience, Unsent
-from .redaction import checked_url, key_from
+from .client import (
+    Budget,
+    Client,
+    GivenUp,
+    Limits,
+    Patience,
+    Rejected,
+    Transient,
+    Unsent,
+    Usage,
+    checked_url,
+    key_from,
+    price_of,
+    token_counts,
+)
+
+# Answers of an endpoint in one SQLite file, so that a killed run can resume.
+
+_OWN = 0x6576616C
+"""SQLite application id of our files: "eval"."""
+_VERSION = 1
+"""Raised when a table changes its form."""
+
+
+class AnswerFile:
+    """One SQLite file; thread-safe.
+
+    Args:
+        path: created if missing, readable only by its owner.
+
+    Raises:
+        InputError: the file is something else, such as another program's database, or cannot be
+            written.
+    """
+
+    def __init__(self, path: str | Path, tables: str) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        try:
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._base = sqlite3.connect(
+                self.path, check_same_thread=False, isolation_level=None, timeout=60
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
+        try:
+            self._claim()
+            # With WAL, a kill loses no answers; a power cut loses at most the last ones.
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=NORMAL")
+            self._base.executescript(tables)
+        except sqlite3.Error as error:
+            self._base.close()
+            raise InputError(
+                f"cache {self.path}: cannot be used: {error}.",
+                code="cache_unusable",
+                file=str(self.path),
+            ) from None
+        except InputError:
+            self._base.close()
+            raise
+
+    def _claim(self) -> None:
+        """Mark a new file as ours; another program's is not touched."""
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            (own,) = self._base.execute("PRAGMA application_id").fetchone()
+            (version,) = self._base.execute("PRAGMA user_version").fetchone()
+            (filled,) = self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if own != _OWN and filled:
+                raise InputError(
+                    f"cache {self.path}: this is a database of another program, or of an earlier"
+                    " version of this one; name a file that is not there yet.",
+                    code="cache_unusable",
+                    file=str(self.path),
+                )
+            if own == _OWN and version != _VERSION:
+                raise InputError(
+                    f"cache {self.path}: its form is {version}, and this version of evalengine"
+                    f" reads form {_VERSION}; name another file.",
+                    code="cache_unusable",
+                    version=version,
+                )
+            if own != _OWN:
+                self._base.execute(f"PRAGMA application_id={_OWN}")
+                self._base.execute(f"PRAGMA user_version={_VERSION}")
+        finally:
+            self._base.execute("COMMIT" if self._base.in_transaction else "SELECT 1")
+
+    def close(self) -> None:
+        """Write everything back into the one file."""
+        with self._lock:
+            self._base.close()
+
+
+# Embeddings of texts from an endpoint: in batches, each text once, kept as they arrive.
 
 PATH = "/embeddings"
 URL_VARIABLE = "OPENAI_BASE_URL"

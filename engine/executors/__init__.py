@@ -1,5 +1,5 @@
 """Executors of a plan. Stages are functions called over ranges of labels or datums."""
 
-from .threads import Threads, split
+from .pools import Threads, split
 
 __all__ = ["Threads", "split"]

@@ -31,24 +31,24 @@ class Export(NamedTuple):
 
 REGISTRY: dict[str, Export] = {
     "coco": Export(
-        "coco:from_frames",
+        "coco:coco_from_frames",
         ("detection",),
-        live="coco:from_view",
+        live="coco:coco_from_view",
         needs=frozenset({"iou_thresholds"}),
     ),
-    "continuous_eval": Export("continuous_eval:to_continuous_eval", ("retrieval",)),
-    "kitti": Export("kitti:to_kitti", ("detection",), ("kitti", "kitti-r11")),
+    "continuous_eval": Export("rows:to_continuous_eval", ("retrieval",)),
+    "kitti": Export("coco:to_kitti", ("detection",), ("kitti", "kitti-r11")),
     "lvis": Export(
-        "lvis:from_frames",
+        "coco:lvis_from_frames",
         ("detection",),
         ("lvis", "lvis-fixed", "lvis-boundary"),
-        live="lvis:from_view",
+        live="coco:lvis_from_view",
         needs=frozenset({"iou_thresholds"}),
     ),
-    "panoptic": Export("panoptic:to_panoptic", ("panoptic",)),
-    "phoenix": Export("phoenix:to_phoenix", ("classification",)),
-    "ragas": Export("ragas:to_ragas", ("retrieval", "text", "judged")),
-    "remem": Export("remem:to_remem", ("retrieval",)),
+    "panoptic": Export("coco:to_panoptic", ("panoptic",)),
+    "phoenix": Export("rows:to_phoenix", ("classification",)),
+    "ragas": Export("rows:to_ragas", ("retrieval", "text", "judged")),
+    "remem": Export("rows:to_remem", ("retrieval",)),
     "trec": Export("trec:to_trec", ("retrieval",)),
     "valor": Export(
         "valor:to_valor", ("detection", "classification", "segmentation", "text", "judged")

@@ -1,4 +1,4 @@
-"""COCO's shape: its numbers, twelve or ten, and the precision, recall and score arrays."""
+"""Shapes of pycocotools, LVIS, panopticapi and KITTI."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
+from ..tasks.detection.dialects import DIALECTS
 from ..tasks.detection.geometry import POINTS
-from ..tasks.detection.metrics.averages import mean_precision, mean_recall
+from ..tasks.detection.metrics.averages import (
+    FREQUENCIES,
+    mean_precision,
+    mean_recall,
+    of_frequency,
+)
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
     from ..tally.ranked_view import RankedView
     from ..tasks.detection.settings import Settings
 
+# COCO's shape: its numbers, twelve or ten, and the precision, recall and score arrays.
 
 _SHORT = {0.5: "AP50", 0.75: "AP75"}
 
@@ -136,7 +144,7 @@ def _params(view: RankedView, settings: Settings) -> dict[str, Any]:
     }
 
 
-def from_view(view: RankedView, settings: Settings) -> CocoResult:
+def coco_from_view(view: RankedView, settings: Settings) -> CocoResult:
     """Build COCO's result from a run.
 
     Args:
@@ -172,13 +180,13 @@ def from_view(view: RankedView, settings: Settings) -> CocoResult:
     )
 
 
-def from_frames(card: Scorecard) -> CocoResult:
+def coco_from_frames(card: Scorecard) -> CocoResult:
     """Build COCO's result from a stored scorecard: only names and stats.
 
     Raises:
         ResultError: on access to an array, which is not stored.
     """
-    from ..report.sections import coco_numbers
+    from ..report.summary import coco_numbers
 
     def missing() -> Any:
         raise ResultError(
@@ -192,3 +200,168 @@ def from_frames(card: Scorecard) -> CocoResult:
             **dict.fromkeys(("precision", "recall", "scores", "params"), missing),
         }
     )
+
+
+# LVIS's shape: the thirteen numbers of ``LVISEval``, and its precision and recall arrays.
+
+_MOST = 300
+"""Default of ``Params.max_dets``; lvis-api prints it whatever the cap was."""
+
+
+def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> dict[str, float]:
+    """LVIS's names in LVIS's order, from COCO's: APsmall is APs, the last AR is AR@300."""
+    out: dict[str, float] = {}
+    for name, value in coco_names.items():
+        kind, rest = name[:2], name[2:]
+        if kind == "AR" and (not rest or rest.isdecimal()):
+            if not out.keys() & frequent.keys():
+                out.update(frequent)
+            out[f"AR@{rest or _MOST}"] = value
+            continue
+        short = rest[:1] if rest in ("small", "medium", "large") else rest
+        out[f"{kind}{short}" + (f"@{_MOST}" if kind == "AR" else "")] = value
+    return out
+
+
+def lvis_from_view(view: RankedView, settings: Settings) -> CocoResult:
+    """Build LVIS's result from a run.
+
+    Args:
+        view: the whole set.
+
+    Returns:
+        names, stats (Python floats), precision float64 [T, R, K, A], recall [T, K, A] and params; K
+        is the labels in ascending order. Undefined is -1.
+    """
+    made = coco_from_view(view, settings)
+
+    def numbers() -> dict[str, float]:
+        frequent = {
+            f"AP{name}": first(of_frequency(view, settings, name)[0][..., 0])
+            for name in FREQUENCIES
+        }
+        return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
+
+    return CocoResult(
+        {
+            "names": lambda: list(numbers()),
+            "stats": lambda: list(numbers().values()),
+            "precision": lambda: made["precision"][..., -1],
+            "recall": lambda: made["recall"][..., -1],
+            "params": lambda: made["params"],
+        }
+    )
+
+
+def lvis_from_frames(card: Scorecard) -> CocoResult:
+    """Build LVIS's result from a stored scorecard: only names and stats.
+
+    Raises:
+        ResultError: on access to an array, which is not stored.
+    """
+    made = coco_from_frames(card)
+
+    def numbers() -> dict[str, float]:
+        rows = card.metrics.filter(
+            pl.col("slice").is_null() & (pl.col("area").is_null() | (pl.col("area") == "all"))
+        )
+        of = dict(rows.select("metric", "value").iter_rows())
+        frequent = {
+            f"AP{name}": -1.0 if of.get(f"AP{name}") is None else of[f"AP{name}"]
+            for name in FREQUENCIES
+        }
+        return _named(dict(zip(made["names"], made["stats"], strict=True)), frequent)
+
+    def missing() -> Any:
+        raise ResultError(
+            "A stored scorecard holds frames, not LVIS's arrays: score again to have them."
+        )
+
+    return CocoResult(
+        {
+            "names": lambda: list(numbers()),
+            "stats": lambda: list(numbers().values()),
+            **dict.fromkeys(("precision", "recall", "params"), missing),
+        }
+    )
+
+
+# panopticapi's shape: PQ, SQ, RQ and n of all labels, things and stuff, and of each class.
+
+_QUALITIES = ("PQ", "SQ", "RQ")
+_GROUPS = {None: "All", "things": "Things", "stuff": "Stuff"}
+_UNDEFINED = 0.0
+"""panopticapi's value for a class without segments."""
+
+
+def to_panoptic(card: Scorecard) -> dict[str, Any]:
+    """Convert to the result of ``pq_compute``: ``All``, ``Things``, ``Stuff`` and ``per_class``.
+
+    Args:
+        card: a scorecard of panoptic segmentation.
+
+    Returns:
+        pq, sq, rq and n of each; None without segments, for which panopticapi divides by 0.
+
+    Raises:
+        ResultError: PQ, SQ or RQ was not computed.
+    """
+    whole = card.metrics.filter(pl.col("slice").is_null(), pl.col("metric").is_in(_QUALITIES))
+    lacking = [name for name in _QUALITIES if name not in whole["metric"]]
+    if lacking:
+        raise ResultError(
+            f"to_panoptic() shows PQ, SQ and RQ, and this run has no {lacking[0]}: ask for all"
+            " three, or for no metric by name."
+        )
+    means = whole.filter(pl.col("label_value").is_null())
+    made: dict[str, Any] = {name: {} for name in _GROUPS.values()}
+    for row in means.iter_rows(named=True):
+        group = made[_GROUPS[row["average"]]]
+        group[row["metric"].lower()] = row["value"]
+        group["n"] = group.pop("n", row["support"])
+    made = {name: group for name, group in made.items() if group}
+    classes: dict[Any, dict[str, float]] = {}
+    for row in whole.filter(pl.col("label_value").is_not_null()).iter_rows(named=True):
+        value = _UNDEFINED if row["value"] is None else row["value"]
+        classes.setdefault(row["label_value"], {})[row["metric"].lower()] = value
+    return made | {"per_class": classes}
+
+
+# KITTI's numbers in percent, under the names that OpenPCDet gives them.
+
+_COMPARED = {"bbox": "image", "bev": "bev", "3d": "3d"}
+_SUFFIX = {"kitti": "_R40", "kitti-r11": ""}
+
+
+def to_kitti(card: Scorecard) -> dict[str, float]:
+    """Convert to each label's AP, and AOS if computed, easy first.
+
+    Args:
+        card: a scorecard of dialect ``kitti`` or ``kitti-r11``.
+
+    Returns:
+        ``Car_3d/easy_R40`` and so on, in percent; 0 without ground truths.
+
+    Raises:
+        ResultError: AP was not computed, or has several IoU thresholds per label.
+    """
+    unscored = DIALECTS[card.dialect].rules.unscored
+    rows = card.metrics.filter(
+        ~pl.col("label_value").cast(pl.String).is_in(unscored),
+        pl.col("slice").is_null(),
+        pl.col("metric").is_in(["AP", "AOS"]),
+        pl.col("area") != "all",
+    )
+    if "AP" not in rows["metric"]:
+        raise ResultError("to_kitti() shows AP, and this run has none: ask for AP.")
+    if rows.select("label_key", "label_value", "metric", "area").is_duplicated().any():
+        raise ResultError(
+            "to_kitti() shows one IoU threshold a label, and this run has several: leave"
+            " iou_thresholds out, or give one."
+        )
+    kinds = {"AP": _COMPARED[card.options.iou_type or "bbox"], "AOS": "aos"}
+    made = {}
+    for row in rows.iter_rows(named=True):
+        name = f"{row['label_value']}_{kinds[row['metric']]}/{row['area']}{_SUFFIX[card.dialect]}"
+        made[name] = 100 * (row["value"] or 0.0)
+    return made

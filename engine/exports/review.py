@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 
 from evalengine.atomic import whole_file, written
-from evalengine.ingest.boxes import CORNER_NAMES
+from evalengine.ingest.geometry import CORNER_NAMES
 from evalengine.ingest.problems import count_of, listing
 from evalengine.schemas.errors import InputError, unknown
 from evalengine.schemas.wording import option

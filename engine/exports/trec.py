@@ -1,4 +1,4 @@
-"""Output of ``trec_eval -q``: one line per measure and query."""
+"""TREC: output of trec_eval, and run files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
+from ..schemas.errors import InputError
+
 if TYPE_CHECKING:
-    from evalengine.scorecard.card import Scorecard
+    from ..scorecard.card import Scorecard
+
+# Output of ``trec_eval -q``: one line per measure and query.
 
 _SCORED = "scored"
 _ALL = "all"
@@ -174,3 +178,37 @@ def _block(
 
 def _line(name: str, query: str, value: str) -> str:
     return f"{name:<22}\t{query}\t{value}\n"
+
+
+# A run as the lines of a TREC run file.
+
+
+def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:
+    """Format as lines ``query Q0 document rank score tag``, single-spaced.
+
+    Args:
+        run: query_id, doc_id, score and rank, in the order to write.
+        tag: name of the run, the last field.
+
+    Raises:
+        InputError: an id or the tag is empty or contains white space, which the format does not
+            allow.
+    """
+    ids = run.select(pl.col("query_id", "doc_id").cast(pl.String))
+    for name in ids.columns:
+        blank = ids.filter(pl.col(name).str.contains(r"\s|^$"))
+        if blank.height:
+            raise InputError(
+                f"column {name!r}: {blank.height:,} ids are empty or hold blanks, first"
+                f" {blank[name][0]!r}; lines of a TREC run cannot hold them. Write Parquet."
+            )
+    if not tag or len(tag.split()) != 1:
+        raise InputError(f"tag {tag!r}: the tag of a TREC run must be one word.")
+    return run.select(
+        ids["query_id"],
+        pl.lit("Q0").alias("q0"),
+        ids["doc_id"],
+        "rank",
+        "score",
+        pl.lit(tag).alias("tag"),
+    ).write_csv(include_header=False, separator=" ", quote_style="never")

@@ -1,10 +1,4 @@
-"""Valor's shape: a list of ``{"type", "value", "parameters"}``, built only from frames.
-
-Numbers per label have ``"label": {"key", "value"}`` and no label key in their parameters, as in
-Valor; aggregates and curves have the label key there. Counts, Precision, Recall, F1, Accuracy and
-ConfusionMatrix have valor-lite's parameters plus the label key. Only the whole set is included: no
-slices, no area ranges, and only the largest cap on detections.
-"""
+"""Valor's shape."""
 
 from __future__ import annotations
 
@@ -13,19 +7,97 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from evalengine.dialects import registry
-from evalengine.schemas.errors import OptionError, ResultError
-from evalengine.scorecard.lookup import whole
-
 from .. import metrics
-from .valor_pixels import pixel_entries
+from ..dialects import registry
+from ..schemas.errors import OptionError, ResultError
+from ..scorecard.lookup import whole
 
 if TYPE_CHECKING:
-    from evalengine.scorecard.card import Scorecard
+    from ..scorecard.card import Scorecard
+
+# Valor's shape of semantic segmentation: valor-lite's entries, plus the service's label.
+
+Entry = dict[str, Any]
+
+_UNDEFINED = 0.0
+"""valor-lite's value for undefined numbers."""
+_OF_LABEL = ("IOU", "Precision", "Recall", "F1")
+_OF_KEY = {"mIOU": "mIOU", "PixelAccuracy": "Accuracy"}
+"""Metric -> Valor's name."""
+
+
+def pixel_entries(card: Scorecard) -> list[Entry]:
+    """Convert the numbers of a segmentation over the whole set.
+
+    Args:
+        card: a scorecard, new or loaded.
+
+    Returns:
+        metrics in the order of the frame, then one confusion matrix per label key.
+    """
+    return [*_numbers(card), *_matrices(card)]
+
+
+def _numbers(card: Scorecard) -> Iterator[Entry]:
+    whole = card.metrics.filter(pl.col("slice").is_null(), pl.col("average").is_null())
+    for row in whole.iter_rows(named=True):
+        metric, key, label = row["metric"], row["label_key"], row["label_value"]
+        value = _UNDEFINED if row["value"] is None else row["value"]
+        if metric in _OF_LABEL:
+            yield {
+                "type": metric,
+                "value": value,
+                "parameters": {"label_key": key, "label": str(label)},
+                "label": {"key": key, "value": str(label)},
+            }
+        elif metric in _OF_KEY:
+            yield {"type": _OF_KEY[metric], "value": value, "parameters": {"label_key": key}}
+
+
+def _matrices(card: Scorecard) -> Iterator[Entry]:
+    """Return IoU of all pairs of labels per key, and shares of pixels without a matching label."""
+    cells = card.frame("confusion").filter(pl.col("slice").is_null())
+    if not cells.height:
+        return
+    iou: dict[tuple[Any, ...], float] = {}
+    alone: dict[str, dict[tuple[Any, Any], float]] = {"predicted": {}, "actual": {}}
+    for row in cells.iter_rows(named=True):
+        key, actual, predicted = row["label_key"], row["actual"], row["predicted"]
+        if actual is None:
+            alone["predicted"][key, predicted] = row["share"]
+        elif predicted is None:
+            alone["actual"][key, actual] = row["share"]
+        else:
+            iou[key, actual, predicted] = row["iou"]
+    for (key,), labels in card.labels.group_by("label_key", maintain_order=True):
+        values = labels["label_value"].to_list()
+        yield {
+            "type": "ConfusionMatrix",
+            "value": {
+                "confusion_matrix": {
+                    str(a): {str(b): {"iou": iou.get((key, a, b), 0.0)} for b in values}
+                    for a in values
+                },
+                "unmatched_predictions": _ratios(alone["predicted"], key, values),
+                "unmatched_ground_truths": _ratios(alone["actual"], key, values),
+            },
+            "parameters": {"label_key": key},
+        }
+
+
+def _ratios(shares: dict[tuple[Any, Any], float], key: Any, values: list[Any]) -> Entry:
+    return {str(value): {"ratio": shares.get((key, value), 0.0)} for value in values}
+
+
+# Valor's shape: a list of ``{"type", "value", "parameters"}``, built only from frames.
+#
+# Numbers per label have ``"label": {"key", "value"}`` and no label key in their parameters, as in
+# Valor; aggregates and curves have the label key there. Counts, Precision, Recall, F1, Accuracy
+# and ConfusionMatrix have valor-lite's parameters plus the label key. Only the whole set is
+# included: no slices, no area ranges, and only the largest cap on detections.
 
 # Valor's shape of texts: an entry for every datum, ROUGE's types together in one.
 
-Entry = dict[str, Any]
 
 _TYPES = {
     "ROUGE1": "rouge1",
@@ -110,7 +182,7 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
 
 Row = dict[str, Any]
 
-_UNDEFINED = -1.0
+_UNDEFINED_NUMBERS = -1.0
 """Valor's value for undefined numbers, for dialects that keep them undefined."""
 
 _CURVE = "PrecisionRecallCurve"
@@ -157,7 +229,7 @@ def to_valor(card: Scorecard) -> list[Entry]:
             )
         return entries
     return [
-        *_numbers(card),
+        *_valor_numbers(card),
         *_curves(card),
         *_detailed(card),
         *_confusion(card),
@@ -175,7 +247,7 @@ def _dialect(card: Scorecard) -> registry.Dialect | None:
 def _fill(card: Scorecard) -> float:
     dialect = _dialect(card)
     undefined = None if dialect is None else dialect.undefined
-    return _UNDEFINED if undefined is None else undefined
+    return _UNDEFINED_NUMBERS if undefined is None else undefined
 
 
 def _setting(card: Scorecard, name: str, otherwise: Any) -> Any:
@@ -198,7 +270,7 @@ def _whole_set(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     return pl.concat(parts) if parts else frame
 
 
-def _numbers(card: Scorecard) -> Iterator[Entry]:
+def _valor_numbers(card: Scorecard) -> Iterator[Entry]:
     fill = _fill(card)
     ious = sorted(_rounded(iou) for iou in _setting(card, "iou_thresholds", ()))
     entries: dict[tuple[Any, ...], list[Row]] = {}

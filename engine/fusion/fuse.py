@@ -12,27 +12,20 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.exports.trec_run import trec_lines
+from evalengine.exports.trec import trec_lines
 from evalengine.ingest.checks import check_side
-from evalengine.ingest.codes import encode
 from evalengine.ingest.dtypes import kind_of
-from evalengine.ingest.list_ranks import check_ranks
+from evalengine.ingest.ids import encode
 from evalengine.ingest.meeting import same_kind
 from evalengine.ingest.names import recognise
 from evalengine.ingest.problems import Problem, refuse
-from evalengine.ingest.shapes import SHAPES
+from evalengine.ingest.shapes import SHAPES, check_ranks
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from evalengine.ingest.sources.writing import write_files
 from evalengine.schemas.contract import Table
 from evalengine.schemas.errors import InputError, OptionError, unknown
-from evalengine.schemas.retrieval_tables import (
-    DOC_ID,
-    QUERY_ID,
-    RANK,
-    RETRIEVAL_PREDICTIONS,
-    RETRIEVAL_SCORE,
-)
+from evalengine.schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
 
 from ..schemas.arrays import Array
 from .methods import METHODS, Method, Settings

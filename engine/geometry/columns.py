@@ -1,13 +1,18 @@
-"""Columns of nested lists and strings as flat arrays, zero-copy if Arrow allows it."""
+"""Columns of nested lists as flat arrays, and places in a user's table."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ..schemas.arrays import Array
+from ..schemas.errors import InputError
+
+# Columns of nested lists and strings as flat arrays, zero-copy if Arrow allows it.
 
 
 def as_lists(column: pl.Series) -> pl.Series:
@@ -78,3 +83,189 @@ def strings(data: Array, offset: Array) -> pl.Series:
         offset.size - 1, pa.py_buffer(np.ascontiguousarray(offset)), pa.py_buffer(data)
     )
     return pl.Series(pl.from_arrow(array))
+
+
+# Location of values in a user's table, for errors that name column, count and first rows.
+
+_SHOWN = 3
+_LONGEST = 80
+
+
+class Origin(msgspec.Struct, frozen=True, eq=False):
+    """Names, for errors, of the rows of a table that was filtered and encoded before geometry is
+    parsed.
+
+    Attributes:
+        number: maps a row to its number in the user's table, from 0; called only for errors.
+        datum: maps a row to its datum id.
+    """
+
+    number: Callable[[int], int]
+    datum: Callable[[int], Any]
+
+    def told(self, row: int) -> str:
+        """``row 17 (datum_id='a')``."""
+        return f"row {self.number(row)} (datum_id={self.datum(row)!r})"
+
+
+class Place(msgspec.Struct, frozen=True, eq=False):
+    """Column of a side.
+
+    Attributes:
+        side: the table, e.g. ``predictions``.
+        rows: int64 [n], row numbers of the values in the table, from 0; None for all, in order.
+        origin: the user's names of those rows; None if the numbers are the user's.
+    """
+
+    side: str
+    column: str
+    rows: Array | None = None
+    origin: Origin | None = None
+
+    def _at(self, index: int) -> int:
+        return index if self.rows is None else int(self.rows[index])
+
+    def row(self, index: int) -> int:
+        """The user's row number of a value."""
+        at = self._at(index)
+        return at if self.origin is None else self.origin.number(at)
+
+    def named(self, index: int) -> str:
+        """Return ``row 17``, with the datum's id if known."""
+        at = self._at(index)
+        return f"row {at}" if self.origin is None else self.origin.told(at)
+
+    def take(self, rows: Array) -> Place:
+        """The place of some of the values (integer [k])."""
+        numbers = np.asarray(rows) if self.rows is None else self.rows[rows]
+        return msgspec.structs.replace(self, rows=numbers)
+
+    def refuse(
+        self,
+        code: str,
+        wrong: Array,
+        what: str,
+        hint: str,
+        told: Callable[[int], Any] | None = None,
+        **facts: Any,
+    ) -> None:
+        """Raise if anything is wrong.
+
+        Args:
+            code: that of the error.
+            wrong: bool [n].
+            what: what is wrong, after the number of rows: ``with ...``, ``without ...``.
+            hint: the way out, a sentence.
+            told: what to show of a row, by its index.
+            **facts: of the error, beside side, column, count and the first rows.
+
+        Raises:
+            InputError: naming the column, the count and the first rows.
+        """
+        found = np.flatnonzero(wrong)
+        if not found.size:
+            return
+        shown = [self._shown(int(i), told) for i in found[:_SHOWN]]
+        rows = "row" if found.size == 1 else "rows"
+        numbers = [self.row(int(i)) for i in found[:_SHOWN]]
+        first = f"first (rows count from 0): {'; '.join(shown)}. {hint}"
+        said = f": {found.size:,} {rows} {what}, {first}"
+        raise self.error(code, said, count=found.size, rows=numbers, **facts)
+
+    def error(self, code: str, said: str, **facts: Any) -> InputError:
+        """Return an error about the column; ``said`` follows its name."""
+        start = f"{self.side.replace('_', ' ')}: column {self.column!r}"
+        return InputError(f"{start}{said}", code=code, side=self.side, column=self.column, **facts)
+
+    def _shown(self, index: int, told: Callable[[int], Any] | None) -> str:
+        name = self.named(index)
+        if told is None:
+            return name
+        text = str(shown(told(index)))
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+        return f"{name[:-1]}, {text})" if name.endswith(")") else f"{name} ({text})"
+
+
+def shown(value: Any) -> Any:
+    """Return a value as its user wrote it: a list instead of a Polars series."""
+    return value.to_list() if hasattr(value, "to_list") else value
+
+
+# Work on ranges of shapes, in parallel if the caller provides threads.
+
+Over = Callable[[Array, Callable[[int, int], Any]], list[Any]]
+"""Executor's ``over``: calls ``function(first, last)`` on ranges of groups, with CSR offsets as the
+amount of work, and returns the results in order.
+"""
+
+R = TypeVar("R")
+
+
+def in_ranges(over: Over | None, offsets: Array, function: Callable[[int, int], R]) -> list[R]:
+    """The results of ``function`` on ranges that cover all groups; one range without ``over``."""
+    if over is None:
+        return [function(0, offsets.size - 1)]
+    return over(offsets, function)
+
+
+def offsets_of(counts: Array) -> Array:
+    """CSR offsets, int64 [n + 1], of groups of some sizes."""
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+# Rings of polygons as flat arrays, and the forms that a column of polygons may have.
+
+FORMS = (
+    "A polygon is a list of rings of [x, y] points (the first outside, the rest holes), one ring of"
+    " points, several polygons, flat rings [x, y, x, y, ...] as in COCO, WKB, WKT or GeoJSON."
+)
+
+
+class Rings(msgspec.Struct, frozen=True, eq=False):
+    """Rings of n polygons of several parts each; the first ring of a part is its exterior.
+
+    Attributes:
+        xy: float64 [p, 2], points in pixels; a ring need not repeat its first point.
+        ring_start: int64 [r + 1], offsets of the rings' points.
+        part_start: int64 [q + 1], offsets of the parts' rings.
+        start: int64 [n + 1], offsets of the polygons' parts.
+    """
+
+    xy: Array
+    ring_start: Array
+    part_start: Array
+    start: Array
+
+    def take(self, rows: Array) -> Rings:
+        """The rings of some polygons (integer [k]), in their order."""
+        parts, start = members(self.start, rows)
+        rings, part_start = members(self.part_start, parts)
+        points, ring_start = members(self.ring_start, rings)
+        return Rings(self.xy[points], ring_start, part_start, start)
+
+    def between(self, first: int, last: int) -> Rings:
+        """The rings of the polygons from one up to another, whose points are not copied."""
+        start = self.start[first : last + 1]
+        part_start = self.part_start[start[0] : start[-1] + 1]
+        ring_start = self.ring_start[part_start[0] : part_start[-1] + 1]
+        return Rings(
+            self.xy[ring_start[0] : ring_start[-1]],
+            ring_start - ring_start[0],
+            part_start - part_start[0],
+            start - start[0],
+        )
+
+    @property
+    def of_ring(self) -> Array:
+        """The polygon of each ring, int64 [r]."""
+        first_ring = self.part_start[self.start]
+        return np.repeat(np.arange(self.start.size - 1), np.diff(first_ring))
+
+
+def members(offset: Array, rows: Array) -> tuple[Array, Array]:
+    """Indices of the members of some groups, one after the other, and their offsets."""
+    counts = (offset[1:] - offset[:-1])[rows]
+    to = offsets_of(counts)
+    return np.repeat(offset[:-1][rows] - to[:-1], counts) + np.arange(int(to[-1])), to

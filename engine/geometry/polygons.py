@@ -1,29 +1,39 @@
-"""Polygons as flat rings, and as shapely geometries once those are asked for."""
+"""Polygons and quadrilaterals as flat rings, and conversion of masks to outlines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
-
-from evalengine.schemas.errors import InputError, unknown
-from evalengine.schemas.tuning import tuning
-from evalengine.schemas.wording import option
 
 from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
 from ..kernels.polygon_runs import rasterise_rings
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_sets import subtract, unite
 from ..schemas.arrays import Array
-from .columns import depth_of, flat
-from .masks import Masks
-from .places import Origin, Place
-from .ranges import Over, in_ranges, offsets_of
-from .ring_arrays import FORMS, Rings, members
+from ..schemas.errors import InputError, unknown
+from ..schemas.tuning import tuning
+from ..schemas.wording import option
+from .columns import (
+    FORMS,
+    Origin,
+    Over,
+    Place,
+    Rings,
+    depth_of,
+    flat,
+    in_ranges,
+    members,
+    offsets_of,
+)
+from .masks import Masks, columns_of
+
+# Polygons as flat rings, and as shapely geometries once those are asked for.
 
 # Columns of polygons, in each of the forms users have, as flat rings.
 
@@ -47,7 +57,7 @@ def read_rings(column: pl.Series, place: Place, *, repair: bool) -> Rings:
         "Remove these rows, or give polygons.",
     )
     if column.dtype in (pl.String, pl.Binary):
-        from .well_known import parsed  # Shapely, which lists of numbers do not need
+        from .shapes import parsed  # Shapely, which lists of numbers do not need
 
         rings, as_coco = parsed(column, place), False
     else:
@@ -236,8 +246,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         Raises:
             InputError: as in :attr:`geometries`.
         """
-        from .shapes import built
-        from .well_known import rings_of
+        from .shapes import built, rings_of
 
         checked: list[Rings | None] = []
         some = tuning().polygons
@@ -450,3 +459,200 @@ def intersection_areas(
         over, work, lambda first, last: shared_areas(one, two, ia[first:last], ib[first:last])
     )
     return np.concatenate([np.zeros(0), *parts])
+
+
+# Quadrilaterals: corners of oriented boxes, of upright ones, and of polygons that have four.
+
+_SIDES = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+_LEVEL = 1e-15  # cosine of a right angle, and sine of none, as far as doubles know pi
+
+
+def corners_of(boxes: Array, radians: Array) -> Array:
+    """Compute the corners of oriented boxes, float64 [n, 8]; exact for right angles.
+
+    Args:
+        boxes: float64 [n, 4], centre x and y, width, height.
+        radians: float64 [n], angle of the width, clockwise in the image.
+    """
+    cos, sin = np.cos(radians), np.sin(radians)
+    for part in (cos, sin):
+        part[np.abs(part) < _LEVEL] = 0.0
+    cos, sin = cos[:, None], sin[:, None]
+    across, down = boxes[:, 2:3] * _SIDES[:, 0], boxes[:, 3:4] * _SIDES[:, 1]
+    x = boxes[:, :1] + (across * cos - down * sin)
+    y = boxes[:, 1:2] + (across * sin + down * cos)
+    return np.stack([x, y], axis=2).reshape(-1, 8)
+
+
+def corners_of_upright(boxes: Array) -> Array:
+    """Corners of boxes (float64 [n, 4], xmin, ymin, xmax, ymax), float64 [n, 8]."""
+    return boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]]
+
+
+def corners_of_polygons(polygons: Polygons) -> Array:
+    """Return the corners of polygons with four corners, float64 [n, 8].
+
+    Raises:
+        InputError: polygons of several parts, with holes, or with another number of corners.
+    """
+    rings = polygons.rings
+    one = (np.diff(rings.start) == 1) & (np.diff(rings.part_start[rings.start]) == 1)
+    ring = rings.part_start[rings.start[:-1][one]]
+    first, last = rings.ring_start[ring], rings.ring_start[ring + 1] - 1
+    closed = (rings.xy[first] == rings.xy[last]).all(axis=1)
+    n = last + 1 - first
+    four = (n == 4) | ((n == 5) & closed)
+    wrong = ~one
+    wrong[np.flatnonzero(one)[~four]] = True
+    polygons.place.refuse(
+        "geometry_misfit",
+        wrong,
+        "with polygons that are not four corners, to be compared as oriented boxes",
+        f"Give four corners, or write {option('iou_type', 'segm')} or"
+        f" {option('convert_to', 'polygon')}.",
+    )
+    corners: Array = rings.xy[first[:, None] + np.arange(4)].reshape(-1, 8)
+    return corners
+
+
+def smallest_boxes(corners: Array) -> Array:
+    """Compute centre, width, height and angle of the smallest rectangles around four corners [n,
+    5].
+
+    One side is on a side of the hull (Freeman and Shapira, 1975), so a rectangle is returned
+    unchanged. Angles are radians, clockwise in the image.
+
+    Args:
+        corners: float64 [n, 8].
+    """
+    xy = corners.reshape(-1, 4, 2)
+    start = xy[:, :1]
+    best = np.full(len(xy), np.inf)
+    found = np.zeros((len(xy), 5))
+    for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)):
+        along = xy[:, b] - xy[:, a]
+        radians = np.arctan2(along[:, 1], along[:, 0])
+        cos, sin = np.cos(radians), np.sin(radians)
+        turn = np.stack([np.stack([cos, sin], axis=1), np.stack([-sin, cos], axis=1)], axis=1)
+        turned = np.einsum("nij,nkj->nki", turn, xy - start)
+        low, high = turned.min(axis=1), turned.max(axis=1)
+        extent, middle = high - low, (high + low) / 2
+        area = extent.prod(axis=1)
+        better = area < best
+        best[better] = area[better]
+        centre = np.einsum("nji,nj->ni", turn, middle) + start[:, 0]
+        boxes = np.concatenate([centre, extent, radians[:, None]], axis=1)
+        found[better] = boxes[better]
+    return found
+
+
+def around(corners: Array) -> Array:
+    """The corners of quadrilaterals in their order around the mean of them, float64 [n, 8]."""
+    xy = corners.reshape(-1, 4, 2)
+    away = xy - xy.mean(axis=1, keepdims=True)
+    order = np.argsort(np.arctan2(away[..., 1], away[..., 0]), axis=1, kind="stable")
+    return np.take_along_axis(xy, order[..., None], axis=1).reshape(-1, 8)
+
+
+def hulls_of(corners: Array) -> Array:
+    """Bounding boxes of quadrilaterals (float64 [n, 8]), float64 [n, 4]."""
+    xy = corners.reshape(-1, 4, 2)
+    return np.concatenate([xy.min(axis=1), xy.max(axis=1)], axis=1)
+
+
+# Shapes of one kind from those of another: masks to outlines and hulls.
+
+
+def outlines(masks: Masks, place: Place | None = None) -> Polygons:
+    """Trace the outlines of the pixels of each mask, with holes: full extents, integer corners.
+
+    Pixels that touch only at a corner are separate parts. An empty mask has no parts. Uses
+    ``rasterio.features``.
+    """
+    of_mask: list[int] = []
+    parts: list[list[Any]] = []
+    boxes = masks.boxes.astype(np.int64)
+    there = np.flatnonzero(boxes[:, 2] > boxes[:, 0])
+    size = boxes[there, 2:] - boxes[there, :2]
+    first = 0
+    while first < there.size:
+        # GDAL takes longer to start than to trace a mask: many are traced on one canvas, stacked
+        # vertically with distinct values.
+        few = size[first : first + tuning().canvas_masks]
+        fits = np.maximum.accumulate(few[:, 0]) * np.cumsum(few[:, 1]) <= tuning().canvas_pixels
+        last = first + max(int(np.argmin(np.r_[fits, False])), 1)
+        owners, found = _traced(masks, there[first:last], boxes)
+        of_mask += owners
+        parts += found
+        first = last
+    order = np.argsort(np.array(of_mask, np.int64), kind="stable").tolist()
+    rings = [np.asarray(ring[:-1], np.float64) for i in order for ring in parts[i]]
+    in_part = [len(parts[i]) for i in order]
+    in_mask = np.bincount(np.array(of_mask, np.int64), minlength=len(masks))
+    return _polygons(rings, in_part, in_mask, place or Place("masks", "mask"))
+
+
+def _traced(masks: Masks, rows: Array, boxes: Array) -> tuple[list[int], list[list[Any]]]:
+    """The mask of each part of some masks, and its rings of points, the last being the first."""
+    from rasterio.features import shapes
+
+    low, high = boxes[rows, :2], boxes[rows, 2:]
+    top = offsets_of(high[:, 1] - low[:, 1])
+    dtype = np.uint8 if rows.size < 256 else np.int32
+    canvas = np.zeros((int(top[-1]), int((high - low)[:, 0].max())), dtype)
+    for k, row in enumerate(rows.tolist()):
+        (xmin, ymin), (xmax, ymax) = low[k].tolist(), high[k].tolist()
+        pixels = columns_of(masks, row, xmin, xmax)[ymin:ymax]
+        # canvas.dtype, for uint8 pixels times 256 do not fit
+        np.multiply(pixels, dtype(k + 1), out=canvas[top[k] : top[k + 1], : xmax - xmin])
+    owners: list[int] = []
+    parts: list[list[Any]] = []
+    for shape, value in shapes(canvas, mask=canvas > 0):
+        k = int(value) - 1
+        away = low[k] - [0, top[k]]
+        owners.append(int(rows[k]))
+        parts.append([np.asarray(ring) + away for ring in shape["coordinates"]])
+    return owners, parts
+
+
+def _polygons(rings: list[Array], in_part: list[int], in_mask: Array, place: Place) -> Polygons:
+    return Polygons(
+        Rings(
+            np.concatenate([np.zeros((0, 2)), *rings]),
+            offsets_of(np.array([len(ring) for ring in rings], np.int64)),
+            offsets_of(np.array(in_part, np.int64)),
+            offsets_of(in_mask),
+        ),
+        place,
+    )
+
+
+def hulls(masks: Masks, place: Place | None = None) -> Polygons:
+    """Compute the convex hull of the upper-left corners of each mask's pixels, as Valor's service
+    does.
+
+    A block of w x h pixels becomes w - 1 wide and h - 1 high; holes and concavities vanish. A mask
+    of one row, column or pixel has no area: a polygon without parts.
+    """
+    import shapely
+
+    from .shapes import rings_of
+
+    of_run = np.repeat(np.arange(len(masks)), np.diff(masks.start))
+    height = masks.height[of_run]
+    x, y = np.divmod(masks.begin.astype(np.int64), height)
+    far_x, far_y = np.divmod(masks.end.astype(np.int64) - 1, height)
+    wraps = np.flatnonzero(far_x > x)  # over the lower end of a column
+    bottom, top = height[wraps] - 1, np.zeros(wraps.size, np.int64)
+    xs = [x, far_x, x[wraps], x[wraps] + 1, far_x[wraps] - 1, far_x[wraps]]
+    ys = [y, far_y, bottom, top, bottom, top]
+    owner = np.concatenate([of_run, of_run, *[of_run[wraps]] * 4])
+    order = np.argsort(owner, kind="stable")
+    points = np.stack([np.concatenate(xs), np.concatenate(ys)], axis=1)[order].astype(np.float64)
+    made = np.full(len(masks), shapely.Polygon(), object)
+    there, index = np.unique(owner[order], return_inverse=True)
+    if there.size:
+        hull = shapely.convex_hull(shapely.multipoints(shapely.points(points), indices=index))
+        solid = shapely.get_type_id(hull) == shapely.GeometryType.POLYGON
+        made[there[solid]] = hull[solid]
+    return Polygons(rings_of(made), place or Place("masks", "mask"))

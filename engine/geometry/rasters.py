@@ -1,33 +1,473 @@
-"""Masks from raster files: PNG, TIFF, GeoTIFF and other plain formats that rasterio reads."""
+"""Raster files."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from threading import Lock
+from typing import IO, Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ..kernels.run_layout import Runs, joined, take_runs
 from ..kernels.run_pixels import scan
 from ..schemas.arrays import Array
-from .convert import hulls, outlines
-from .grids import Grid, distinct, grid_of, grids, opened, reading, size_of, strips
-from .mask_runs import Masks, from_rows
-from .places import Origin, Place
-from .ranges import Over, in_ranges
-from .value_runs import ValueRuns
+from ..schemas.tuning import tuning
+from ..schemas.wording import option
+from .columns import Origin, Over, Place, in_ranges, offsets_of
+from .masks import Masks, from_rows
 
-__all__ = [
-    "Grid",
-    "grid_of",
-    "grids",
-    "hulls",
-    "opened",
-    "outlines",
-    "read_raster_masks",
-    "size_of",
-    "strips",
-]
+# Thread-safe suppression of rasterio's warnings about missing georeferences.
+
+_LOCK = Lock()
+_open = 0  # how many are within
+_filters = ExitStack()
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Ignore rasterio's warnings about pictures without coordinates.
+
+    Warning filters are per process: concurrent save and restore would remove them from other
+    threads. So the first thread that enters sets them, and the last that exits restores the old
+    ones.
+    """
+    global _open
+    import rasterio
+
+    with _LOCK:
+        if not _open:
+            _filters.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+            # rasterio multiplies transforms in a way that newer affine is about to drop.
+            warnings.filterwarnings("ignore", category=PendingDeprecationWarning, module="rasterio")
+        _open += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _open -= 1
+            if not _open:
+                _filters.close()
+
+
+# Access control for raster paths in tables.
+#
+# GDAL accepts much more than files: addresses, archives, virtual rasters that refer to other
+# files and services. Tables may be untrusted, so their paths open only plain files of plain
+# formats, unless the user allows more.
+
+FORMATS = ("GTiff", "PNG", "JPEG", "JPEGXL", "WEBP", "JP2OpenJPEG", "BMP", "GIF", "PNM")
+"""Allowed GDAL drivers; they do not follow references to other files."""
+
+
+class RasterFiles(msgspec.Struct, frozen=True):
+    """Allowed locations for the rasters of one table.
+
+    Attributes:
+        folder: folder of the table's file, searched after the current folder; empty for none.
+        root: folder that must contain the files; None for any.
+    """
+
+    folder: str = ""
+    root: str | None = None
+    remote: bool = False
+
+    def find(self, path: str) -> str | None:
+        """Find a file relative to the current folder, or to that of the table.
+
+        Args:
+            path: as in the table; ``~`` is the user's folder.
+
+        Returns:
+            the path of a file; an unchanged address, if allowed; otherwise None.
+        """
+        for candidate in (os.path.expanduser(path), os.path.join(self.folder, path)):
+            if os.path.isfile(candidate):
+                return candidate
+        return path if self.remote and is_remote(path) else None
+
+    def refusal(self, path: str) -> str | None:
+        """Return why a path is refused, with the remedy; None if it is allowed."""
+        found = self.find(path)
+        if found is None:
+            if not is_remote(path):
+                return None
+            return (
+                "is not a file of this machine, and a table's paths open nothing else. Copy the"
+                f" rasters here, or write {option('remote_rasters', True)} if you trust the table"
+            )
+        if self.root is None:
+            return None
+        if is_remote(found) and not os.path.isfile(found):
+            return f"is not a file in {option('raster_root', self.root)}"
+        root, there = (os.path.realpath(path) for path in (os.path.expanduser(self.root), found))
+        if os.path.commonpath([root, there]) == root:
+            return None
+        return f"leads out of {option('raster_root', self.root)}, to {there}"
+
+
+def is_remote(path: str) -> bool:
+    return "://" in path or path.startswith("/vsi")
+
+
+# Georeferencing of raster files, and reading them by strips of whole rows.
+
+ANYWHERE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+"""Transform of an image without a place on Earth."""
+_OFF = 1e-3  # of a pixel: how far two grids may lie apart and be one
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """Size and georeference of a raster.
+
+    Attributes:
+        height: rows of pixels.
+        width: pixels per row.
+        transform: (a, b, c, d, e, f), x = a * column + b * row + c and y = d * column + e * row +
+            f; (1, 0, 0, 0, 1, 0) without a georeference.
+        crs: coordinate reference system as WKT, empty if there is none.
+    """
+
+    height: int
+    width: int
+    transform: tuple[float, float, float, float, float, float]
+    crs: str
+    bands: int
+
+    @property
+    def placed(self) -> bool:
+        """Return whether the raster is georeferenced; a plain picture is not."""
+        return bool(self.crs) or self.transform != ANYWHERE
+
+    def differs(self, other: Grid) -> str:
+        """Return why pixels of two rasters do not coincide; empty if they do.
+
+        Transforms are compared to a thousandth of a pixel at three corners, along rows and columns;
+        those of plain pictures are not.
+        """
+        if (self.height, self.width) != (other.height, other.width):
+            return (
+                f"{self.height} x {self.width} pixels against {other.height} x {other.width}"
+                " (height x width)"
+            )
+        if not (self.placed and other.placed):
+            return ""
+        if self.crs and other.crs and not _same_crs(self.crs, other.crs):
+            return "coordinate reference systems differ"
+        corners = np.array([[0, self.width, 0], [0, 0, self.height], [1, 1, 1]], np.float64)
+        here, there = (
+            np.array([*np.reshape(one.transform, (2, 3)), (0.0, 0.0, 1.0)]) for one in (self, other)
+        )
+        apart = (there - here) @ corners
+        if np.linalg.det(here):
+            apart = np.linalg.solve(here, apart)  # in pixels
+        if np.abs(apart).max() > _OFF:
+            return f"transforms {self.transform} against {other.transform}"
+        return ""
+
+    def told(self) -> str:
+        """Describe the size and, if georeferenced, projection, resolution and origin."""
+        if not self.placed:
+            return f"{self.height} x {self.width}"
+        from rasterio.crs import CRS
+
+        crs = CRS.from_wkt(self.crs).to_string() if self.crs else "no projection"
+        a, _, c, _, e, f = self.transform
+        return (
+            f"{self.height} x {self.width}, {crs}, pixels of {a:.12g} x {e:.12g} from"
+            f" ({c:.12g}, {f:.12g})"
+        )
+
+
+def _same_crs(one: str, two: str) -> bool:
+    from rasterio.crs import CRS
+
+    return one == two or bool(CRS.from_wkt(one) == CRS.from_wkt(two))
+
+
+@contextmanager
+def opened(path: str, *, remote: bool = False) -> Iterator[Any]:
+    """Open a rasterio dataset, without its warning about missing georeferences.
+
+    Args:
+        path: a plain file of one of the formats in ``FORMATS``.
+
+    Raises:
+        OSError: no such file, or not a raster; with rasterio's message.
+    """
+    import rasterio
+
+    local = os.path.isfile(path)
+    if not local and not remote:
+        raise OSError(f"{path!r} is not a file of this machine.")
+    # An absolute path cannot be mistaken for a GDAL prefix. Sidecar files (overviews, masks) are
+    # not fetched, and are probed one by one: listing a folder of 1,000 images for each of them
+    # would take longer than opening it.
+    name, more = (
+        os.path.abspath(path),
+        {
+            "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}",
+            "GDAL_DISABLE_READDIR_ON_OPEN": "TRUE",
+        },
+    )
+    if not local:
+        name, more = path, {}
+    with silenced(), rasterio.Env(**more):
+        try:
+            dataset = rasterio.DatasetReader(name, driver=list(_formats()))
+        except rasterio.errors.RasterioIOError as error:
+            if "not recognized as being in a supported file format" not in str(error):
+                raise
+            known = ", ".join(_formats())
+            raise OSError(
+                f"{path!r} is not a raster of a format that is read here: {known}."
+            ) from None
+    with dataset:
+        yield dataset
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    """Return the allowed formats that this build of GDAL supports."""
+    import rasterio
+
+    with rasterio.Env() as env:
+        return tuple(name for name in FORMATS if name in env.drivers())
+
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_BLOCK = 1 << 20
+
+
+def damage(dataset: Any, path: str) -> str:
+    """Return a description of damage to a PNG; empty if it is intact.
+
+    GDAL checks neither lengths nor CRCs of chunks, and decodes as much as it can. It does check the
+    zlib stream, and the other formats as far as possible.
+    """
+    if dataset.driver != "PNG" or not os.path.isfile(path):
+        return ""
+    with open(path, "rb") as file:
+        return png_damage(file)
+
+
+def png_damage(file: IO[bytes]) -> str:
+    """Reason why a PNG is not as it was written; empty if it is."""
+    size = file.seek(0, os.SEEK_END)
+    at = file.seek(len(_PNG))
+    while len(head := file.read(8)) == 8:
+        length, kind = int.from_bytes(head[:4], "big"), head[4:]
+        if not (kind.isascii() and kind.isalpha()):
+            return f"is damaged: no chunk of PNG begins at byte {at:,}"
+        if at + length + 12 > size:
+            break
+        found = zlib.crc32(kind)
+        for left in range(length, 0, -_BLOCK):
+            found = zlib.crc32(file.read(min(left, _BLOCK)), found)
+        # Only chunks with a capital first letter matter to pixels.
+        if found != int.from_bytes(file.read(4), "big") and kind[:1].isupper():
+            return f"is damaged: the CRC of its chunk {kind.decode()} at byte {at:,} is wrong"
+        if kind == b"IEND":
+            return ""
+        at += length + 12
+    return "breaks off before the end of its image"
+
+
+def grid_of(dataset: Any) -> Grid:
+    """Return the grid of an open dataset."""
+    with silenced():
+        transform = tuple(dataset.transform)[:6]
+        crs = dataset.crs.to_wkt() if dataset.crs else ""
+    return Grid(dataset.height, dataset.width, transform, crs, dataset.count)
+
+
+def strips(dataset: Any, band: int, most: int | None = None) -> Iterator[tuple[int, Array]]:
+    """Yield whole rows of one band, strip by strip from the top.
+
+    Args:
+        band: from 1.
+        most: maximum number of pixels per strip, unless one row of the file's blocks has more; None
+            for the default of :class:`~evalengine.schemas.tuning.Tuning`.
+
+    Yields:
+        first row; pixels [rows, width] in the file's dtype.
+    """
+    from rasterio.windows import Window
+
+    block = int(dataset.block_shapes[band - 1][0])
+    most = tuning().strip_pixels if most is None else most
+    rows = max(most // max(dataset.width, 1) // block, 1) * block
+    for first in range(0, dataset.height, rows):
+        n = min(rows, dataset.height - first)
+        yield first, dataset.read(band, window=Window(0, first, dataset.width, n))
+
+
+def grids(
+    paths: pl.Series,
+    *,
+    side: str,
+    rows: Array | None = None,
+    origin: Origin | None = None,
+    remote: bool = False,
+) -> list[Grid]:
+    """Return the grid of each file; every file is opened once, pixels are not read.
+
+    Args:
+        rows: int64 [n], row numbers in the table, for errors.
+
+    Raises:
+        InputError: a null, a missing file, or one that cannot be read, each with its row.
+    """
+    place = Place(side, paths.name, rows, origin)
+    first, code = distinct(paths, place, remote=remote)
+    names = paths.to_list()
+    found: list[Grid] = []
+    for row in first.tolist():
+        with reading(names[row], place, row, remote=remote) as dataset:
+            found.append(grid_of(dataset))
+    return [found[i] for i in code.tolist()]
+
+
+def size_of(paths: pl.Series, *, side: str, rows: Array | None = None) -> tuple[Array, Array]:
+    """Heights and widths of raster files, int64 [n] each; see :func:`grids`."""
+    found = grids(paths, side=side, rows=rows)
+    height = np.array([grid.height for grid in found], np.int64)
+    width = np.array([grid.width for grid in found], np.int64)
+    return height, width
+
+
+def distinct(paths: pl.Series, place: Place, *, remote: bool) -> tuple[Array, Array]:
+    """The first row of each path, and the number of each row's path among those."""
+    place.refuse(
+        "null_values",
+        paths.is_null().to_numpy(),
+        "without a path (null)",
+        "Remove these rows, or give files.",
+    )
+    code = paths.cast(pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    missing = np.array(
+        [
+            not os.path.isfile(path) and not (remote and is_remote(path))
+            for path in paths.gather(first).to_list()
+        ],
+        np.bool_,
+    )
+    place.refuse(
+        "file_missing",
+        missing[number] if missing.size else np.zeros(0, np.bool_),
+        "with files that do not exist",
+        f"Paths are relative to the working folder, {os.getcwd()!r}.",
+        paths.__getitem__,
+    )
+    return first, number
+
+
+@contextmanager
+def reading(path: str, place: Place, row: int, *, remote: bool = False) -> Iterator[Any]:
+    """Open a dataset; errors name the row."""
+    try:
+        with opened(path, remote=remote) as dataset:
+            if why := damage(dataset, path):
+                raise OSError(f"{path!r} {why}. Write the file again.")
+            yield dataset
+    except OSError as error:  # rasterio's are
+        raise place.error(
+            "raster_unreadable",
+            f": the raster of {place.named(row)} cannot be read: {error}",
+            rows=[place.row(row)],
+        ) from error
+
+
+# Runs of every value of an image, from one pass over its strips.
+
+
+class ValueRuns:
+    """Runs of each value of an image along its rows, built strip by strip.
+
+    Compares neighbouring pixels instead of pixels with values: the cost is one pass over the pixels
+    plus the runs, for any number of values.
+
+    Args:
+        values: float64 [n], requested values, ascending, distinct, not NaN; pixels are compared as
+            float64. None for all that occur, which must be integers.
+    """
+
+    def __init__(self, values: Array | None = None) -> None:
+        self._values = values
+        self._parts: list[tuple[Array, Array, Array]] = []
+
+    def add(self, first: int, pixels: Array) -> None:
+        """Add the next strip from the top, without gaps.
+
+        Args:
+            pixels: numbers [rows, width]; fewer than 2^32 in all strips.
+        """
+        flat = pixels.reshape(-1)
+        if not flat.size:
+            return
+        ends = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+        begin = np.concatenate([[0], ends]).astype(np.uint32)
+        end = np.concatenate([ends, [flat.size]]).astype(np.uint32)
+        value = flat[begin]
+        if self._values is not None:
+            number = value.astype(np.float64)
+            code = np.searchsorted(self._values, number)
+            code[code == self._values.size] = 0
+            kept = np.flatnonzero(self._values[code] == number) if self._values.size else code[:0]
+            value, begin, end = code[kept], begin[kept], end[kept]
+        base = np.uint32(first * pixels.shape[1])
+        self._parts.append((value, begin + base, end + base))
+
+    def taken(self) -> tuple[Array, Runs]:
+        """Return the runs of all strips.
+
+        Returns:
+            values, ascending: the requested ones, or all that occur in the dtype of the pixels; one
+                row-major mask per value, possibly empty.
+        """
+        none = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
+        value, begin, end = (
+            np.concatenate(column) for column in zip(*(self._parts or [none]), strict=True)
+        )
+        self._parts = []
+        # Within a strip runs that touch are of different values: others go on from the last one.
+        new = np.ones(value.size, np.bool_)
+        new[1:] = (value[1:] != value[:-1]) | (begin[1:] != end[:-1])
+        value, begin, end = value[new], begin[new], end[np.append(new[1:], True)[: new.size]]
+        values, code = (self._values, value) if self._values is not None else _coded(value)
+        return values, _grouped(code, begin, end, values.size)
+
+
+def _coded(value: Array) -> tuple[Array, Array]:
+    """Distinct values, ascending, and the number of each run's value among them."""
+    if value.dtype not in (np.uint8, np.bool_):
+        values, code = np.unique(value, return_inverse=True)
+        return values, code
+    here = np.zeros(256, np.bool_)
+    here[value.view(np.uint8)] = True
+    number: Any = np.cumsum(here) - 1
+    return np.flatnonzero(here).astype(value.dtype), number.astype(np.uint8)[value.view(np.uint8)]
+
+
+def _grouped(code: Array, begin: Array, end: Array, n: int) -> Runs:
+    """Sort runs by value; runs of one value keep their order."""
+    if n <= 1 << 16:  # so narrow integers are sorted by counting
+        code = code.astype(np.uint8 if n <= 1 << 8 else np.uint16, copy=False)
+    order = np.argsort(code, kind="stable")
+    counts = np.zeros(n, np.int64)
+    np.add.at(counts, code, 1)
+    return offsets_of(counts), begin[order], end[order]
+
+
+# Masks from raster files: PNG, TIFF, GeoTIFF and other plain formats that rasterio reads.
 
 
 def read_raster_masks(
@@ -175,3 +615,55 @@ def _stitched(pieces: list[tuple[Array, Array]]) -> Runs:
     if begin.size:
         begin, end = begin[np.r_[True, ~goes_on]], end[np.r_[~goes_on, True]]
     return np.array([0, begin.size]), begin, end
+
+
+# Compressed label maps, for collecting many batches in memory.
+
+_LEVEL = 1  # of zlib: neighbouring pixels are alike, and more effort saves little
+
+
+class PackedMap(msgspec.Struct, frozen=True):
+    """Compressed label map of whole numbers [h, w].
+
+    Attributes:
+        packed: pixels, row-major, zlib-compressed.
+    """
+
+    packed: bytes
+    shape: tuple[int, int]
+    code: str
+
+    ndim = 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the pixels."""
+        return np.dtype(self.code)
+
+    @property
+    def size(self) -> int:
+        """Pixels."""
+        return self.shape[0] * self.shape[1]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The pixels, read-only unless they are copied."""
+        found = np.frombuffer(zlib.decompress(self.packed), self.dtype).reshape(self.shape)
+        return found if dtype is None else found.astype(dtype)
+
+
+_COLUMNS = {"packed": pl.Binary, "height": pl.Int64, "width": pl.Int64, "code": pl.String}
+
+
+def packed(maps: Iterable[Any]) -> pl.Series:
+    """Arrays [h, w] of whole numbers as a column of structs, compressed."""
+    found = [np.asarray(one) for one in maps]
+    rows = [(zlib.compress(one.tobytes(), _LEVEL), *one.shape, one.dtype.str) for one in found]
+    frame = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+    return frame.to_struct("raster")
+
+
+def unpacked(column: pl.Series) -> pl.Series:
+    """Convert the result of :func:`packed` to a column of :class:`PackedMap`."""
+    rows = column.struct.unnest().iter_rows()
+    maps = [PackedMap(pixels, (height, width), code) for pixels, height, width, code in rows]
+    return pl.Series(column.name, maps, dtype=pl.Object)

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from evalengine.schemas.contract import ROW, TABLE, Table
-from evalengine.schemas.option_groups import TASKS_OF
+from evalengine.schemas.options import TASKS_OF
 from evalengine.schemas.wording import option, sql_name
 
 from .contracts import SKIPPED, TEXTS
-from .distinct import has_repeats
-from .marks import Marks
+from .ids import Marks, has_repeats, rows_repeat
 from .measured import or_measured
 from .problems import Note, Problem, count_of
-from .repeats import rows_repeat
 
 if TYPE_CHECKING:
     from .shapes import Shape

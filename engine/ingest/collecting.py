@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from evalengine.ingest.sources.coco_masks import said_plainly
+from evalengine.ingest.sources.coco import said_plainly
 from evalengine.ingest.sources.explain import explain
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES
@@ -17,7 +17,7 @@ from evalengine.schemas.wording import option, sql_name, sql_text
 
 from . import dtypes
 from .checks import LAST, check_side, finish
-from .marks import Marks
+from .ids import Marks
 from .names import Naming
 from .problems import Note, Problem, listing
 from .shapes import SHAPES

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from evalengine.overwriting import guarding
+from evalengine.atomic import guarding
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
 from evalengine.schemas.errors import InputError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
@@ -20,7 +20,7 @@ from evalengine.schemas.wording import option
 
 from .annotations.coco_writing import Writer, coco_files
 from .annotations.registry import get, look_at
-from .annotations.track_writing import FORMS, KIND, track_files
+from .annotations.tracks import FORMS, KIND, track_files
 from .contracts import contract
 from .finding import Finder
 from .names import recognise
@@ -28,7 +28,7 @@ from .opening import Inputs, open_inputs
 from .problems import count_of, listing, refuse
 from .relabel import renamed
 from .sources.annotated import open_annotations
-from .sources.coco_masks import said_plainly
+from .sources.coco import said_plainly
 from .sources.json_files import sniff
 from .sources.source import Source
 from .sources.tables import open_source

@@ -13,25 +13,20 @@ import polars as pl
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 
-from ..geometry.raster_files import RasterFiles
+from ..geometry.rasters import RasterFiles
 from . import meeting, wide
-from .codes import Coded
 from .collecting import Prepared, Side, checked, collect
-from .distinct import distinct
+from .ids import Bucket, Coded, Known, Marks, distinct, marks_in_bucket, rows_repeat
 from .infer import infer_task
-from .kept import Kept
-from .known import Known, marks_in_bucket
-from .marks import Bucket, Marks
 from .mismatch import CommonIds, check_meet, common_ids
 from .opening import Inputs, open_inputs
 from .preparing import prepare, speech_of, told_before
 from .problems import Note, Problem, refuse
 from .relabel import hold_labels
-from .repeats import rows_repeat
 from .rules.columns import columns_read
 from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
-from .where import SIDES, Condition, filtered, keep_datums, no_rows
+from .where import SIDES, Condition, Kept, filtered, keep_datums, no_rows
 from .where import Table as Named
 
 # Steps that do not need each other: one after the other, or however the caller has them run.

@@ -15,7 +15,7 @@ from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
 from ..schemas.arrays import Array
-from .sources.label_maps import open_label_maps
+from .sources.objects import open_label_maps
 from .sources.source import Source
 
 _NARROW = 32

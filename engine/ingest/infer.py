@@ -11,8 +11,8 @@ import polars as pl
 
 from evalengine import metrics
 from evalengine.schemas import tables
-from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.contract import (
+    DATUM_ID,
     DATUMS,
     GROUND_TRUTHS,
     LABELS,

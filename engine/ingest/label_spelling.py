@@ -10,7 +10,7 @@ import polars as pl
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.wording import option
 
-from .boxes import CORNER_NAMES
+from .geometry import CORNER_NAMES
 from .problems import Note, count_of
 
 _MOST = 2_000  # labels of a side that are compared letter by letter

@@ -11,7 +11,7 @@ from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source
 from evalengine.schemas.errors import InputError
 
-from .label_map_folders import open_set
+from .label_map_files import open_set
 
 
 def open_datums(thing: Any, storage_options: dict[str, str] | None = None) -> Source:

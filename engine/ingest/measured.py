@@ -13,8 +13,7 @@ import polars as pl
 from evalengine import metrics
 from evalengine.schemas.contract import TABLE, Table
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.option_groups import TASKS_OF
-from evalengine.schemas.options import Options
+from evalengine.schemas.options import TASKS_OF, Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 

@@ -20,12 +20,10 @@ from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
 from . import dtypes
-from .distinct import distinct
-from .known import Known, Lone
+from .ids import Known, Lone, distinct
 from .label_spelling import names_of_numbers, spelling_notes
 from .mismatch import mend, samples
-from .problems import MANY, Note, count_of, listing, note_of
-from .speech import PLAIN, Speech
+from .problems import MANY, PLAIN, Note, Speech, count_of, listing, note_of
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}

@@ -15,10 +15,8 @@ from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABL
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
-from .id_forms import FORMS, stepped, written
-from .known import Known
-from .problems import Note, count_of, listing
-from .speech import PLAIN, Speech
+from .ids import FORMS, Known, stepped, written
+from .problems import PLAIN, Note, Speech, count_of, listing
 
 _HARDLY = 0.1  # share of the smaller side below which common ids are looked into
 _LOOKED_AT = 5_000  # ids of the smaller side

@@ -14,7 +14,7 @@ from evalengine.schemas.wording import option
 
 from . import dtypes
 from .finding import Finder, turned
-from .id_forms import formed
+from .ids import formed
 from .meeting import LABEL_COLUMNS
 from .problems import Note, Problem
 from .shapes import SHAPES

@@ -14,14 +14,14 @@ import polars as pl
 
 from evalengine.forked import refuse_cut_off
 from evalengine.ingest.annotated_sides import classes_told, in_edges, in_pixels, sides_of
-from evalengine.ingest.file_memory import Room
+from evalengine.ingest.files import Room
 from evalengine.ingest.sources.coco_videos import placed
 from evalengine.ingest.sources.empty_tracks import nothing_tracked
-from evalengine.ingest.sources.per_image import nothing_found, refuse_uneven
+from evalengine.ingest.sources.objects import nothing_found, refuse_uneven
 from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import open_source, schema_of
-from evalengine.schemas.columns import DATUM_ID
 from evalengine.schemas.contract import (
+    DATUM_ID,
     DATUMS,
     GROUND_TRUTHS,
     LABELS,
@@ -35,11 +35,11 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts, task_names
 from evalengine.schemas.wording import option
 
-from .annotations import image_headers
+from .annotations import format
 from .annotations.titles import SUFFIXES
 from .finding import Finder
-from .geometry_columns import wanted_fields
-from .label_map_folders import read_alike
+from .geometry import wanted_fields
+from .label_map_files import read_alike
 from .lists import open_datums, open_labels
 from .mismatch import doubtful
 from .numbered import numbered_columns
@@ -52,7 +52,7 @@ from .values import paired_values
 # too.
 
 _SHOWN = 3
-_SUFFIXES = (*image_headers.SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")
+_SUFFIXES = (*format.IMAGE_SUFFIXES, *SUFFIXES, ".heic", ".avif", ".jxl", ".dcm")
 _DIGITS = re.compile(r"[0-9]+$")
 
 

@@ -1,39 +1,534 @@
-"""Steps before reading rows: recognise columns, plan conditions and slices."""
+"""Preparation of tables before rows are read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from itertools import combinations
 
 import msgspec
 import polars as pl
 
-from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
-from evalengine.schemas.errors import InputError
-from evalengine.schemas.options import Options
-from evalengine.schemas.wording import option
-
-from . import rules, splits
+from ..schemas import tables
+from ..schemas.contract import (
+    ALPHA,
+    ANGLE,
+    BOX3D,
+    DATUMS,
+    GROUND_TRUTHS,
+    HEAD_SIZE,
+    HEIGHT_2D,
+    KEYPOINTS,
+    LABELS,
+    NUM_KEYPOINTS,
+    OCCLUDED,
+    OF_SOLIDS,
+    PREDICTIONS,
+    TABLE,
+    TRUNCATED,
+    Column,
+    Table,
+)
+from ..schemas.errors import InputError
+from ..schemas.options import Options
+from ..schemas.tables import table_for
+from ..schemas.wording import option, sql_name
+from . import rules
+from .annotations.format import FIRST
 from .collecting import Prepared, Side
 from .contracts import TEXTS, contract
 from .dtypes import canonical_dtype
-from .file_memory import refuse_expanding
-from .file_overlap import overlapping
-from .geometry_choice import leave_unread
-from .id_forms import check_forms, refuse_merged
-from .label_maps import maybe_scores
+from .files import refuse_expanding
+from .finding import Finder
+from .geometry import (
+    BOX_NAMES,
+    CORNER_NAMES,
+    FRONT_UNKNOWN,
+    GEOMETRY_NAMES,
+    IOU_TYPES,
+    SHAPED_NAMES,
+    says_boxes,
+)
+from .ids import check_forms, refuse_merged
 from .measured import inferred_note, reread
 from .names import Naming, check_columns, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
-from .problems import Note, Problem, refuse
+from .problems import Note, Problem, Speech, count_of, listing, refuse
 from .relabel import named_classes
-from .rounding import rounded
 from .rules import columns, values
+from .shapes import maybe_scores
 from .slices import plan_slices
-from .speech import Speech
-from .together import ids_together
+from .sources.explain import explain
+from .sources.json_rows import EXACT, rounded_words
+from .sources.scanning import scan
+from .sources.source import Source
+from .sources.tables import READ_FAILURES
 from .training import step_columns
-from .where import SIDES, plan_where
+from .where import SIDES, Condition, filtered, plan_where
 from .where import Table as Named
+
+# Several files of one side that speak of the same datums: perhaps of two models, scored as one.
+
+_FILES = 12  # looked at
+_LEAST = 5  # datums of each, below which a cut through one of them looks like many in common
+_SCANNED = ("parquet", "ipc", "csv", "ndjson")
+
+
+def overlapping(sides: dict[str, Side]) -> list[Note]:
+    """Return a warning for each table whose files share most of their first datums.
+
+    Only for tables without a key: otherwise such rows are refused. Files split by rows share only
+    the datum at the split; files of one label each share datums, but not their values.
+    """
+    notes = []
+    for role, side in sides.items():
+        exprs = side.naming.exprs
+        read = [exprs[name] for name in (side.table.datum, "label_value") if name in exprs]
+        if side.table.key or side.table.datum not in exprs:
+            continue
+        found = _first_pair(_firsts(side.source, read))
+        if found is None:
+            continue
+        one, other, both, of = found
+        folder = os.path.commonpath([os.path.dirname(name) for name in (one, other)])
+        named = [os.path.relpath(name, folder) for name in (one, other)]
+        notes.append(
+            Note(
+                "files_share_datums",
+                f"{role.replace('_', ' ')}: {both:,} of {of:,} {side.table.unit[1]} looked at are"
+                f" both in {named[0]!r} and in {named[1]!r}, and all their rows are scored"
+                " together. If the files are of several models, score them one by one.",
+                warning=True,
+            )
+        )
+    return notes
+
+
+def _firsts(source: Source, read: list[pl.Expr]) -> dict[str, set[tuple[object, ...]]]:
+    """Return the values of the first rows of files, by file; empty unless there are several
+    files.
+    """
+    files = (*source.firsts,) or source.files
+    if len(files) < 2 or not (source.firsts or source.format in _SCANNED):
+        return {}
+    columns = [expr.alias(str(i)) for i, expr in enumerate(read)]
+    found = {}
+    try:
+        for file in files[:_FILES]:
+            rows = (
+                source.firsts[file].lazy()
+                if source.firsts
+                else scan([file], source.format, partitions=source.partitions).head(FIRST)
+            )
+            found[file] = {*rows.select(columns).drop_nulls().unique().collect().iter_rows()}
+    except READ_FAILURES:  # said, with the reason, when all rows are read
+        return {}
+    return found
+
+
+def _first_pair(
+    told: dict[str, set[tuple[object, ...]]],
+) -> tuple[str, str, int, int] | None:
+    """Two files that share at least half of the datums looked at; how many, and of how many."""
+    datums = {file: {row[0] for row in rows} for file, rows in told.items()}
+    for one, other in combinations(told, 2):
+        fewest = min(len(datums[one]), len(datums[other]))
+        both = len({row[0] for row in told[one] & told[other]})
+        if fewest >= _LEAST and 2 * both >= fewest:
+            return os.path.abspath(one), os.path.abspath(other), both, fewest
+    return None
+
+
+# Splits of a data set of which none was predicted, though others were.
+
+_SPLIT = "split"
+"""Column of a table of datums with their split."""
+
+
+def without_predictions(
+    sides: Mapping[str, Side], frames: Mapping[str, pl.DataFrame] | None
+) -> list[Note]:
+    """Warn if whole splits have no predictions while others have.
+
+    Args:
+        sides: the tables, without conditions on their rows.
+        frames: role to rows of canonical columns, as far as read.
+    """
+    ours, datums = sides.get(PREDICTIONS), sides.get(DATUMS)
+    if ours is None or datums is None or _SPLIT not in datums.schema:
+        return []
+    if not all(side.table.datum in side.naming.exprs for side in (ours, datums)):
+        return []
+    keyed = datums.naming.exprs[datums.table.datum].cast(pl.String).alias("id")
+    table = datums.source.frame.select(keyed, split=pl.col(_SPLIT).cast(pl.String)).collect()
+    if table["split"].drop_nulls().n_unique() < 2:
+        return []
+    read = None if frames is None else frames[PREDICTIONS].lazy()
+    name = ours.table.datum
+    given = ours.source.frame.select(ours.naming.exprs[name]) if read is None else read
+    ids = given.select(pl.col(name).cast(pl.String).unique()).collect()[name]
+    found = (
+        table.drop_nulls()
+        .group_by("split", maintain_order=True)
+        .agg(n=pl.len(), met=pl.col("id").is_in(ids.implode()).any())
+    )
+    bare, rest = found.filter(~pl.col("met")), found.filter("met")["split"].to_list()
+    if not bare.height or not rest:
+        return []
+    n = int(bare["n"].sum())
+    which = f"= '{rest[0]}'" if len(rest) == 1 else f"in ({', '.join(map(repr, rest))})"
+    said = (
+        f"no datum of the split{'s' * (bare.height > 1)} {listing(bare['split'].to_list())} has a"
+        f" prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as"
+        f" missed. To score the rest alone: {option('where', f'{sql_name(_SPLIT)} {which}')}."
+    )
+    return [Note("splits_without_predictions", said, n, warning=True)]
+
+
+# Warnings about integers that floats cannot represent exactly.
+
+_WIDE = (pl.Int64, pl.UInt64, pl.Int128)
+
+
+def rounded(
+    sides: Mapping[str, Side],
+    where: Mapping[str, Condition],
+    frames: Mapping[str, pl.DataFrame] | None,
+) -> list[Note]:
+    """Return a note for each integer column that changed when cast to float.
+
+    Reads the integers from the source again, only if floats are that large.
+
+    Args:
+        where: role to the condition on its rows.
+        frames: role to rows with numbers as floats; None if not yet read.
+
+    Raises:
+        ReadError: a file that cannot be read.
+    """
+    notes = []
+    for role, side in sides.items():
+        numbers = [column.name for column in side.table.columns if column.kind == "number"]
+        for name in numbers:
+            own = side.naming.exprs[name].meta.root_names() if name in side.naming.exprs else []
+            dtype = side.schema[own[0]] if len(own) == 1 else None
+            if dtype not in _WIDE or not _large(None if frames is None else frames[role][name]):
+                continue
+            found = _rounded(side, own[0], where.get(role))
+            if found is not None:
+                said = f"{role.replace('_', ' ')}: column {own[0]!r}"
+                notes.append(Note("values_rounded", rounded_words(said, *found), found[0]))
+    return notes
+
+
+def _large(values: pl.Series | None) -> bool:
+    return values is None or bool((values.abs() >= EXACT).any())
+
+
+def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, int] | None:
+    """Return the number of integers of a column that floats change, and the first of them."""
+    rows = side.source.frame
+    if condition is not None:
+        rows = filtered(rows, Named(side.schema, side.naming), condition)
+    values = pl.col(name)
+    limit = int(EXACT)
+    large = rows.select(values).filter((values > limit) | (values < -limit))
+    other = values.cast(pl.Float64).cast(side.schema[name], strict=False).ne_missing(values)
+    asked = large.filter(other).select(pl.len(), values.first().alias("first"))
+    try:
+        count, first = asked.collect(engine="streaming").row(0)
+    except READ_FAILURES as error:
+        raise explain(side.source, error) from error
+    return (count, first) if count else None
+
+
+# Ids of datums that several columns make together: a series and a time, an id and a horizon.
+
+_BETWEEN = "/"
+
+
+def ids_together(
+    task: str,
+    contracts: Mapping[str, Table],
+    sources: Mapping[str, Source],
+    schemas: Mapping[str, Mapping[str, pl.DataType]],
+    namings: Mapping[str, Naming],
+    options: Options,
+) -> None:
+    """Make composite datum ids if no single column names the datums.
+
+    Two tables without ids use all columns that both have. If ids repeat in a table, its additional
+    columns distinguish the rows.
+
+    Args:
+        contracts: role to contract.
+        sources: role to the table.
+        schemas: role to columns.
+        namings: role to its recognised columns; ids and notes are added in place.
+        options: ``columns``.
+
+    Raises:
+        InputError: two candidates for a column, or several rows of one id on one side.
+    """
+    sides = [role for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in namings]
+    if not all(contracts[role].together and schemas[role] for role in sides):
+        return
+    datum = contracts[sides[0]].datum
+    problems: list[Problem] = []
+    found = {
+        role: _found(table_for(task, role), schemas[role], options, problems) for role in sides
+    }
+    names = [
+        name for name in contracts[sides[0]].together if all(name in found[role] for role in sides)
+    ]
+    known = [datum in namings[role].exprs for role in sides]
+    if not names or any(known) != all(known):
+        return
+    if all(known):
+        names = [name for name in names if not _is(found, namings, sides, name, datum)]
+        if not names or not any(_repeat(sources[r], namings[r], contracts[r]) for r in sides):
+            return
+    elif sides == [TABLE]:
+        return  # every row is a datum of its own
+    refuse([problem for problem in problems if problem.column in names], {})
+    for role in sides:
+        naming = namings[role]
+        own = [found[role][name] for name in names]
+        pieces = [pl.col(name).cast(pl.String) for name in own]
+        if datum in naming.exprs:
+            pieces.insert(0, naming.exprs[datum].cast(pl.String))
+            own = [*naming.exprs[datum].meta.root_names(), *own]
+        naming.exprs[datum] = pl.concat_str(pieces, separator=_BETWEEN).alias(datum)
+        naming.problems[:] = [one for one in naming.problems if one.column != datum]
+        said = f"{role.replace('_', ' ')}: {datum} is made of {' and '.join(map(repr, own))}."
+        naming.notes.append(Note("ids_together", said))
+        rest = [mine for name, mine in found[role].items() if name not in names]
+        if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
+            raise InputError(_many_to_one(role, own, rest))
+
+
+def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:
+    """Return the message that rows of one id differ in columns that the other table does not
+    have.
+    """
+    first, second = (listing(names) for names in (own, rest))
+    return (
+        f"{role.replace('_', ' ')}: several rows have one {first}, and the other table lacks"
+        f" {second}. Join the ground truths to the predictions by {first}, and give one table of"
+        " both."
+    )
+
+
+def _found(
+    table: Table,
+    schema: Mapping[str, pl.DataType],
+    options: Options,
+    problems: list[Problem],
+) -> dict[str, str]:
+    """The columns of a table that make ids together: canonical name to own name."""
+    said = {mine: to for mine, to in (options.columns or {}).items() if mine in schema}
+    find = Finder(schema, table.side, said)
+    columns: dict[str, Column] = {column.name: column for column in table.columns}
+    own = {name: find.find(columns[name]) for name in table.together if name in columns}
+    problems += find.problems
+    return {name: mine for name, mine in own.items() if mine is not None}
+
+
+def _is(
+    found: Mapping[str, Mapping[str, str]],
+    namings: Mapping[str, Naming],
+    sides: list[str],
+    name: str,
+    datum: str,
+) -> bool:
+    """Return whether a column is that of the ids itself, on at least one side."""
+    return any(found[role][name] in namings[role].exprs[datum].meta.root_names() for role in sides)
+
+
+def _repeat(source: Source, naming: Naming, table: Table) -> bool:
+    """Return whether the key of a table repeats."""
+    key = [naming.exprs[name] for name in table.key if name in naming.exprs]
+    rows = source.frame.select(pl.struct(key).is_duplicated().any())
+    return bool(rows.collect().item())
+
+
+# Selection of geometry columns to read: only boxes if boxes are compared.
+#
+# Reading and decoding masks costs far more than all other steps. The geometry of each row is
+# chosen when rows are encoded, since rows may differ.
+
+POINTS = KEYPOINTS.name
+"""Value of ``iou_type`` for keypoints."""
+_OWN = (
+    (
+        KEYPOINTS.name,
+        (KEYPOINTS.name, NUM_KEYPOINTS.name, HEAD_SIZE.name),
+        (POINTS,),
+        "keypoints",
+        "Needed is a list column keypoints (x, y, visibility of each), or columns x_1, y_1, v_1,"
+        " x_2, ...",
+    ),
+    (
+        BOX3D.name,
+        (BOX3D.name, *(column.name for column in OF_SOLIDS)),
+        IOU_TYPES,
+        "3-D boxes",
+        "Needed is a list column box3d (cx, cy, cz, length, width, height, yaw), or a column"
+        " of each.",
+    ),
+)
+"""Geometry that cannot be converted: its column, columns read with it, its ``iou_type``, and its
+name in messages.
+"""
+
+DISTANCE = "distance"
+"""Value of ``iou_type`` for nuScenes' distance of centres."""
+_OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
+"""Columns that many tables use with other meanings, such as flags; not read in that case."""
+
+
+def points_alone(inputs: Inputs, task: str, options: Options) -> bool:
+    """Return whether both sides have keypoints, and one of them no other geometry."""
+    held = [tables.contracts(task).get(role) for role in (PREDICTIONS, GROUND_TRUTHS)]
+    sides = []
+    for role, table in zip((PREDICTIONS, GROUND_TRUTHS), held, strict=True):
+        if table is None or table.shape != "boxes" or role not in inputs.schemas:
+            return False
+        schema = inputs.schemas[role]
+        found = recognise(
+            schema, table, options.columns, options.box_format, options.angle_format
+        ).exprs
+        if POINTS not in found:
+            return False
+        sides.append({*CORNER_NAMES, *SHAPED_NAMES} & found.keys())
+    return not all(sides)
+
+
+def leave_unread(
+    namings: Mapping[str, Naming],
+    contracts: Mapping[str, Table],
+    sources: Mapping[str, Source],
+    options: Options,
+) -> None:
+    """Remove polygons and masks from the columns to read if boxes are compared and all rows have
+    one.
+
+    Args:
+        namings: side to its recognised columns; modified in place.
+        contracts: side to its contract.
+        sources: side to its rows.
+        options: ``iou_type`` and ``convert_to`` define the comparison.
+    """
+    sides = {
+        role: namings[role]
+        for role in (PREDICTIONS, GROUND_TRUTHS)
+        if role in namings and contracts[role].shape == "boxes" and namings[role].exprs
+    }
+    for naming in sides.values():
+        _forget(naming, _OFTEN_OTHERS)
+    if _of_their_own(sides, options):
+        return
+    if says_boxes(options):
+        for naming in sides.values():
+            _forget(naming, {ANGLE.name})
+    asked = options.iou_type is not None or options.convert_to is not None
+    shaped = [bool(set(SHAPED_NAMES) & naming.exprs.keys()) for naming in sides.values()]
+    if not any(shaped):
+        return
+    if not (says_boxes(options) if asked else not all(shaped)):
+        return
+    for role, naming in sides.items():
+        there = [name for name in SHAPED_NAMES if name in naming.exprs]
+        if not there or not {*CORNER_NAMES} <= naming.exprs.keys():
+            continue
+        if _every_row_has_a_box(sources[role].frame, naming):
+            _drop(naming, GEOMETRY_NAMES)
+            _forget(naming, {*GEOMETRY_NAMES})
+            if not asked:
+                other = next(name for name in sides if name != role)
+                said = (
+                    f"boxes are compared, since the {_words(other)} have nothing else; column"
+                    f" {there[0]!r} of the {_words(role)} is not read."
+                )
+                naming.notes.append(Note("geometry", said))
+
+
+def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
+    """Read geometry that cannot be converted only if it is compared; return whether it is."""
+    asked = False
+    for name, own, iou_types, what, needed in _OWN:
+        wanted = options.iou_type in iou_types
+        asked |= wanted
+        for role, naming in sides.items():
+            there = name in naming.exprs
+            others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
+            if options.iou_type == DISTANCE and any(
+                one.kind == FRONT_UNKNOWN for one in naming.notes
+            ):
+                said = "corners do not show where the front of a box is, which"
+                said += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
+                naming.problems.append(Problem(role, name, said, kind="front_unknown"))
+            if wanted and not there and not naming.problems:
+                said = f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
+                said += f" If it has another name, write {option('columns', {'mine': name})}."
+                naming.problems.append(Problem(role, name, said, kind="geometry_missing"))
+            elif there and not wanted and not others & naming.exprs.keys():
+                said = f"{what} and no boxes, polygons or masks: write"
+                said += f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
+                naming.problems.append(
+                    Problem(role, name, f"{said} them.", kind="iou_type_missing")
+                )
+                if name == BOX3D.name:
+                    own_alone = [one for one in naming.problems if one.column == name]
+                    naming.problems = own_alone  # that there are no boxes in pixels is said
+            if not wanted:
+                if others & naming.exprs.keys():
+                    _forget(naming, {*own})
+                if name == BOX3D.name:
+                    naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
+                _drop(naming, own)
+    for naming in sides.values() if asked else ():
+        gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
+        if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
+            seen = (naming.exprs["ymax"] - naming.exprs["ymin"]).abs()
+            naming.exprs.setdefault(HEIGHT_2D.name, seen.alias(HEIGHT_2D.name))
+        _drop(naming, gone)
+        if options.iou_type != POINTS:
+            _forget(naming, {ANGLE.name, *gone})
+    return asked
+
+
+def _words(role: str) -> str:
+    return role.replace("_", " ")
+
+
+def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
+    corners = [naming.exprs[name].is_null().any() for name in CORNER_NAMES]
+    try:
+        missing: bool = frame.select(pl.any_horizontal(corners)).collect().item()
+    except READ_FAILURES:
+        return True  # what is wrong is told when the rows are read
+    return not missing
+
+
+def _drop(naming: Naming, names: tuple[str, ...]) -> None:
+    """Forget that columns were recognised, so that they are neither read nor reported."""
+    for name in names:
+        naming.exprs.pop(name, None)
+    gone = set(names)
+    naming.recognised = {
+        mine: canonical
+        for mine, canonical in naming.recognised.items()
+        if not set(canonical.split(", ")) & gone
+    }
+
+
+def _forget(naming: Naming, columns: set[str]) -> None:
+    """Drop the problems of columns that are not read."""
+    naming.problems = [problem for problem in naming.problems if problem.column not in columns]
+
+
+# Steps before reading rows: recognise columns, plan conditions and slices.
 
 
 def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
@@ -85,7 +580,7 @@ def told_before(
     for side in sides.values():
         notes += unread(side.schema, side.naming, side.table, ready.plan.pieces)
     notes += [*told, *overlapping(sides), *rounded(sides, ready.where, frames)]
-    notes += [] if ready.where else splits.without_predictions(sides, frames)
+    notes += [] if ready.where else without_predictions(sides, frames)
     if options.task is None:
         notes += maybe_scores(sides, ready.plan.pieces)
         notes += inferred_note(sides) if options.metrics is None else []

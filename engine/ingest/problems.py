@@ -1,14 +1,34 @@
-"""Findings about the input: problems, which stop the run, and notes."""
+"""Problems that stop a run, notes that do not, and nouns for datums per task."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from evalengine.schemas.errors import InputError
+from ..schemas.errors import InputError
+
+# Nouns for datums, per task.
+
+
+class Speech(NamedTuple):
+    """Nouns for the datums of a task."""
+
+    column: str = "datum_id"
+    one: str = "datum"
+    many: str = "datums"
+
+    def named(self, column: str) -> str:
+        """A column as the user knows it."""
+        return self.column if column == "datum_id" else column
+
+
+PLAIN = Speech()
+
+
+# Findings about the input: problems, which stop the run, and notes.
 
 
 class Note(msgspec.Struct, frozen=True):

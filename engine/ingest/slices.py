@@ -15,11 +15,9 @@ from evalengine.schemas.wording import option
 
 from ..schemas.arrays import Array
 from . import dtypes
-from .codes import encode
-from .known import Known
+from .ids import Known, encode
 from .names import Naming
-from .problems import Note, PartRefused, listing, note_of
-from .speech import Speech
+from .problems import Note, PartRefused, Speech, listing, note_of
 
 _LOOKED_AT = (DATUMS, TABLE, GROUND_TRUTHS, PREDICTIONS)
 

@@ -11,9 +11,9 @@ import polars as pl
 
 from evalengine.schemas.contract import PREDICTIONS, TRAINING, Column, Table
 from evalengine.schemas.errors import InputError
+from evalengine.schemas.option_values import HeldTable
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts
-from evalengine.schemas.training import HeldTable
 from evalengine.schemas.wording import option
 
 from ..schemas.arrays import Array

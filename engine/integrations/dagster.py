@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 import evalengine as ee
-from evalengine.jobs.lock import LockedError
+from evalengine.jobs.process import LockedError
 from evalengine.schemas.errors import PASSING
 
 # Annotations are not texts here: Dagster looks at those of the asset's function.

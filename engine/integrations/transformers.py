@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evalengine.collector import Collector
-from evalengine.ingest.sources.arrays import as_array
+from evalengine.ingest.sources.objects import as_array
 from evalengine.schemas.errors import InputError, OptionError, unknown
 
 Pair = tuple[Any, Any]

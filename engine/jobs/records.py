@@ -1,25 +1,44 @@
-"""Files of a run's folder in addition to the scorecard, and lookup of earlier runs.
-
-``_SUCCESS`` is written last, before the folder is moved into place: if it exists, the folder is
-complete.
-"""
+"""Records of runs, the history table and baselines."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
 from ..atomic import sync, whole_file
-from ..schemas.errors import ResultError
+from ..schemas.errors import OptionError, ResultError, WriteError
+from ..schemas.results import METRICS
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import write_into
-from .verdicts import Verdict
+from .loading import LAST, LoadedJob
+from .verdicts import (
+    PASSED,
+    Numbers,
+    Verdict,
+    can_be_compared,
+    hold,
+    keeping,
+    needing_margins,
+    unkept,
+)
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+# Files of a run's folder in addition to the scorecard, and lookup of earlier runs.
+#
+# ``_SUCCESS`` is written last, before the folder is moved into place: if it exists, the folder is
+# complete.
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
@@ -175,3 +194,327 @@ def replace_success(folder: Path, success: Success) -> None:
 
 def _text(told: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
+
+
+# History of metrics over time: a folder of Parquet files, or a Delta table.
+#
+# A run is one file, or one set of rows, under its id; adding it twice has no effect.
+
+RUN_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run_id": pl.String,
+    "job": pl.String,
+    "finished": pl.Datetime("us", "UTC"),
+    "evalengine": pl.String,
+    "folder": pl.String,
+    "task": pl.String,
+    "dialect": pl.String,
+    "variables": pl.String,
+    "gates": pl.String,
+}
+"""Columns about the run, before those of the metrics frame."""
+
+
+_ATTEMPTS, _PAUSE = 8, 0.1
+"""Attempts to commit to a Delta table after conflicts, and the seconds between."""
+
+
+def history_rows(
+    metrics: pl.DataFrame,
+    success: Success,
+    *,
+    folder: str,
+    task: str,
+    dialect: str,
+    variables: Mapping[str, str],
+) -> pl.DataFrame:
+    """Return a run's metrics with columns that identify it; label values as text, since tasks
+    differ.
+    """
+    run: dict[str, Any] = {
+        "run_id": success.run_id,
+        "job": success.job,
+        "finished": datetime.fromisoformat(success.finished),
+        "evalengine": success.evalengine,
+        "folder": folder,
+        "task": task,
+        "dialect": dialect,
+        "variables": json.dumps(dict(variables), sort_keys=True, ensure_ascii=False),
+        "gates": success.gates,
+    }
+    columns = [pl.lit(run[name]).cast(dtype).alias(name) for name, dtype in RUN_COLUMNS.items()]
+    own = [
+        pl.col(name).cast(pl.Float64 if name == "support" else dtype or pl.String)
+        for name, dtype in METRICS.items()
+    ]
+    return metrics.select(*columns, *own)
+
+
+def check_history(target: str, form: str) -> None:
+    """Check that a history can be written, before any work.
+
+    Raises:
+        OptionError: a remote folder of Parquet files, or the library for Delta tables is missing.
+    """
+    if form == "delta":
+        _deltalake()
+    elif "://" in target:
+        raise OptionError(
+            f"outputs.history: {target} is remote, where files cannot be renamed: take"
+            ' history_format = "delta", or a local folder.',
+            code="remote_folder",
+            option="outputs.history",
+        )
+
+
+def append_history(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bool) -> bool:
+    """Add a run to a history, atomically.
+
+    Args:
+        rows: result of :func:`history_rows`.
+        form: ``parquet`` or ``delta``.
+        again: replace existing rows with this id; otherwise they are kept if their finish time is
+            the same, and replaced if the run has been repeated since.
+
+    Returns:
+        whether anything was written.
+
+    Raises:
+        WriteError: it could not be written.
+    """
+    try:
+        if form == "delta":
+            return _into_delta(rows, run_id, target, again)
+        return _into_parquet(rows, run_id, Path(target), again)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise WriteError(f"cannot write history {target}: {error}.") from error
+
+
+def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) -> bool:
+    path = folder / f"{run_id}.parquet"
+    if path.exists() and not again and _as_late(path, rows):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    # Written next to the folder: readers of the folder must not see remains of a crashed run.
+    fresh = folder.with_name(f".{folder.name}.{run_id}.{secrets.token_hex(4)}.new")
+    for left in folder.parent.glob(f".{escape(folder.name)}.{run_id}.*.new"):
+        left.unlink(missing_ok=True)
+    with whole_file(path, lasting=True, draft=fresh) as file:
+        rows.write_parquet(file)
+    return True
+
+
+def _as_late(path: Path, rows: pl.DataFrame) -> bool:
+    """Return whether the rows of a run in a file have the same finish time as these."""
+    try:
+        stands = pl.read_parquet(path, columns=["finished"], glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
+    return stands["finished"].equals(rows["finished"])
+
+
+def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
+    delta = _deltalake()
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return _commit(delta, rows, run_id, target, again)
+        except delta.exceptions.DeltaError as error:
+            # Another job made the table, or wrote to it, since this one looked.
+            met = isinstance(error, delta.exceptions.CommitFailedError)
+            if not met or not left:
+                raise WriteError(f"cannot write history {target}: {error}.") from error
+            time.sleep(_PAUSE)
+    raise AssertionError
+
+
+def _commit(delta: Any, rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:
+    # Columns that a later version of evalengine has more are added: null in rows before it.
+    if not delta.DeltaTable.is_deltatable(target):
+        delta.write_deltalake(target, rows.to_arrow(), mode="append", schema_mode="merge")
+        return True
+    if not again and _stands(delta.DeltaTable(target), run_id, rows):
+        return False
+    delta.write_deltalake(
+        target,
+        rows.to_arrow(),
+        mode="overwrite",
+        predicate=f"run_id = '{run_id}'",
+        schema_mode="merge",
+    )
+    return True
+
+
+def _stands(table: DeltaTable, run_id: str, rows: pl.DataFrame) -> bool:
+    stands = pl.scan_delta(table).filter(pl.col("run_id") == run_id).collect()
+    times = [one["finished"].unique() for one in (stands, rows) if "finished" in one.columns]
+    return stands.height > 0 and all(time.equals(times[0]) for time in times)
+
+
+def _deltalake() -> Any:
+    try:
+        import deltalake
+        import deltalake.exceptions
+    except ImportError:
+        raise OptionError(
+            'outputs.history_format = "delta" needs deltalake, which is not installed: pip install'
+            " 'evalengine[delta]'.",
+            code="package_missing",
+            package="deltalake",
+        ) from None
+    return deltalake
+
+
+# The earlier run that gates speak of.
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """Numbers of an earlier run.
+
+    Attributes:
+        metrics: its metrics frame, or None.
+        labels: its labels; None if only its metrics were kept.
+        folder: its location, even if it no longer exists.
+        finished: its end time, if known.
+        run_id: its run id, if known.
+        first: whether there is none because no earlier run passed its gates.
+        card: its scorecard, if its result still exists.
+    """
+
+    metrics: pl.DataFrame | None = None
+    labels: pl.DataFrame | None = None
+    folder: str | None = None
+    finished: str | None = None
+    run_id: str | None = None
+    first: bool = False
+    card: Scorecard | None = None
+
+    @property
+    def kept(self) -> Scorecard | None:
+        """Return the data of the baseline that a run keeps for later comparison: metrics, labels,
+        tallies.
+        """
+        card = self.card
+        if card is None or not can_be_compared(card):
+            return None
+        return Scorecard(
+            task=card.task,
+            dialect=card.dialect,
+            options=card.options,
+            frames={"metrics": lambda: card.metrics},
+            labels=card.labels,
+            run=card.run,
+            directions=card.directions,
+            read=card.read,
+            folder=card.folder,
+        )
+
+    def numbers(self, card: Scorecard) -> Numbers | None:
+        """Return the numbers for gates; label names are the run's if the baseline's were not
+        kept.
+        """
+        if self.metrics is None:
+            return None
+        labels = card.labels if self.labels is None else self.labels
+        return Numbers(card.task, self.metrics, labels)
+
+
+def baseline_of(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
+    """Return the baseline of a run.
+
+    A repeated run keeps its baseline: the last run of that time may have been replaced, and later
+    runs do not count. A run whose gates failed passes its baseline on to the run that replaces it:
+    if every night uses the same folder, that is the only trace of the last one that passed.
+
+    Args:
+        warn: called with warnings.
+
+    Raises:
+        ResultError: the named folder contains no result, or no data for gates with ``surely``.
+    """
+    found = _baseline_of(loaded, folder, run_id, before, warn)
+    if found.card is not None and keeping(loaded.gates, found.card.task):
+        if loaded.job.baseline != LAST:
+            hold(loaded.gates, found.card)
+        elif needing_margins(loaded.gates) and not can_be_compared(found.card):
+            warn(unkept(found.card))
+    return found
+
+
+def _baseline_of(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
+    wanted = loaded.job.baseline
+    if wanted is None:
+        return Baseline()
+    if before is not None and (before.run_id, before.baseline) == (run_id, wanted):
+        if before.baseline_folder is None:
+            return Baseline(first=True)
+        kept = folder / BASELINE_FILE
+        if kept.is_file():
+            return _kept(folder, before)
+    if wanted == LAST:
+        return _last(loaded, folder, run_id, before, warn)
+    card = load(loaded.beside(wanted))
+    success = read_success(Path(loaded.beside(wanted)))
+    finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
+    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id, card=card)
+
+
+def _last(
+    loaded: LoadedJob,
+    folder: Path,
+    run_id: str,
+    before: Success | None,
+    warn: Callable[[str], None],
+) -> Baseline:
+    """Return the newest run that passed, or the baseline of a failed run in this folder."""
+    until = before.finished if before is not None and before.run_id == run_id else None
+    found = last_passed(loaded.matching(loaded.earlier), loaded.job.name, run_id, until, warn)
+    if (
+        before is not None
+        and (before.job, before.baseline) == (loaded.job.name, LAST)
+        and before.gates != PASSED
+        and before.baseline_folder is not None
+        and (folder / BASELINE_FILE).is_file()
+        and (found is None or (before.baseline_finished or "") > found[1].finished)
+    ):
+        if before.baseline_id != run_id:
+            return _kept(folder, before)
+        warn("the last run that passed is this one, which cannot be its own baseline")
+    if found is None:
+        return Baseline(first=True)
+    card = load(found[0])
+    success = found[1]
+    return Baseline(
+        card.metrics, card.labels, str(found[0]), success.finished, success.run_id, card=card
+    )
+
+
+def _kept(folder: Path, before: Success) -> Baseline:
+    """Return the baseline that is stored with a run's numbers."""
+    metrics = _read(folder / BASELINE_FILE)
+    kept = folder / BASELINE_FOLDER
+    return Baseline(
+        metrics,
+        None,
+        before.baseline_folder,
+        before.baseline_finished,
+        before.baseline_id,
+        card=load(kept) if kept.is_dir() else None,
+    )
+
+
+def _read(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResultError(f"{path} cannot be read: {error}.") from error

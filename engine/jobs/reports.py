@@ -1,19 +1,234 @@
-"""The report of a run on disk, with the gates and the baseline of the job that made it."""
+"""Gate results as text, JUnit XML, GitHub annotations and report pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
+import polars as pl
+
+from ..atomic import whole_file
 from ..report.page import Gate
+from ..report.summary import aligned, markdown_frame, plain
 from ..reporting import make_report
-from ..schemas.errors import ResultError
+from ..schemas.errors import ResultError, WriteError
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from .records import read_success, recorded
-from .showing import named, ordered, sentence
-from .verdicts import Verdict
+from .verdicts import FAILED, SKIPPED, Verdict
+
+# Verdicts for people: one line on all gates, and a table that begins with those that failed.
+
+_ORDER = (FAILED, SKIPPED)
+
+
+def gates_table(verdicts: Sequence[Verdict]) -> str:
+    """Format all verdicts, failed ones first, with enough digits to distinguish numbers."""
+    return f"{headline(verdicts)}\n{aligned(_frame(verdicts))}"
+
+
+def gates_markdown(verdicts: Sequence[Verdict]) -> str:
+    """The same as Markdown."""
+    return f"**{headline(verdicts)}**\n\n{markdown_frame(_frame(verdicts))}"
+
+
+def headline(verdicts: Sequence[Verdict]) -> str:
+    bad = sum(one.status == FAILED for one in verdicts)
+    left = sum(one.status == SKIPPED for one in verdicts)
+    said = f"{bad} of {len(verdicts)} failed" if bad else f"{len(verdicts) - left} passed"
+    return f"gates: {said}" + (f", {left} skipped" if left else "")
+
+
+def named(one: Verdict) -> str:
+    """Return a gate's name, with its row if it has several."""
+    return f"{one.gate} [{one.row}]" if one.row else one.gate
+
+
+def sentence(one: Verdict) -> str:
+    """Return the numbers behind a verdict, in one line."""
+    parts = [
+        f"{name} {_number(value)}"
+        for name, value in (("value", one.value), ("bound", one.bound), ("baseline", one.baseline))
+        if value is not None
+    ]
+    if one.level is not None:
+        parts.append(f"{100 * one.level:g} % interval of the {_interval(one)}")
+    if one.n is not None:
+        parts.append(f"{one.n:,} datums")
+    return "; ".join(filter(None, (", ".join(parts), one.reason)))
+
+
+def ordered(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts, failed ones first."""
+    return sorted(
+        verdicts,
+        key=lambda one: _ORDER.index(one.status) if one.status in _ORDER else len(_ORDER),
+    )
+
+
+def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    rows = [
+        {
+            "status": one.status,
+            "gate": plain(one.gate),
+            "row": plain(one.row) or None,
+            "value": _number(one.value),
+            "bound": _number(one.bound),
+            "baseline": _number(one.baseline),
+            "interval": _interval(one) or None,
+            "n": None if one.n is None else f"{one.n:,}",
+            "reason": plain(one.reason) or None,
+        }
+        for one in ordered(verdicts)
+    ]
+    columns = (
+        "status", "gate", "row", "value", "bound", "baseline", "interval", "n", "reason",
+    )  # fmt: skip
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def _interval(one: Verdict) -> str:
+    if one.lower is None or one.upper is None:
+        return ""
+    sign = "+" if one.interval_of == "difference" else ""
+    return f"{one.interval_of} [{one.lower:{sign}.4f}, {one.upper:{sign}.4f}]"
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.6g}"
+
+
+# Verdicts as JUnit XML, which CI servers read: a test case a verdict.
+
+_NUMBERS = (
+    "value",
+    "bound",
+    "baseline",
+    "interval_of",
+    "lower",
+    "upper",
+    "level",
+    "n",
+    "support",
+    "coverage",
+)
+
+
+def write_junit(
+    path: str | Path, verdicts: Sequence[Verdict], name: str, about: Mapping[str, object]
+) -> None:
+    """Write verdicts to a file, atomically.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    suite = ET.Element(
+        "testsuite",
+        name=plain(name),
+        tests=str(len(verdicts)),
+        failures=str(sum(one.status == FAILED for one in verdicts)),
+        skipped=str(sum(one.status == SKIPPED for one in verdicts)),
+        errors="0",
+    )
+    _properties(suite, about)
+    for one in verdicts:
+        case = ET.SubElement(suite, "testcase", classname=plain(name), name=plain(named(one)))
+        numbers = {key: getattr(one, key) for key in _NUMBERS}
+        _properties(case, {key: value for key, value in numbers.items() if value not in (None, "")})
+        said = plain(sentence(one))
+        if one.status == FAILED:
+            ET.SubElement(case, "failure", message=said, type="gate").text = said
+        elif one.status == SKIPPED:
+            ET.SubElement(case, "skipped", message=said)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    try:
+        with whole_file(path, sweeps=True) as file:
+            ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+            file.write(b"\n")
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error}.") from error
+
+
+def _properties(element: ET.Element, about: Mapping[str, object]) -> None:
+    if about:
+        group = ET.SubElement(element, "properties")
+        for key, value in about.items():
+            ET.SubElement(group, "property", name=key, value=plain(str(value)))
+
+
+# Verdicts for GitHub Actions: workflow commands that annotate a run, and the step's summary.
+#
+# https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+
+_KINDS = {FAILED: "error", SKIPPED: "warning"}
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+_MOST = 1_000_000
+"""Bytes of a summary; GitHub takes 1 MiB a step."""
+
+
+def command(kind: str, title: str, said: str) -> str:
+    """Return a workflow command: ``error``, ``warning`` or ``notice``, with escaped content."""
+    title = _escaped(plain(title)).replace(":", "%3A").replace(",", "%2C")
+    return f"::{kind} title={title}::{_escaped(said)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def workflow_commands(
+    verdicts: Sequence[Verdict], warnings: Sequence[str], notice: str = ""
+) -> str:
+    """Return workflow commands for failed and skipped gates, warnings, and the result.
+
+    Args:
+        notice: one-line result, in addition to the gates.
+    """
+    lines = [
+        command(_KINDS[one.status], f"{named(one)} {one.status}", plain(sentence(one)))
+        for status in _KINDS
+        for one in verdicts
+        if one.status == status
+    ]
+    lines += [command("warning", "evalengine", plain(said)) for said in warnings]
+    said = [headline(verdicts)] if verdicts else []
+    said += [notice] if notice else []
+    lines += [command("notice", "evalengine", plain("; ".join(said)))] if said else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
+    """Append gates and result to the step's summary.
+
+    Returns:
+        whether the environment names a file for that.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    path = os.environ.get(_SUMMARY)
+    if not path:
+        return False
+    parts = ["## evalengine", *([gates_markdown(verdicts)] if verdicts else []), result]
+    text = "\n\n".join(part.rstrip("\n") for part in parts) + "\n\n"
+    whole = text.encode("utf-8", "replace")
+    if len(whole) > _MOST:
+        kept = whole[:_MOST].rpartition(b"\n")[0]
+        whole = kept + b"\n\n(cut: a summary has 1 MiB at most)\n\n"
+    try:
+        with open(path, "ab") as file:
+            file.write(whole)
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error}.") from error
+    return True
+
+
+# The report of a run on disk, with the gates and the baseline of the job that made it.
 
 
 def report(

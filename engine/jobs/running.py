@@ -19,10 +19,9 @@ from urllib.parse import quote
 import msgspec
 import polars as pl
 
-from .. import scoring
+from .. import run
 from .._version import __version__
-from ..atomic import fresh_name, is_abandoned, mend, name_within, swap
-from ..overwriting import refuse
+from ..atomic import fresh_name, is_abandoned, mend, name_within, refuse, swap
 from ..plan import planner
 from ..progress import reminded
 from ..reporting import make_report
@@ -30,16 +29,30 @@ from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionEr
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard, load
 from ..scorecard.storage import REPORT_FILE, check_target, real_folder, write_into
-from .baselines import Baseline, baseline_of
-from .history import append, check_history, history_rows
-from .lineage import ABORT, FAIL, Lineage
-from .loading import RUN_ID, LoadedJob, load_job
-from .lock import LockedError, locked
-from .logs import ERROR, INFO, WARNING, Tell, nothing
-from .parts import Part, score_parts
+from .loading import RUN_ID, LoadedJob, filled, load_job
+from .process import (
+    ABORT,
+    ERROR,
+    FAIL,
+    INFO,
+    WARNING,
+    Lineage,
+    LockedError,
+    Stopped,
+    Tell,
+    aside,
+    held,
+    locked,
+    nothing,
+)
 from .records import (
+    Baseline,
     Success,
+    append_history,
+    baseline_of,
+    check_history,
     finished_as,
+    history_rows,
     last_partitions,
     read_success,
     recorded,
@@ -47,11 +60,17 @@ from .records import (
     write_records,
 )
 from .reports import gate_lines
-from .sources import OPTIONS, File, Found, find_inputs, in_window, listed
-from .stopping import Stopped, aside, held
-from .surely import answer_apart, compare_with, keeping, needing_margins
-from .variables import filled
-from .verdicts import Verdict, failed, judge_gates, numbers_of
+from .sources import OPTIONS, File, Found, Part, find_inputs, in_window, listed, score_parts
+from .verdicts import (
+    Verdict,
+    answer_apart,
+    compare_with,
+    failed,
+    judge_gates,
+    keeping,
+    needing_margins,
+    numbers_of,
+)
 
 # The partitions of a job as parts, whose tallies are kept between nights.
 
@@ -501,7 +520,7 @@ def _read_and_scored(
         if gone is not None:
             card.notes, card.warnings = (*card.notes, gone), (*card.warnings, gone)
     else:
-        card = scoring.run(
+        card = run.score_tables(
             found.paths("predictions"),
             found.paths("ground_truths"),
             options,
@@ -575,7 +594,7 @@ def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) 
         variables=plan.loaded.variables,
     )
     target = plan.loaded.beside(outputs.history)
-    append(rows, success.run_id, target, outputs.history_format, again=again)
+    append_history(rows, success.run_id, target, outputs.history_format, again=again)
 
 
 def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:

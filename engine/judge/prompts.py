@@ -1,24 +1,386 @@
-"""Prompts: versioned files that can be printed, copied and replaced.
-
-A prompt is a TOML file: ``version``, ``about``, ``reply`` (the kind of answer, see ``parsing``),
-``reads`` (inputs of the message), ``instructions``, and properties of the kind of answer: ``key``
-of the list, or ``words`` and the name of the judged ``items``. The instructions are the system
-message. All user texts go into the user message as one JSON object, so that no text can end the
-data and become an instruction.
-"""
+"""Prompts and the parsing of replies."""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..endpoint.client import sound
 from ..schemas.errors import InputError, unknown
-from .parsing import REPLIES, ask_for
+
+# Replies of the judge: requested format, JSON schema, parsing.
+#
+# A reply is parsed as the only JSON object in it, with any surrounding text, or as a bare list of
+# the requested items; thoughts before it (``<think>...</think>``) are ignored. Two objects are
+# invalid, as one may correct the other. A reply is used completely or not at all: a missing key,
+# a number of verdicts other than the number of items, or a word outside the vocabulary makes it
+# invalid; it is then requested again and finally recorded as an error.
+
+# Positions of classified statements in the lists given to the judge.
+
+
+def _folded(statement: str) -> str:
+    return " ".join(statement.split()).casefold()
+
+
+def places(said: Sequence[str], listed: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Return the positions of statements in a list, each used once.
+
+    A statement takes its first free position. Reworded statements without a match take the
+    remaining positions in order, as far as there are any. Spaces and case are ignored. So the same
+    statement has the same position in every judgment.
+
+    Args:
+        listed: statements that it was to classify.
+
+    Returns:
+        the position of each, from 0; if all statements are in the list, those repeated more often
+        than listed: then others are missing.
+    """
+    free: dict[str, deque[int]] = defaultdict(deque)
+    for place, statement in enumerate(listed):
+        free[_folded(statement)].append(place)
+    known = set(free)
+    found: list[int | None] = []
+    repeated: list[str] = []
+    for statement in said:
+        left = free[_folded(statement)]
+        found.append(left.popleft() if left else None)
+        if found[-1] is None:
+            repeated.append(statement)
+    rest = iter(sorted(place for left in free.values() for place in left))
+    all_known = all(_folded(statement) in known for statement in said)
+    filled = [next(rest) if place is None else place for place in found]
+    return filled, repeated if all_known else []
+
+
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"([-+]?[0-9]+)(?:\.[0-9]+)?(?:\s*(?:/|out of)\s*5\b)?", re.IGNORECASE)
+"""A number of a reply, and the end of the scale behind it."""
+_MOST_DIGITS = 9
+_THOUGHTS = ("<think>", "</think>")
+_SHOWN = 120
+_TRUTHS = {"1": "yes", "true": "yes", "0": "no", "false": "no"}
+"""Other ways to write a verdict."""
+_DECODER = json.JSONDecoder()
+
+
+class BadReply(Exception):
+    """Reply that cannot be used.
+
+    Attributes:
+        kind: ``malformed_reply``, ``missing_verdicts``, ``extra_verdicts``, ``wrong_vocabulary``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One verdict.
+
+    Attributes:
+        statement: its subject, if the reply contains it.
+        reason: explanation, if the reply contains it.
+        part: ``response`` or ``reference``, for replies that classify both.
+        place: index of the statement in the classified list, for such replies.
+    """
+
+    word: str
+    statement: str | None = None
+    reason: str | None = None
+    part: str = ""
+    place: int | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """One kind of reply.
+
+    Attributes:
+        form: format shown to the judge; ``{words}``, ``{key}`` and ``{count}`` are filled in.
+        schema: makes the JSON schema from a prompt and the number of items.
+        parse: maps the reply's text, the prompt and its inputs to texts or verdicts.
+    """
+
+    form: str
+    schema: Callable[[Prompt, int | None], dict[str, Any]]
+    parse: Callable[[str, Prompt, dict[str, Any]], list[Any]]
+
+
+def ask_for(prompt: Prompt, count: int | None) -> str:
+    """Return the sentence that specifies the answer format."""
+    words = ", ".join(f'"{word}"' for word in prompt.words)
+    form = REPLIES[prompt.reply].form.replace("<key>", prompt.key).replace("<words>", words)
+    return form.replace("<count>", str(count))
+
+
+def response_schema(prompt: Prompt, count: int | None) -> dict[str, Any]:
+    """``response_format`` for a reply in a JSON schema."""
+    schema = REPLIES[prompt.reply].schema(prompt, count)
+    named = {"name": prompt.name, "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def parse(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Any]:
+    """Parse a reply.
+
+    Returns:
+        texts of a list, or :class:`Verdict` objects in the order of the items.
+
+    Raises:
+        BadReply: it cannot be used.
+    """
+    return REPLIES[prompt.reply].parse(text, prompt, given)
+
+
+def _answer_of(text: str) -> str:
+    """A reply without the thoughts that some models write before it."""
+    if text.lstrip().startswith(_THOUGHTS[0]):
+        return text.partition(_THOUGHTS[1])[2]
+    return text
+
+
+def object_in(text: str, key: str | None = None) -> dict[str, Any]:
+    """Return the JSON object of a reply, after ``<think>...</think>``.
+
+    Args:
+        key: key for a bare list without an object.
+
+    Raises:
+        BadReply: none found, more than one, or not JSON.
+    """
+    said = _answer_of(text)
+    brace, bracket = said.find("{"), said.find("[")
+    if key is not None and bracket >= 0 and (brace < 0 or bracket < brace):
+        values, end = _decoded(said, bracket)
+        whole = isinstance(values, list) and "{" not in said[end:] and "[" not in said[end:]
+        if whole and all(isinstance(value, str | dict) for value in values):
+            return {key: values}
+    if brace < 0:
+        raise BadReply("malformed_reply", f"no JSON object in the reply: {_start(text)}")
+    found, end = _decoded(said, brace)
+    if not isinstance(found, dict):
+        raise BadReply("malformed_reply", f"no valid JSON in the reply: {_start(text)}")
+    again = said.find("{", end)
+    while again >= 0:
+        if _decoded(said, again)[0]:
+            raise BadReply("malformed_reply", f"several JSON objects in the reply: {_start(text)}")
+        again = said.find("{", again + 1)
+    return found
+
+
+def _decoded(text: str, at: int) -> tuple[Any, int]:
+    """Decode JSON at a position; return it and its end, or None."""
+    try:
+        found: tuple[Any, int] = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, at
+    return found
+
+
+def _start(text: str) -> str:
+    shown = text.strip()[:_SHOWN]
+    return repr(shown + ("..." if len(text.strip()) > _SHOWN else ""))
+
+
+def _texts(found: dict[str, Any], key: str) -> list[str]:
+    values = found.get(key)
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise BadReply("malformed_reply", f"no list of strings {key!r} in the reply.")
+    return [sound(value) for value in values]
+
+
+def _list(text: str, prompt: Prompt, given: dict[str, Any]) -> list[str]:
+    """Return distinct texts; repeated or blank ones add no judgments."""
+    found = _texts(object_in(text, prompt.key), prompt.key)
+    return list(dict.fromkeys(one for one in found if one.strip()))
+
+
+def _objects(found: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    values = found.get(key)
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise BadReply("malformed_reply", f"no list of objects {key!r} in the reply.")
+    return values
+
+
+def _counted(values: Sequence[Any], wanted: int, what: str) -> None:
+    if len(values) != wanted:
+        kind = "missing_verdicts" if len(values) < wanted else "extra_verdicts"
+        raise BadReply(kind, f"{len(values)} verdicts on {wanted} {what}.")
+
+
+def _why(value: dict[str, Any]) -> str | None:
+    reason = value.get("reason", value.get("analysis"))
+    return sound(reason) if isinstance(reason, str) else None
+
+
+def _verdicts(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    values = _objects(object_in(text, "verdicts"), "verdicts")
+    items = given[prompt.items]
+    _counted(values, len(items), prompt.items)
+    found = []
+    for value, item in zip(values, items, strict=True):
+        word = _word(value.get("verdict"))
+        if word.casefold() not in prompt.words:  # the dialect decides what a YES is worth
+            allowed = ", ".join(prompt.words)
+            raise BadReply(
+                "wrong_vocabulary", f"verdict {value.get('verdict')!r} is none of {allowed}."
+            )
+        found.append(Verdict(word, item, _why(value)))
+    return found
+
+
+def _word(given: Any) -> str:
+    """A verdict as it is written; true and 1, false and 0 as yes and no, also within quotes."""
+    word = str(given).strip() if isinstance(given, str | int) else ""
+    return _TRUTHS.get(word.casefold(), word)
+
+
+def _sorted(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    found = object_in(text)
+    tp, fp, fn = (_texts(found, key) for key in ("TP", "FP", "FN"))
+    _counted([*tp, *fp], len(given["response_statements"]), "statements of the response")
+    most = len(given["reference_statements"])
+    if len(fn) > most:
+        raise BadReply("extra_verdicts", f"{len(fn)} FN on {most} statements of the reference.")
+    words = {"response": ["TP"] * len(tp) + ["FP"] * len(fp), "reference": ["FN"] * len(fn)}
+    verdicts = []
+    for part, said in (("response", [*tp, *fp]), ("reference", fn)):
+        where, repeated = places(said, given[f"{part}_statements"])
+        if repeated:
+            raise BadReply("extra_verdicts", f"{repeated[0]!r} was sorted more than once.")
+        verdicts += [
+            Verdict(word, statement, part=part, place=place)
+            for word, statement, place in zip(words[part], said, where, strict=True)
+        ]
+    return verdicts
+
+
+def _rating(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    reason = None
+    said = _answer_of(text)
+    if "{" in said:
+        # Numbers in broken JSON are ignored: one may be part of the reason.
+        found = object_in(text)
+        value, reason = _whole(found.get("rating")), _why(found)
+    else:
+        # Several numbers are ambiguous: the first may be an end of the scale.
+        numbers = _NUMBER.findall(said)
+        value = _whole(numbers[0]) if len(numbers) == 1 else None
+    if value is None:
+        raise BadReply("malformed_reply", f"no rating in the reply: {_start(text)}")
+    if not 1 <= value <= 5:
+        raise BadReply("wrong_vocabulary", f"rating {value} is not from 1 to 5.")
+    return [Verdict(str(value), None, reason)]
+
+
+def _whole(value: Any) -> int | None:
+    """Parse a whole number, also written as 4.0 or "4"; None for others."""
+    if isinstance(value, str):
+        # No rating has more digits, and Python refuses to read thousands of them.
+        known = _INTEGER.fullmatch(value.strip()) and len(value) <= _MOST_DIGITS
+        return int(value) if known else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _classified(text: str, prompt: Prompt, given: dict[str, Any]) -> list[Verdict]:
+    values = _objects(object_in(text, "classifications"), "classifications")
+    found = []
+    for value in values:
+        statement, word = value.get("statement"), _word(value.get("attributed")).casefold()
+        if not isinstance(statement, str):
+            raise BadReply("malformed_reply", "a classification without a statement.")
+        if word not in ("yes", "no"):
+            said = value.get("attributed")
+            raise BadReply("wrong_vocabulary", f"attributed {said!r} is neither 0 nor 1.")
+        found.append(Verdict(word, sound(statement), _why(value)))
+    return found
+
+
+_STRING = {"type": "string"}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+REPLIES: dict[str, Reply] = {
+    "list": Reply(
+        form='Answer with one JSON object and nothing else: {"<key>": ["...", ...]}.',
+        schema=lambda prompt, count: _object(**{prompt.key: _array(_STRING)}),
+        parse=_list,
+    ),
+    "verdicts": Reply(
+        form='Answer with one JSON object and nothing else: {"verdicts": [{"reason": "...",'
+        ' "verdict": "..."}, ...]}, with exactly <count> verdicts in the order of the items, each'
+        " one of <words>, after a short reason.",
+        schema=lambda prompt, count: _object(
+            verdicts=_array(
+                _object(reason=_STRING, verdict={"type": "string", "enum": list(prompt.words)})
+            )
+        ),
+        parse=_verdicts,
+    ),
+    "sorted": Reply(
+        form='Answer with one JSON object and nothing else: {"TP": ["...", ...], "FP": ["...",'
+        ' ...], "FN": ["...", ...]}.',
+        schema=lambda prompt, count: _object(
+            TP=_array(_STRING), FP=_array(_STRING), FN=_array(_STRING)
+        ),
+        parse=_sorted,
+    ),
+    "rating": Reply(
+        form='Answer with one JSON object and nothing else: {"reason": "...", "rating": N}, with N'
+        " a whole number from 1 to 5, after a short reason.",
+        schema=lambda prompt, count: _object(
+            reason=_STRING, rating={"type": "integer", "enum": [1, 2, 3, 4, 5]}
+        ),
+        parse=_rating,
+    ),
+    "classified": Reply(
+        form='Answer with one JSON object and nothing else: {"classifications": [{"statement":'
+        ' "...", "reason": "...", "attributed": 0 or 1}, ...]}.',
+        schema=lambda prompt, count: _object(
+            classifications=_array(
+                _object(
+                    statement=_STRING,
+                    reason=_STRING,
+                    attributed={"type": "integer", "enum": [0, 1]},
+                )
+            )
+        ),
+        parse=_classified,
+    ),
+}
+"""Kind of reply -> format and parser."""
+
+
+# Prompts: versioned files that can be printed, copied and replaced.
+#
+# A prompt is a TOML file: ``version``, ``about``, ``reply`` (the kind of answer, see
+# ``parsing``), ``reads`` (inputs of the message), ``instructions``, and properties of the kind of
+# answer: ``key`` of the list, or ``words`` and the name of the judged ``items``. The instructions
+# are the system message. All user texts go into the user message as one JSON object, so that no
+# text can end the data and become an instruction.
 
 FOLDER = Path(__file__).parent / "prompt_files"
 

@@ -1,25 +1,514 @@
-"""Concurrent judging of rows: every call is made once, and every answer is stored."""
+"""Judging of rows."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
 import msgspec
+import polars as pl
 
-from ..endpoint.budget import Budget, Usage
-from ..endpoint.client import Rejected
-from ..endpoint.patience import GivenUp, Patience, Unsent
-from ..schemas.errors import JudgeError
-from .cache import Cache, key_of
-from .client import ChatClient, Completion, Unstructured
-from .parsing import BadReply, parse, response_schema
-from .prompts import Prompt
-from .steps import Asked, Failed, NotAnswered, Record, Row, judge_row
+from ..endpoint.client import Budget, GivenUp, Patience, Rejected, Unsent, Usage
+from ..ingest.checks import check_side
+from ..ingest.names import Naming, check_columns, recognise
+from ..ingest.problems import Problem, count_of, listing, refuse
+from ..ingest.shapes import SHAPES
+from ..ingest.slices import split
+from ..ingest.sources.explain import explain
+from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
+from ..schemas.contract import Table
+from ..schemas.errors import InputError, JudgeError, did_you_mean
+from ..schemas.tables import JUDGE_REFERENCES, JUDGE_ROWS, JUDGED_TABLE
+from .client import Cache, ChatClient, Completion, Unstructured, key_of
+from .prompts import BadReply, Prompt, Verdict, parse, response_schema
+
+# Calls of each metric, as data, and their execution for one row.
+#
+# First lists are extracted from texts (statements, opinions, claims), then verdicts are requested
+# for them, or for the contexts. Without items to judge no call is made: the verdict table then
+# has a row of status ``empty`` with the missing item.
+
+TEXT, REFERENCE = "text", "reference"
+
+
+class Failed(Exception):
+    """Call without a usable answer."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class NotAnswered(Failed):
+    """Call that was not sent now; the answer may come later."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row to judge.
+
+    Attributes:
+        given: column -> text, or list of texts for ``contexts``; None if null. Without
+            ``reference``.
+        references: ground truths, possibly empty; None if the column is null.
+    """
+
+    datum: Any
+    given: dict[str, Any]
+    references: tuple[str, ...] | None = ()
+
+
+class Extract(msgspec.Struct, frozen=True):
+    """Call that extracts a list from a text.
+
+    Attributes:
+        prompt: name of the prompt; ``{atomicity}`` and ``{coverage}`` are filled in.
+        of: ``text`` or ``reference``.
+        none: name of the missing item if the list is empty.
+        final: stop if the list is empty.
+        only: modes of FactualCorrectness with this call; empty for all.
+    """
+
+    prompt: str
+    of: str
+    gives: str
+    none: str
+    final: bool = True
+    only: tuple[str, ...] = ()
+
+    def wanted(self, mode: str) -> bool:
+        return not self.only or mode in self.only
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """Call that returns verdicts.
+
+    Attributes:
+        renamed: name in the prompt -> name of the input or extracted list, if different.
+        part: ``step`` of its rows if the reply does not contain it.
+        only: modes of FactualCorrectness with this call; empty for all.
+        words: word of the reply -> recorded word, if different.
+        sorts: part -> name of the list whose items the reply classifies, if it does.
+    """
+
+    prompt: str
+    items: str = ""
+    part: str = ""
+    renamed: dict[str, str] = {}
+    only: tuple[str, ...] = ()
+    words: dict[str, str] = {}
+    sorts: dict[str, str] = {}
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Calls of one metric.
+
+    Attributes:
+        each: whether all calls are made once per ground truth.
+    """
+
+    needs: tuple[str, ...]
+    judges: tuple[Judge, ...]
+    extracts: tuple[Extract, ...] = ()
+    each: bool = False
+
+
+_CLAIMS = "claims_{atomicity}_{coverage}"
+_RECALLING = ("f1", "recall")
+PLANS: dict[str, Plan] = {
+    "AnswerCorrectness": Plan(
+        ("query", TEXT, REFERENCE),
+        (
+            Judge(
+                "answer_correctness",
+                sorts={part: f"{part}_statements" for part in ("response", "reference")},
+            ),
+        ),
+        (
+            Extract("statements", TEXT, "response_statements", "response"),
+            Extract("statements", REFERENCE, "reference_statements", "reference", final=False),
+        ),
+        each=True,
+    ),
+    "AnswerRelevance": Plan(
+        ("query", TEXT),
+        (Judge("answer_relevance", "statements", "statements"),),
+        (Extract("statements", TEXT, "statements", "statements"),),
+    ),
+    "Bias": Plan(
+        (TEXT,),
+        (Judge("bias", "opinions", "opinions"),),
+        (Extract("opinions", TEXT, "opinions", "opinions"),),
+    ),
+    "Toxicity": Plan(
+        (TEXT,),
+        (Judge("toxicity", "opinions", "opinions"),),
+        (Extract("opinions", TEXT, "opinions", "opinions"),),
+    ),
+    "Coherence": Plan((TEXT,), (Judge("coherence", part="rating"),)),
+    "SummaryCoherence": Plan(("source", TEXT), (Judge("summary_coherence", part="rating"),)),
+    "ContextPrecision": Plan(
+        ("query", "contexts", REFERENCE),
+        (Judge("context_precision", "contexts", "contexts"),),
+        each=True,
+    ),
+    "ContextRecall": Plan(
+        ("contexts", REFERENCE),
+        (Judge("context_recall", "statements", "statements"),),
+        (Extract("statements", REFERENCE, "statements", "statements"),),
+        each=True,
+    ),
+    "ContextRelevance": Plan(
+        ("query", "contexts"), (Judge("context_relevance", "contexts", "contexts"),)
+    ),
+    "Faithfulness": Plan(
+        (TEXT, "contexts"),
+        (Judge("faithfulness", "claims", "claims"),),
+        (Extract("claims", TEXT, "claims", "claims"),),
+    ),
+    "Hallucination": Plan(
+        (TEXT, "contexts"),
+        (
+            Judge(
+                "hallucination",
+                "contexts",
+                "contexts",
+                words={"yes": "contradicted", "no": "agrees"},
+            ),
+        ),
+    ),
+    "LLMContextRecall": Plan(
+        ("query", "contexts", REFERENCE),
+        (Judge("llm_context_recall", part="statements"),),
+        each=True,
+    ),
+    "FactualCorrectness": Plan(
+        (TEXT, REFERENCE),
+        (
+            Judge(
+                "entailment",
+                "response_claims",
+                "response",
+                {"premise": REFERENCE, "claims": "response_claims"},
+            ),
+            Judge(
+                "entailment",
+                "reference_claims",
+                "reference",
+                {"premise": TEXT, "claims": "reference_claims"},
+                _RECALLING,
+            ),
+        ),
+        (
+            Extract(_CLAIMS, TEXT, "response_claims", "response", final=False),
+            Extract(
+                _CLAIMS, REFERENCE, "reference_claims", "reference", final=False, only=_RECALLING
+            ),
+        ),
+        each=True,
+    ),
+}
+"""Metric -> its calls."""
+
+Ask = Callable[[str, dict[str, Any], int], list[Any]]
+"""Function from prompt name, its inputs and judgment to texts or verdicts; raises
+:class:`Failed`.
+"""
+Record = dict[str, Any]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Settings of a judged metric."""
+
+    metric: str
+    mode: str = "f1"
+    atomicity: str = "low"
+    coverage: str = "low"
+    judgments: int = 1
+
+
+def judge_row(row: Row, asked: Asked, ask: Ask) -> list[Record]:
+    """Return all rows of the verdict table for one row and metric."""
+    plan = PLANS[asked.metric]
+    base = {"datum_id": row.datum, "metric": asked.metric}
+    texts = {**row.given, REFERENCE: row.references}
+    lacking = [name for name in plan.needs if texts.get(name) is None]
+    if lacking:
+        said = f"{' and '.join(lacking)} null in this row"
+        return [{**base, "status": "missing_input", "error": said}]
+    # An empty text has no rating; lists are extracted from it without a call.
+    rated = not plan.extracts and not any(judge.items for judge in plan.judges)
+    empty = {
+        "contexts": "contexts" in plan.needs and not row.given["contexts"],
+        "references": plan.each and not row.references,
+        TEXT: rated and TEXT in plan.needs and not row.given[TEXT].strip(),
+    }
+    if any(empty.values()):
+        return [{**base, "step": name, "status": "empty"} for name, there in empty.items() if there]
+    given = dict(row.given)
+    references = list(enumerate(row.references or ())) if plan.each else [(0, None)]
+    try:
+        for extract in plan.extracts:
+            if extract.of == TEXT:
+                given[extract.gives] = _extracted(extract, given[TEXT], asked, ask)
+    except Failed as failure:
+        if isinstance(failure, NotAnswered):
+            _look_ahead(plan, row, asked, ask)
+        return [_failed(base, extract.none, failure)]
+    return [
+        record
+        for index, reference in references
+        for record in _of_reference(
+            {**base, "reference_index": index}, plan, asked, ask, {**given, REFERENCE: reference}
+        )
+    ]
+
+
+def _look_ahead(plan: Plan, row: Row, asked: Asked, ask: Ask) -> None:
+    """Request the lists of ground truths in advance, so that one batch contains all first steps."""
+    for extract in plan.extracts:
+        if extract.of == REFERENCE and extract.wanted(asked.mode):
+            for reference in row.references or ():
+                with suppress(Failed):  # told when the row's turn comes
+                    _extracted(extract, reference, asked, ask)
+
+
+def _extracted(extract: Extract, text: str, asked: Asked, ask: Ask) -> list[str]:
+    """Extract a list; a blank text gives an empty list without a call."""
+    if not text.strip():
+        return []
+    name = extract.prompt.format(atomicity=asked.atomicity, coverage=asked.coverage)
+    return ask(name, {"text": text}, 0)
+
+
+def _of_reference(
+    base: Record, plan: Plan, asked: Asked, ask: Ask, given: dict[str, Any]
+) -> Iterator[Record]:
+    """Yield rows of one ground truth, or of the row itself without ground truths."""
+    for extract in plan.extracts:
+        if not extract.wanted(asked.mode):
+            continue
+        if extract.of == REFERENCE:
+            try:
+                given[extract.gives] = _extracted(extract, given[REFERENCE], asked, ask)
+            except Failed as failure:
+                yield _failed(base, extract.none, failure)
+                return
+        if extract.final and not given.get(extract.gives, [None]):
+            yield {**base, "step": extract.none, "status": "empty"}
+            return
+    for judge in plan.judges:
+        if judge.only and asked.mode not in judge.only:
+            continue
+        if judge.items and not given[judge.items]:
+            yield {**base, "step": judge.part, "status": "empty"}
+            continue
+        for judgment in range(asked.judgments):
+            yield from _judged({**base, "judgment_index": judgment}, judge, ask, given)
+
+
+def _judged(base: Record, judge: Judge, ask: Ask, given: dict[str, Any]) -> Iterator[Record]:
+    read = {**given, **{name: given[own] for name, own in judge.renamed.items()}}
+    try:
+        verdicts: list[Verdict] = ask(judge.prompt, read, base["judgment_index"])
+    except Failed as failure:
+        yield _failed(base, judge.part or None, failure)
+        return
+    if not verdicts:
+        yield {**base, "step": judge.part or None, "status": "empty"}
+    for place, verdict in enumerate(verdicts):
+        part = verdict.part or judge.part
+        # A reply may omit statements that it should classify; their lists define the number.
+        sorted_from = None if verdict.place is None else given[judge.sorts[part]]
+        yield {
+            **base,
+            "step": part,
+            "item_index": place if verdict.place is None else verdict.place,
+            "items": len(verdicts if sorted_from is None else sorted_from),
+            "statement": verdict.statement,
+            "verdict": judge.words.get(verdict.word.casefold(), verdict.word),
+            "reason": verdict.reason,
+            "status": "ok",
+        }
+
+
+def _failed(base: Record, step: str | None, failure: Failed) -> Record:
+    told = {"status": failure.kind, "error": str(failure)}
+    return {**base, "step": step, **told}
+
+
+# Parsing and checking of the judge stage's tables.
+
+_GIVEN = ("query", "text", "contexts", "source")
+PROMPT = "prompt"
+"""Column of our verdict tables in addition to those of the contract."""
+_OURS = {*(column.name for column in JUDGED_TABLE.columns), PROMPT} - {"dataset"}
+
+
+def read_rows(
+    data: Any,
+    references: Any = None,
+    *,
+    metrics: Sequence[str],
+    columns: Mapping[str, str] | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> tuple[list[Row], pl.DataFrame, list[str]]:
+    """Parse the rows to judge, and further columns for slices.
+
+    Args:
+        references: a table of ground truths, one per row, by ``datum_id``; or None if they are in
+            the column ``reference``.
+        columns: name in the input -> canonical name.
+
+    Returns:
+        the rows; ``datum_id`` and all further columns of plain values, one row each; notes.
+
+    Raises:
+        InputError: a column that a metric needs is missing, or a table breaks its contract.
+    """
+    given = {"data": (data, JUDGE_ROWS)}
+    if references is not None:
+        given["references"] = (references, JUDGE_REFERENCES)
+    sources = {
+        name: open_source(x, storage_options=storage_options) for name, (x, _) in given.items()
+    }
+    schemas = {name: schema_of(source) for name, source in sources.items()}
+    check_columns(columns, {name: (schemas[name], given[name][1]) for name in given})
+    frames, notes = {}, []
+    for name, (_, table) in given.items():
+        naming = recognise(schemas[name], table, columns)
+        try:
+            further = _further(schemas[name], naming) if name == "data" else []
+            frame = sources[name].frame.select(*naming.exprs.values(), *further).collect()
+        except READ_FAILURES as error:
+            raise explain(sources[name], error) from error
+        _check(frame.drop(further), table, naming, sources[name].description)
+        frames[name] = frame
+        notes += [f"{name}: read {own} as {to}." for own, to in naming.recognised.items()]
+    frame = frames["data"]
+    if "datum_id" not in frame.columns:
+        if references is not None:
+            raise InputError(
+                "references are joined to the rows by datum_id, which the rows do not have."
+            )
+        frame = frame.with_row_index("datum_id").with_columns(pl.col("datum_id").cast(pl.Int64))
+    read = [column.name for column in JUDGE_ROWS.columns if column.name in frame.columns]
+    carried = frame.select("datum_id", pl.all().exclude(*read))
+    frame = frame.select(read)
+    if references is not None:
+        frame = _joined(frame, frames["references"])
+    _refuse_missing(frame, metrics)
+    rows = [_row(row) for row in frame.iter_rows(named=True)]
+    return rows, carried, notes
+
+
+def _further(schema: Mapping[str, pl.DataType], naming: Naming) -> list[str]:
+    """Columns that the judge does not read, whose names are free in a verdict table."""
+    taken = {*naming.exprs, *naming.recognised, *_OURS}
+    return [
+        name
+        for name, dtype in schema.items()
+        if name not in taken and not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
+    ]
+
+
+def refuse_slices(by: Sequence[str], carried: pl.DataFrame) -> None:
+    """Refuse slices that the verdict table will not have, before any cost arises.
+
+    Args:
+        carried: from :func:`read_rows`.
+
+    Raises:
+        InputError: a column that is not carried along.
+    """
+    there = carried.columns[1:]
+    for name in (piece for entry in by for piece in split(entry, there)):
+        if name not in there:
+            raise InputError(
+                f"by: no slice column {name!r} among the columns of data that are carried along"
+                " (plain values under names that verdict tables do not use)."
+                f"{did_you_mean(name, there)} Columns there: {', '.join(there) or 'none'}.",
+                code="column_missing",
+                column=name,
+            )
+
+
+def with_carried(verdicts: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
+    """A verdict table with the columns that are carried along, of each row's datum."""
+    if carried.width == 1:
+        return verdicts
+    return verdicts.join(carried, on="datum_id", how="left", maintain_order="left")
+
+
+def _check(frame: pl.DataFrame, table: Table, naming: Naming, description: str) -> None:
+    problems: list[Problem] = list(naming.problems)
+    if not problems:
+        problems, _ = check_side(frame, table, SHAPES[table.shape], naming.recognised)
+    if not problems and "contexts" in frame.columns:
+        holes = frame.filter(pl.col("contexts").list.eval(pl.element().is_null()).list.any()).height
+        if holes:
+            said = f"column 'contexts': {count_of(holes, 'row')} with a null in the list."
+            problems = [Problem(table.side, "contexts", said, holes, kind="null_in_list")]
+    refuse(problems, {table.side: description})
+
+
+def _joined(frame: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
+    if frame.schema["datum_id"] != references.schema["datum_id"]:
+        kinds = f"{frame.schema['datum_id']} and {references.schema['datum_id']}"
+        raise InputError(f"column 'datum_id' is {kinds} in the two tables: cast one of them.")
+    lists = references.group_by("datum_id", maintain_order=True).agg(
+        pl.col("text").alias("reference")
+    )
+    if "reference" in frame.columns:
+        raise InputError(
+            "references: the rows have ground truths of their own in column 'reference'. Leave out"
+            " that column or the second table.",
+            code="given_twice",
+            column="reference",
+        )
+    strange = lists.join(frame, on="datum_id", how="anti")["datum_id"]
+    if len(strange):
+        raise InputError(
+            f"references: {count_of(len(strange), 'datum_id')} that no row has:"
+            f" {listing(strange.to_list())}.",
+            code="ids_unmatched",
+            count=len(strange),
+        )
+    joined = frame.join(lists, on="datum_id", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("reference").fill_null([]))
+
+
+def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
+    lacking = {
+        metric: [name for name in PLANS[metric].needs if name not in frame.columns]
+        for metric in metrics
+    }
+    told = [f"{metric} needs {' and '.join(names)}" for metric, names in lacking.items() if names]
+    if told:
+        able = [m for m, plan in PLANS.items() if set(plan.needs) <= set(frame.columns)]
+        raise InputError(
+            f"{'; '.join(told)}. Columns there: {', '.join(frame.columns)}. They allow:"
+            f" {', '.join(able) or 'no metric'}.",
+            code="column_missing",
+            columns=sorted({name for names in lacking.values() for name in names}),
+        )
+
+
+def _row(row: dict[str, Any]) -> Row:
+    given = {name: row.get(name) for name in _GIVEN}
+    if given["contexts"] is not None:
+        given["contexts"] = [str(context) for context in given["contexts"]]
+    texts = row.get("reference")
+    # If one ground truth is unknown, so is the maximum over all.
+    known = texts is not None and None not in texts
+    return Row(row["datum_id"], given, tuple(texts) if texts is not None and known else None)
+
+
+# Concurrent judging of rows: every call is made once, and every answer is stored.
 
 REJECTED = "rejected"
 """Status of a call that the endpoint does not take, however often it is sent."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..schemas.asked import Asked, parse_metric
+from ..schemas.contract import NAMES
 from ..schemas.errors import OptionError, did_you_mean, unknown
-from ..schemas.task_names import NAMES
+from ..schemas.option_values import Asked, parse_metric
 from ..schemas.wording import option
 
 if TYPE_CHECKING:

@@ -14,15 +14,23 @@ import msgspec
 import polars as pl
 
 from ..executors import Threads
-from ..executors.named import pool_of
 from ..executors.pools import Pool
+from ..executors.processes import pool_of
 from ..ingest.collecting import Prepared, Side, named_problems
 from ..ingest.frames import Frames
 from ..ingest.meeting import LONE
 from ..ingest.mismatch import CommonIds, hardly_met, none_listed
 from ..ingest.opening import Inputs
 from ..ingest.preparing import prepare, told_before
-from ..ingest.problems import DOCUMENTS_APART, ChecksFailed, Note, count_of, notes_of_parts, refuse
+from ..ingest.problems import (
+    DOCUMENTS_APART,
+    ChecksFailed,
+    Note,
+    Speech,
+    count_of,
+    notes_of_parts,
+    refuse,
+)
 from ..ingest.relabel import hold_labels
 from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
@@ -30,7 +38,6 @@ from ..ingest.rules.values import of_labels
 from ..ingest.sources.explain import explain
 from ..ingest.sources.source import Source
 from ..ingest.sources.tables import READ_FAILURES
-from ..ingest.speech import Speech
 from ..plan import limits, planner, summary
 from ..plan.paging import page_frames
 from ..progress import counting
@@ -42,26 +49,36 @@ from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scorecard.held import FrameFile, Paged
 from ..tally import stored
-from ..tally.parts import Place
-from .free_memory import free_memory
+from ..tally.stored import Place
 from .label_groups import merged_by_labels
-from .limit_parts import heads_of as heads_in
-from .limit_parts import limits_of
-from .memory_plan import (
+from .memory import (
     BASE,
     Sizes,
-    buckets,
+    bucket_count,
+    free_memory,
+    gigabytes,
     refused,
+    scratch_folder,
     sufficient_limit,
     too_full,
     too_many_labels,
     unclear,
 )
-from .repeats import PER_FILE, find_repeats, once_only, repeated, unheld
-from .scratch import gigabytes, scratch_folder
-from .shuffle import Whole, heads_of, heights_of, rows_at, split
-from .shuffle_stage import range_folder
-from .stages import Job, collected, kept_file, part_file, tally_bucket, write_job
+from .shuffle import (
+    PER_FILE,
+    Whole,
+    find_repeats,
+    heads_of,
+    heights_of,
+    once_only,
+    range_folder,
+    repeated,
+    rows_at,
+    split,
+    unheld,
+)
+from .stages import Job, collected, kept_file, limits_of, part_file, tally_bucket, write_job
+from .stages import heads_of as heads_in
 
 # Frames of a bounded run: in memory if small, otherwise written row by row.
 
@@ -319,7 +336,7 @@ def wanted(
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
-    sizes = buckets(
+    sizes = bucket_count(
         ready,
         heads,
         heights,

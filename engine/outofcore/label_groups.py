@@ -23,7 +23,6 @@ from ..schemas.errors import InputError
 from ..tally import stored
 from ..tally.datums import Datums
 from ..tally.merging import merge_counts, merge_datums, merged_seconds
-from ..tally.parts import ROWS
 from ..tally.ranked import Ranked
 from ..tally.ranked_groups import (
     Asked,
@@ -35,10 +34,19 @@ from ..tally.ranked_groups import (
     of_rows,
     with_datums,
 )
-from .memory_plan import Sizes
-from .numbering import code_datums, codes_file, codes_of
-from .sealed import leave, taken
-from .stages import collected, group_file, is_named, part_file
+from ..tally.stored import ROWS
+from .memory import Sizes
+from .stages import (
+    code_datums,
+    codes_file,
+    codes_of,
+    collected,
+    group_file,
+    is_named,
+    leave,
+    part_file,
+    taken,
+)
 
 # Labels larger than memory, split into score ranges common to all buckets.
 #

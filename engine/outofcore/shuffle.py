@@ -1,41 +1,562 @@
-"""Shuffle: all rows of a datum, on either side, go to one bucket.
-
-Every table is read once, in ranges of consecutive rows, each a :class:`RowRange`
-(:mod:`~evalengine.outofcore.shuffle_stage`). Each range reports its number of rows and its labels;
-merged, these are the facts about the whole that buckets need.
-"""
+"""Shuffle: all rows of a datum go to one bucket."""
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+import shutil
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
 from ..ingest import meeting, wide
+from ..ingest.checks import Check
 from ..ingest.collecting import Prepared, Side, rows_of
-from ..ingest.problems import Note
+from ..ingest.ids import dealt, has_repeats
+from ..ingest.problems import Note, Problem
+from ..ingest.shapes import SHAPES
+from ..ingest.slices import SlicePlan
 from ..ingest.sources.explain import explain
+from ..ingest.sources.scanning import scan
 from ..ingest.sources.tables import READ_FAILURES
+from ..ingest.where import Condition
+from ..kernels.datum_hash import by_bucket
+from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
 from ..schemas.tuning import tuning
-from .shuffle_files import ends_of
-from .shuffle_stage import (
-    RowRange,
-    Shuffle,
-    batches,
-    bucket_file,
-    of_range,
-    shuffle_range,
-    shuffle_rows,
-    together,
-    told_of,
-)
+from ..tasks.encoding import hashes_of
+
+# Selection of the Parquet files for a range of rows.
+#
+# A scan of all files would open every file before the wanted rows just to count rows: thousands
+# of small files per range.
+
+
+def ends_of(files: Sequence[str]) -> list[int] | None:
+    """Return the cumulative number of rows at the end of each file; None if footers are unreadable.
+
+    Args:
+        files: local Parquet files, in row order.
+    """
+    import pyarrow as pa  # only where workers read tables
+    import pyarrow.parquet as pq
+
+    try:
+        return [*accumulate(pq.read_metadata(file).num_rows for file in files)]
+    except (pa.ArrowException, OSError):  # of a type that is not known there; or told by Polars
+        return None
+
+
+def own_files(
+    side: Side, ends: Sequence[int] | None, first: int, rows: int | None
+) -> tuple[Side, int]:
+    """Restrict a table to the files of some of its rows.
+
+    The first file is always kept: its columns and dtypes are those that other files are checked
+    against, so that a deviating file is refused as in a scan of all.
+
+    Args:
+        ends: result of :func:`ends_of`; None to keep all files.
+        rows: number of rows; None for all that follow.
+
+    Returns:
+        the table; number of rows in omitted files before the rest.
+    """
+    files = side.source.files
+    if ends is None or len(files) < 2:
+        return side, 0
+    begin = bisect_right(ends, first)
+    end = len(files) if rows is None else bisect_left(ends, first + rows) + 1
+    if begin < 2:
+        chosen, before = files[:end], 0
+    else:
+        chosen, before = (files[0], *files[begin:end]), ends[begin - 1] - ends[0]
+    source = side.source
+    frame = scan(chosen, source.format, partitions=source.partitions)
+    few = msgspec.structs.replace(source, frame=frame, files=chosen)
+    return Side(few, side.table, side.schema, side.naming), before
+
+
+# Uniqueness of values across all buckets.
+#
+# A bucket contains the rows of its datums, so an annotation id that two datums have may be unique
+# in every bucket. During the shuffle such values are also partitioned by hash, so that equal ones
+# are in the same file.
+
+PER_FILE = 4  # buckets for each file of values, of which a row has two numbers and not a dozen
+_SHOWN = 3
+
+
+class Repeats(msgspec.Struct):
+    """Values that occur in several rows."""
+
+    values: int
+    rows: int
+    first: list[int]
+
+
+def once_only(side: Side) -> list[str]:
+    """Return columns with unique values, except the one that rows are shuffled by."""
+    names = [column.name for column in side.table.columns if column.unique]
+    return [name for name in names if name != side.table.datum]
+
+
+def unheld(side: Side) -> Side:
+    """Return the table without the uniqueness checks that buckets cannot make."""
+    names = once_only(side)
+
+    def without(columns: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(
+            msgspec.structs.replace(column, unique=False) if column.name in names else column
+            for column in columns
+        )
+
+    table = msgspec.structs.replace(
+        side.table, required=without(side.table.required), optional=without(side.table.optional)
+    )
+    return Side(side.source, table, side.schema, side.naming)
+
+
+def values_file(folder: Path, column: str, n: int) -> Path:
+    """File of some values of a column, with the numbers of their rows, of one range of rows."""
+    return folder / f"{column}-{n}.values"
+
+
+def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
+    """Return the path of the result of :func:`find_repeats`."""
+    return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
+
+
+class Writer:
+    """Shuffle the values of one range of a table's rows."""
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        n: int,
+        hashes: Callable[[pl.Series], Array],
+    ) -> None:
+        self._folder, self._names, self._n = folder, names, n
+        self._hashes = hashes
+        self._open: dict[Path, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.close()
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Take a batch, rows numbered."""
+        import pyarrow as pa  # only in a shuffle: no run in memory needs it
+
+        for name in self._names:
+            if name not in rows.columns:
+                continue
+            known = rows.select(name, ROW).drop_nulls(name)
+            start, order = by_bucket(self._hashes(known[name]), self._n)
+            sorted_rows = known[order].to_arrow()
+            for n in np.flatnonzero(np.diff(start)).tolist():
+                path = values_file(self._folder, name, n)
+                if path not in self._open:
+                    file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
+                    self._open[path] = self._stack.enter_context(
+                        pa.ipc.new_file(file, sorted_rows.schema)
+                    )
+                few = sorted_rows.slice(int(start[n]), int(start[n + 1] - start[n]))
+                self._open[path].write_table(few)
+
+
+def find_repeats(
+    folder: str, role: str, column: str, n: int, ranges: Sequence[tuple[str, int]]
+) -> None:
+    """Write a file with the repeated values of one hash partition, if any.
+
+    A worker presumed dead may be alive, and its call may run twice at once: the result is written
+    before the values are deleted, so a process that finds them deleted also finds the result.
+
+    Args:
+        ranges: folder of each range of rows, and number of rows of the table before it.
+    """
+    target = repeats_file(folder, role, column, n)
+    if target.exists():
+        return
+    files = [(values_file(Path(home), column, n), before) for home, before in ranges]
+    # Not every range has values of every file: those that have none never had them, or the twin of
+    # this call has deleted them, which it does once the result is there.
+    files = [(path, before) for path, before in files if path.exists()]
+    try:
+        parts = [_numbered(path, before) for path, before in files]
+    except FileNotFoundError:
+        if target.exists():
+            return
+        raise
+    if target.exists():  # some may have gone before they were looked for
+        return
+    told = Repeats(0, 0, [])
+    rows = pl.concat(parts) if parts else None
+    del parts
+    if rows is not None and has_repeats(rows[column]):
+        some = rows.filter(pl.col(column).is_duplicated())
+        first = some[ROW].bottom_k(_SHOWN).sort().to_list()
+        told = Repeats(some[column].n_unique(), some.height, first)
+    with whole_file(target) as file:
+        file.write(msgspec.json.encode(told))
+    for path, _ in files:
+        path.unlink(missing_ok=True)
+
+
+def _numbered(path: Path, before: int) -> pl.DataFrame:
+    """Return values of one range with their row numbers in the whole table.
+
+    Raises:
+        FileNotFoundError: another process has deleted them.
+    """
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
+
+
+def repeated(
+    folder: Path,
+    ready: Prepared,
+    heights: Mapping[str, int],
+    rows_at: Callable[[str, Sequence[int]], pl.DataFrame],
+) -> list[Problem]:
+    """Return the results of :func:`find_repeats` as problems, worded as in memory.
+
+    Args:
+        heights: role to number of rows, of the shuffled tables.
+        rows_at: returns the rows of a table by their numbers, numbered.
+    """
+    problems: list[Problem] = []
+    for role, side in ready.sides.items():
+        if role == LABELS or role not in heights:
+            continue
+        for name in once_only(side):
+            files = sorted((folder / "repeats").glob(f"{role}-{name}-*.json"))
+            every = [msgspec.json.decode(file.read_bytes(), type=Repeats) for file in files]
+            found = [one for one in every if one.rows]
+            if not found:
+                continue
+            first = sorted(row for one in found for row in one.first)[:_SHOWN]
+            check = Check(
+                rows_at(role, first),
+                side.table,
+                SHAPES[side.table.shape],
+                side.naming.recognised,
+                filtered=role in ready.where,
+            )
+            check.tell_repeats(
+                [name],
+                rows=sum(one.rows for one in found),
+                values=sum(one.values for one in found),
+                shown=check.rows(pl.lit(True), [name]),
+            )
+            problems += check.problems
+    return problems
+
+
+# Shuffle stage: consecutive rows of one table go into one file per bucket.
+#
+# One call takes one :class:`RowRange` and writes one folder, renamed when it is complete: a call
+# whose worker died is repeated, a finished one is not. Ranges are independent. Rows are numbered
+# within their range; the offset is known when all ranges are done, and is added when rows are
+# read.
+
+
+class Shuffle(msgspec.Struct):
+    """Parameters for shuffling rows of a table.
+
+    Attributes:
+        where: role to the condition on its rows.
+        per: rows of a bucket if rows are datums.
+        cuts: rows, ascending, at which a new query begins: a query reads ahead and keeps that in
+            memory.
+        ahead: columns whose distinct combinations are collected.
+        before: rows of the table between its first file and the next one here, if files of other
+            ranges are omitted.
+        width: approximate number of bytes per row.
+    """
+
+    role: str
+    side: Side
+    where: dict[str, Condition]
+    plan: SlicePlan
+    targets: dict[str, pl.DataType]
+    n: int
+    per: int
+    cuts: tuple[int, ...] = ()
+    ahead: tuple[str, ...] = ()
+    before: int = 0
+    width: int = 1
+
+
+class Shuffled(msgspec.Struct):
+    """Summary of a range.
+
+    Attributes:
+        pairs: side to the distinct (label_key, label_value) of its rows.
+        keys: the distinct label keys of a table with score columns, or None.
+        buckets: those with rows of this range, ascending.
+        ahead: distinct combinations of the requested columns, or None.
+    """
+
+    rows: int
+    pairs: dict[str, pl.DataFrame]
+    keys: pl.Series | None
+    buckets: list[int]
+    ahead: pl.DataFrame | None = None
+
+
+RowRange = tuple[int, int, int | None]
+"""Number of a range, its first row, and how many it has; None for all that follow."""
+
+
+def range_folder(folder: str | Path, role: str, span: int) -> Path:
+    """Return the folder of a range."""
+    return Path(folder) / "buckets" / f"{role}-{span}"
+
+
+def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
+    """Return the file of a range's rows in one bucket."""
+    return range_folder(folder, role, span) / f"{bucket}.arrow"
+
+
+def told_of(folder: str | Path, role: str, span: int) -> Shuffled:
+    """Load the summary of a finished range."""
+    home = range_folder(folder, role, span)
+    names, rest = msgspec.json.decode((home / _TOLD).read_bytes(), type=tuple[list[str], Any])
+    frames = {name: pl.read_ipc(home / f"{_TOLD}-{at}")
+              for at, name in enumerate(names)}  # fmt: skip
+    ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
+    return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **rest)
+
+
+def _tell(folder: Path, told: Shuffled) -> None:
+    """Write the summary of a range: numbers, and frames in separate files."""
+    frames = dict(told.pairs)
+    if told.keys is not None:
+        frames[_KEYS] = told.keys.alias(_KEYS).to_frame()
+    if told.ahead is not None:
+        frames[_AHEAD] = told.ahead
+    for at, frame in enumerate(frames.values()):
+        frame.write_ipc(folder / f"{_TOLD}-{at}")
+    rest = {"rows": told.rows, "buckets": told.buckets}
+    (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), rest)))
+
+
+_TOLD = "told"
+_KEYS, _AHEAD = "label keys", "ahead"  # beside the sides of tables
+
+
+def shuffle_range(folder: str, span: RowRange, shuffle: bytes) -> None:
+    """Shuffle the rows of one range, in any process; see :func:`shuffle_rows`.
+
+    Args:
+        shuffle: the table, pickled. Passed with the call instead of a file, since it may contain
+            credentials of an object store.
+    """
+    shuffle_rows(folder, span, pickle.loads(shuffle))
+
+
+def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
+    """Shuffle the rows of one range.
+
+    Args:
+        folder: the scratch folder, with a folder ``buckets``.
+
+    Raises:
+        ReadError: a file that cannot be read; names it.
+    """
+    target = range_folder(folder, shuffle.role, span[0])
+    if target.exists():
+        return
+    draft = fresh_name(target)
+    draft.mkdir()
+    told = _written(draft, span, shuffle)
+    _tell(draft, told)
+    try:
+        os.rename(draft, target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(draft)  # another worker, which takes this one for dead, was faster
+
+
+def _written(draft: Path, span: RowRange, shuffle: Shuffle) -> Shuffled:
+    """Write the files of a range."""
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
+    role, side, n = shuffle.role, shuffle.side, shuffle.n
+    pairs: dict[str, pl.DataFrame] = {}
+    keys = None
+    ahead: list[pl.DataFrame] = []
+    done = 0
+    with ExitStack() as stack:
+        writers: dict[int, Any] = {}
+        values = None
+        if once := once_only(side):
+            values = stack.enter_context(Writer(draft, once, -(-n // PER_FILE), hashes_of))
+        for batch in _batches_of(shuffle, span):
+            rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
+            here = np.arange(done, done + rows.height, dtype=np.int64)
+            order: Array | slice
+            if side.table.datum in rows.columns:
+                ids = rows[side.table.datum]
+                found = dealt(ids, n)
+                start, order = by_bucket(hashes_of(ids) if found is None else found, n)
+            else:  # rows are datums of their own, and stand by bucket
+                order = slice(None)
+                start = np.clip(np.arange(n + 1) * shuffle.per - span[1] - done, 0, rows.height)
+                start[n] = rows.height
+            if values is not None:
+                values.write(rows.with_columns(pl.Series(ROW, here)))
+            ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
+            plain = (pl.col(name).cast(pl.String) for name in _categorical(rows))
+            by_rows = ordered.with_columns(plain).to_arrow()
+            for bucket in np.flatnonzero(np.diff(start)).tolist():
+                if bucket not in writers:
+                    file = stack.enter_context(pa.OSFile(str(draft / f"{bucket}.arrow"), "wb"))
+                    writers[bucket] = stack.enter_context(pa.ipc.new_file(file, by_rows.schema))
+                few = by_rows.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
+                writers[bucket].write_table(few)
+            if role == TABLE or "label_value" in rows.columns:
+                pairs = together([pairs, meeting.side_pairs({role: rows})])
+            if side.naming.wide and "label_key" in rows.columns:
+                some = rows["label_key"].drop_nulls().cast(pl.String)
+                keys = (some if keys is None else keys.append(some)).unique()
+            if shuffle.ahead:
+                few = rows.select(name for name in shuffle.ahead if name in rows.columns).unique()
+                ahead = [pl.concat([*ahead, few]).unique()]
+            done += rows.height
+    return Shuffled(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
+
+
+def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
+    """The rows of a range, in order, some at a time."""
+    for part in _parts(shuffle, span):
+        yield from batches(shuffle.role, part, shuffle.where, shuffle.plan, shuffle.width)
+
+
+def together(found: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    """The distinct pairs of all, by side."""
+    sides = dict.fromkeys(side for pairs in found for side in pairs)
+    return {
+        side: pl.concat(
+            [pairs[side].drop_nulls() for pairs in found if side in pairs], how="vertical_relaxed"
+        ).unique()
+        for side in sides
+    }
+
+
+def of_range(table: Shuffle, ends: Sequence[int] | None, span: RowRange) -> Shuffle:
+    """Restrict a table to the files of one range.
+
+    Args:
+        ends: cumulative number of rows at the end of each file; None to keep all files.
+    """
+    side, before = own_files(table.side, ends, *span[1:])
+    return msgspec.structs.replace(table, side=side, before=before)
+
+
+def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
+    """The table with some of a range's rows at a time, one query each."""
+    _, first, rows = span
+    last = None if rows is None else first + rows
+    inside = [cut for cut in shuffle.cuts if cut > first and (last is None or cut < last)]
+    if not inside:
+        yield _part(shuffle, span)
+        return
+    ends = ends_of(shuffle.side.source.files)
+    for at, end in pairwise([first, *inside, last]):
+        assert at is not None
+        many = None if end is None else end - at
+        side, before = own_files(shuffle.side, ends, at - shuffle.before, many)
+        few = msgspec.structs.replace(shuffle, side=side, before=shuffle.before + before)
+        yield _part(few, (span[0], at, many))
+
+
+def _part(shuffle: Shuffle, span: RowRange) -> Side:
+    side = shuffle.side
+    _, first, rows = span
+    if first == 0 and rows is None:
+        return side
+    frame = side.source.frame.slice(first - shuffle.before, rows)
+    source = msgspec.structs.replace(side.source, frame=frame)
+    return Side(source, side.table, side.schema, side.naming)
+
+
+def batches(
+    role: str, side: Side, where: dict[str, Condition], plan: SlicePlan, width: int = 1
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table in batches, in order.
+
+    Args:
+        where: role to the condition on its rows.
+        width: approximate number of bytes per row.
+
+    Raises:
+        ReadError: a file that cannot be read; names it.
+    """
+    query = rows_of(role, side, where, plan)
+    try:
+        sizes = tuning()
+        rows = max(1, min(sizes.shuffle_rows, sizes.shuffle_bytes // max(1, width)))
+        yield from query.collect_batches(chunk_size=rows, maintain_order=True)
+    except READ_FAILURES as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            raise  # of what is written meanwhile
+        raise explain(side.source, error) from error
+
+
+def _categorical(frame: pl.DataFrame) -> list[str]:
+    """Return columns that are stored as strings in files: slices, whose values become text anyway.
+
+    Each batch has another dictionary, and a column of an Arrow file can have only one.
+    """
+    return [name for name, dtype in frame.schema.items() if dtype == pl.Categorical]
+
+
+def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
+    """Read the rows of a bucket, numbered as in their table.
+
+    Not memory-mapped: mapped pages count as memory, too.
+
+    Args:
+        files: those of each range that has rows of it, in order; at least one.
+    """
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
+    tables = []
+    for path in files:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+            tables.append(reader.read_all())
+    rows = pl.DataFrame(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+    rows.columns = tables[0].column_names  # a column without a name would be given one
+    if not any(before):
+        return rows
+    more = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])
+    return rows.with_columns(pl.col(ROW) + pl.Series(more))
+
+
+# Shuffle: all rows of a datum, on either side, go to one bucket.
+#
+# Every table is read once, in ranges of consecutive rows, each a :class:`RowRange`
+# (:mod:`~evalengine.outofcore.shuffle`). Each range reports its number of rows and its
+# labels; merged, these are the facts about the whole that buckets need.
 
 PER_BUCKET = (
     4  # ranges for each bucket worth having, so that an uneven one does not hold up the rest

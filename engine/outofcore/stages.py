@@ -1,15 +1,15 @@
-"""Stages of a bounded run: plain functions over files, callable in any process on any machine.
-
-Each writes one file atomically, and does not run if the file exists: repeating a stage after its
-worker died costs only the unfinished part.
-"""
+"""Stages of a bounded run."""
 
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,59 @@ import polars as pl
 
 from .._version import __version__
 from ..executors import Threads
+from ..executors.pools import Pool
 from ..ingest.collecting import Prepared
 from ..ingest.frames import Frames, Part, assemble
-from ..ingest.marks import Bucket
+from ..ingest.ids import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts, refusal_of_parts
-from ..plan import planner
+from ..plan import limits, planner
 from ..plan.limits import facts_of
+from ..schemas.arrays import Array
 from ..schemas.contract import LABELS
 from ..schemas.errors import ExecutorError, InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..tally import stored
 from ..tally.datums import Datums
-from ..tally.parts import ROWS
 from ..tally.ranked import Ranked
 from ..tally.ranked_groups import without_rows
-from .sealed import leave, taken
-from .shuffle import Whole
-from .shuffle_stage import read_rows
+from ..tally.stored import ROWS
+from .shuffle import Whole, read_rows
+
+# Job parameters on disk, verified by digest.
+#
+# Unpickling executes code, and a folder on a shared disk may be writable by others whatever its
+# mode is. So every call brings the digest of the file that it reads.
+
+
+def leave(path: Path, thing: Any) -> str:
+    """Write a thing for the stages of a run; the digest that they need to read it."""
+    written = pickle.dumps(thing, protocol=5)
+    path.write_bytes(written)
+    return sha256(written).hexdigest()
+
+
+def taken(path: Path, digest: str) -> Any:
+    """Load a stored object.
+
+    Raises:
+        ScratchError: the file has another digest.
+    """
+    found = path.read_bytes()
+    if sha256(found).hexdigest() != digest:
+        raise ScratchError(
+            f"{path}: not what this run wrote there; somebody else can write to the folder. Name a"
+            " scratch folder of your own.",
+            code="scratch_unsafe",
+            file=str(path),
+        )
+    return pickle.loads(found)
+
+
+# Stages of a bounded run: plain functions over files, callable in any process on any machine.
+#
+# Each writes one file atomically, and does not run if the file exists: repeating a stage after
+# its worker died costs only the unfinished part.
 
 
 class Job(msgspec.Struct):
@@ -259,3 +294,161 @@ def is_named(tallies: Any) -> bool:
     datums = tallies.datums
     described = bool(datums.slices.width) or datums.dataset is not None
     return tallies.has_more or described or datums.keys is not None
+
+
+# Datums numbered in ascending order of id over all buckets, a range of ids at a time.
+
+
+def codes_file(folder: str | Path, bucket: int) -> Path:
+    """Return the path of the codes of a bucket's datums among all datums."""
+    return Path(folder) / "parts" / f"{bucket}.codes"
+
+
+def codes_of(folder: str, bucket: int) -> Array:
+    """The codes of a bucket's datums among all datums, int32 [n]."""
+    return np.fromfile(codes_file(folder, bucket), np.int32)
+
+
+def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
+    """Number all datums in ascending order of id, a range of ids at a time.
+
+    Args:
+        folder: the scratch folder, whose ``parts`` get one file of codes per bucket.
+        at_once: approximate number of datums in memory.
+
+    Returns:
+        number of datums.
+    """
+    sources = [_Ids(folder, bucket) for bucket in parts]
+    cuts, held = [], 0
+    for first, size in sorted(block for source in sources for block in source.blocks):
+        if held and held + size > at_once // 2:
+            cuts.append(first)
+            held = 0
+        held += size
+    before = 0
+    for cut in [*cuts, None]:
+        few = [source.below(cut) for source in sources]
+        filled = [ids for ids in few if ids is not None]
+        if not filled:
+            continue
+        order = pl.concat(filled).arg_sort().to_numpy()
+        code = np.empty(order.size, np.int32)
+        code[order] = np.arange(before, before + order.size, dtype=np.int32)
+        begin = 0
+        for source, ids in zip(sources, few, strict=True):
+            end = begin + (0 if ids is None else len(ids))
+            source.write(code[begin:end])
+            begin = end
+        before += order.size
+    return before
+
+
+class _Ids:
+    """Ids of one bucket, read block by block in order, and its file of codes."""
+
+    def __init__(self, folder: str, bucket: int) -> None:
+        self._part = part_file(folder, bucket)
+        told = stored.head_of(self._part)["about"]["ids"]
+        self.blocks: list[tuple[Any, int]] = [(first, size) for first, size in told]
+        self._codes = codes_file(folder, bucket)
+        self._codes.write_bytes(b"")
+        self._read = self._at = 0  # blocks, and the ids in them
+        self._waiting: pl.Series | None = None
+
+    def below(self, cut: Any) -> pl.Series | None:
+        """Return the next ids below a value; all remaining ones for None."""
+        names = []
+        while self._read < len(self.blocks):
+            first, size = self.blocks[self._read]
+            if cut is not None and first >= cut:
+                break
+            names.append(f"ids-{self._at}")
+            self._at += size
+            self._read += 1
+        ids: list[pl.Series] = [] if self._waiting is None else [self._waiting]
+        if names:
+            ids += stored.load_several(self._part, names)
+        if not ids:
+            return None
+        here = pl.concat(ids)
+        end = len(here) if cut is None else int(here.search_sorted(cut, "left"))
+        self._waiting = here.slice(end) if end < len(here) else None
+        return here.slice(0, end) if end else None
+
+    def write(self, codes: Array) -> None:
+        """Add the codes of the next ids."""
+        with open(self._codes, "ab") as file:
+            codes.tofile(file)
+
+
+# Bounds of numbers in bounded memory: buckets tallied at each extreme of a choice.
+
+Merged = Callable[[str], Any]
+"""The tally of all buckets, from a folder with their parts."""
+
+
+def end_folder(folder: str | Path, end: str) -> Path:
+    """Return the folder for the parts of one extreme of a choice."""
+    return Path(folder) / "limits" / end
+
+
+def tally_ends(folder: str, bucket: int, threads: int, digest: str, known: list[Any]) -> None:
+    """Tally the rows of one bucket at each extreme of each choice."""
+    job, plan = job_of(folder, digest)
+    chosen = limits.choices(plan, known)
+    paths = [
+        part_file(end_folder(folder, limits.name_of(limit, n)), bucket)
+        for limit, facts in chosen
+        for n in range(len(limit.settings(plan.settings, facts)))
+    ]
+    if all(path.exists() for path in paths):
+        return
+    frames, files = rows_of_bucket(folder, bucket, job, paths[-1])
+    if frames is None:
+        return
+    for end, tallies in limits.ends_of(plan, frames, chosen, None, Threads(threads)):
+        write_tally(part_file(end_folder(folder, end), bucket), tallies, job, plan, {})
+    for path in files:
+        path.unlink(missing_ok=True)
+
+
+def limits_of(
+    folder: str,
+    parts: list[int],
+    known: Sequence[Any],
+    plan: planner.Plan,
+    values: pl.DataFrame,
+    pool: Pool,
+    digest: str,
+    merged: Merged,
+) -> pl.DataFrame:
+    """Compute the frame ``limits`` of a run.
+
+    Args:
+        values: the frame ``metrics``.
+        merged: from a folder of parts to the merged tally.
+    """
+    chosen = limits.choices(plan, known)
+    if not chosen:
+        return limits.table(plan, values, [], {}, Threads(1))
+    names = [
+        limits.name_of(limit, n)
+        for limit, facts in chosen
+        for n in range(len(limit.settings(plan.settings, facts)))
+    ]
+    with ExitStack() as stack:
+        for name in names:
+            home = end_folder(folder, name)
+            for inside in ("parts", "blocks", "groups"):
+                (home / inside).mkdir(parents=True)
+            stack.callback(shutil.rmtree, home)
+        calls = [(folder, bucket, pool.threads, digest, [*known]) for bucket in parts]
+        collected(pool.run(tally_ends, calls))
+        ends = {name: merged(str(end_folder(folder, name))) for name in names}
+        return limits.table(plan, values, chosen, ends, Threads(1))
+
+
+def heads_of(folder: str, parts: list[int]) -> list[dict[str, Any]]:
+    """Return the metadata of the parts in a folder."""
+    return [stored.head_of(part_file(folder, bucket))["about"] for bucket in parts]

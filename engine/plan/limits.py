@@ -12,14 +12,14 @@ import polars as pl
 from .. import metrics
 from ..executors import Threads
 from ..ingest.frames import Frames
+from ..schemas.contract import NAMES
 from ..schemas.errors import ResultError
 from ..schemas.results import LIMITS, METRICS
-from ..schemas.task_names import NAMES
 from ..tasks import get
-from ..tasks.limits import RANGE, UNKNOWN, Facts, Given, Limit
-from ..tasks.workers import Workers
+from ..tasks.encoding import Workers
+from ..tasks.task import RANGE, UNKNOWN, Facts, Given, Limit
 from . import planner, summary
-from .plan import Plan
+from .summary import Plan
 
 FRAME = "limits"
 KEYS = tuple(name for name in LIMITS if name in METRICS and name != "value")

@@ -1,4 +1,4 @@
-"""Frames for the report, made from the tally of a run."""
+"""Worst datums and the frames that the report shows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import msgspec
+import numpy as np
 import polars as pl
 
 from ..executors import Threads
-from ..schemas.errors import OptionError
+from ..schemas.arrays import Array
+from ..schemas.errors import OptionError, ResultError
 from ..schemas.wording import in_python, option
 from ..scorecard.held import FrameFile, Paged
-from ..tasks.task import PageFrame
+from ..tasks.task import Losses, PageFrame
 from . import planner, summary
+from .summary import Tallied
+
+# Frames for the report, made from the tally of a run.
 
 BINS = 20
 Makers = dict[str, Callable[[], pl.DataFrame]]
@@ -124,3 +130,125 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
         )
         .collect()
     )
+
+
+# The worst datums of a run.
+
+MOST = 50
+
+
+def losses_of(tallied: Tallied) -> Losses:
+    """Return the loss of each datum of a run.
+
+    Raises:
+        ResultError: the run has no loss per datum; the message names the reason and a remedy.
+    """
+    found = summary.losses_of(tallied.plan, tallied.tallies)
+    if isinstance(found, str):
+        raise ResultError(f"the worst datums are not known: {found}.", code="not_kept")
+    return found
+
+
+def worst(tallied: Tallied, n: int = MOST, losses: Losses | None = None) -> pl.DataFrame:
+    """Return the worst datums of a run, worst first.
+
+    Datums with an undefined value or without errors are not included. Ties are ordered by the other
+    errors of the datum, then by id.
+
+    Args:
+        tallied: the run; see :func:`evalengine.run.tallied_of`.
+        n: maximum number of datums.
+        losses: losses of the datums, if already computed.
+
+    Returns:
+        ``datum_id`` in the run's dtype, ``metric`` (String, the same in all rows), ``value``
+        (Float64), ``why`` (String, a short sentence) and ``parameters`` (String, JSON of the
+        metric's parameters, such as the score threshold; null if it has none).
+
+    Raises:
+        ResultError: the run has no loss per datum; the message names a remedy.
+    """
+    losses = losses_of(tallied) if losses is None else losses
+    return _told(losses, tallied, worst_codes(losses, n))
+
+
+def shares(losses: Losses, codes: Array) -> Array:
+    """Return the share of the total error that each datum has, float64 [m].
+
+    The error of a datum is the distance of its value from the metric's best value, or from the best
+    one observed.
+
+    Args:
+        codes: int64 [m], datums.
+    """
+    ends = np.nanmax if losses.higher else np.nanmin
+    best = float(ends(losses.value)) if losses.best is None else losses.best
+    wrong = np.nan_to_num(np.abs(losses.value - best))
+    if losses.weight is not None:
+        wrong = wrong * losses.weight
+    total = float(wrong.sum())
+    return wrong[codes] / total if total else np.zeros(codes.size)
+
+
+def _told(losses: Losses, tallied: Tallied, codes: Array) -> pl.DataFrame:
+    """Datums as a frame, in the order of their codes."""
+    made_with = msgspec.json.encode(losses.made_with).decode() if losses.made_with else None
+    return pl.DataFrame(
+        {
+            "datum_id": tallied.tallies.datums.id.gather(codes).alias("datum_id"),
+            "metric": pl.Series([losses.metric], dtype=pl.String).new_from_index(0, codes.size),
+            "value": losses.value[codes],
+            "why": pl.Series(losses.why(codes) if codes.size else [], dtype=pl.String),
+            "parameters": pl.Series([made_with], dtype=pl.String).new_from_index(0, codes.size),
+        }
+    )
+
+
+def worse_since(before: Tallied, now: Tallied, n: int = MOST) -> pl.DataFrame:
+    """Return the datums that got worst since an earlier run on the same ones, largest change first.
+
+    Args:
+        before: the earlier run.
+        now: the run.
+        n: maximum number of datums.
+
+    Returns:
+        the columns of :func:`worst`, and ``before`` (Float64), the earlier value. Datums that are
+        missing in either run, or undefined in one, are not included.
+
+    Raises:
+        ResultError: the runs have no loss per datum, or different ones.
+    """
+    earlier, losses = losses_of(before), losses_of(now)
+    if (earlier.metric, earlier.made_with) != (losses.metric, losses.made_with):
+        raise ResultError(
+            f"single datums are judged by {earlier.metric} in one run and {losses.metric} in the"
+            " other."
+        )
+    ids, others = now.tallies.datums.id, before.tallies.datums.id
+    nan = np.nan if losses.nothing is None else losses.nothing
+    was, value = (np.nan_to_num(one.value, nan=nan) for one in (earlier, losses))
+    known = pl.DataFrame({"id": others.cast(ids.dtype), "before": was})
+    joined = ids.rename("id").to_frame().join(known, on="id", how="left", maintain_order="left")
+    then = joined["before"].fill_null(np.nan).to_numpy()
+    fall = then - value if losses.higher else value - then
+    rows = np.flatnonzero(fall > 0)  # NaN is none
+    codes = rows[np.lexsort((rows, -fall[rows]))][:n]
+    return _told(losses, now, codes).with_columns(before=pl.Series(then[codes]))
+
+
+def worst_codes(losses: Losses, n: int) -> Array:
+    """Return the codes of the worst datums, int64, worst first; sorts only a few candidates."""
+    loss = -losses.value if losses.higher else losses.value
+    known = ~np.isnan(loss)
+    if losses.best is not None:
+        known &= losses.value != losses.best
+    rows = np.flatnonzero(known)
+    if n <= 0 or not rows.size:
+        return rows[:0]
+    if rows.size > n:  # all that are as bad as the n-th
+        limit = np.partition(loss[rows], rows.size - n)[rows.size - n]
+        rows = rows[loss[rows] >= limit]
+    # Ids ascend with codes. Columns are sorted by the last first; NaN is the least bad.
+    ties = [np.nan_to_num(-column, nan=np.inf) for column in losses.ties(rows)]
+    return rows[np.lexsort((rows, *reversed(ties), -loss[rows]))][:n]

@@ -17,11 +17,10 @@ from ..ingest.meeting import without_labels
 from ..ingest.problems import Note
 from ..metrics import Metric
 from ..schemas.errors import InputError, OptionError
-from ..schemas.intervals import wanted
-from ..schemas.options import Options
-from ..schemas.unread_options import idle
+from ..schemas.option_values import wanted
+from ..schemas.options import Options, idle
 from ..schemas.wording import option, options_in
-from .plan import Plan as Plan
+from .summary import Plan as Plan
 from .summary import summarise as summarise
 
 

@@ -1,4 +1,4 @@
-"""Summary of tallies as frames: every metric of every view, with intervals."""
+"""Plans, and frames computed from tallies."""
 
 from __future__ import annotations
 
@@ -11,18 +11,177 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from .. import tasks
+from ..dialects import Dialect
 from ..executors import Threads
 from ..ingest.problems import Note
 from ..metrics import Metric
+from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
+from ..schemas.options import Options
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
-from ..tasks.per_datum import FRAME as PER_DATUM
-from ..tasks.per_datum import judged_frame
-from ..tasks.task import Losses
-from .frames import frame_of
-from .plan import Plan
+from ..tally.datums import Labels
+from ..tasks.task import Losses, Task
+from ..tasks.values import FRAME as PER_DATUM
+from ..tasks.values import judged_frame
+
+# Plan of a run.
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Plan of a run.
+
+    Attributes:
+        settings: the options with every default filled in; its ``k`` contains the cut-offs of all
+            metrics.
+        metrics: the metrics, in the order requested.
+        cuts: metric name -> its cut-offs, ascending, for metrics that have one; None, last, means
+            the whole list.
+        needs: required tallies of the metrics, and of the report if requested.
+        named: whether the user chose the metrics; otherwise an analysis did.
+        paged: whether the data of the report are tallied too.
+        refused: metrics of the report that the tables do not allow, with the reason.
+    """
+
+    task: str
+    dialect: Dialect
+    options: Options
+    settings: Any
+    metrics: tuple[Metric, ...]
+    cuts: dict[str, tuple[int | None, ...]]
+    needs: frozenset[str]
+    fingerprint: str
+    paged: bool = False
+    named: bool = True
+    refused: dict[str, str] = {}
+
+    @property
+    def does(self) -> Task:
+        """Definition of the task."""
+        return tasks.get(self.task)
+
+    @property
+    def cuts_of_needs(self) -> dict[str, set[int | None]]:
+        """Need -> cut-offs at which some metric uses it; None means the whole list."""
+        found: dict[str, set[int | None]] = {}
+        for metric in self.metrics:
+            for need in metric.needs:
+                found.setdefault(need, set()).update(self.cuts.get(metric.name, (None,)))
+        return found
+
+    def settings_of(self, metric: Metric) -> Any:
+        """The settings that one metric is computed with: all of them, at its own cut-offs."""
+        cuts = self.cuts.get(metric.name)
+        if cuts is None or cuts == self.settings.k:
+            return self.settings
+        return msgspec.structs.replace(self.settings, k=cuts)
+
+
+# Cells to frames: codes become labels, groups become slice values, NaN becomes null.
+
+
+def _looked_up(
+    cells: Cells,
+    labels: Labels,
+    schema: dict[str, pl.DataType],
+    slice_name: str | None,
+    groups: list[str],
+) -> dict[str, pl.Series]:
+    """Return the label and group columns of rows, from their positions on the axes.
+
+    Rows are taken by ``[]``: Polars turns ``gather`` into a query, which takes twenty times as long
+    for few rows.
+    """
+    made: dict[str, pl.Series] = {}
+    for axis, at in cells.index().items():
+        index = pl.Series(at)
+        if axis == "group":
+            if slice_name is not None:
+                made["slice_value"] = pl.Series(groups, dtype=pl.String)[index]
+        elif axis == "label":
+            for column in ("label_key", "label_value"):
+                made[column] = labels.frame[column][index]
+        elif axis == "key":
+            made["label_key"] = pl.Series(labels.key_names, dtype=pl.String)[index]
+        elif axis in cells.values:
+            made[axis] = pl.Series(list(cells.values[axis]), dtype=schema[axis])[index]
+    return {key: _fitted(made[key], key, dtype) for key, dtype in schema.items() if key in made}
+
+
+def _fitted(column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
+    """A column under its name, with its dtype."""
+    return (column if column.dtype == dtype else column.cast(dtype)).alias(name)
+
+
+def _words(reason: Array, shown: Array) -> pl.Series:
+    """Return reasons for the rows in ``shown``, null for others; most are null, and strings are
+    slow.
+
+    Args:
+        reason: str [n].
+        shown: bool [n].
+    """
+    words = pl.Series([None, *reason[shown].tolist()], dtype=pl.String)
+    place = np.zeros(reason.size, np.uint32)
+    place[shown] = np.arange(1, len(words), dtype=np.uint32)
+    return words[pl.Series(place)]
+
+
+def frame_of(
+    metric: Metric,
+    cells: Cells,
+    labels: Labels,
+    schema: dict[str, pl.DataType],
+    slice_name: str | None,
+    groups: list[str],
+    shared: dict[tuple[Any, ...], dict[str, pl.Series]],
+) -> pl.DataFrame:
+    """Build rows of the ``metrics`` or ``curves`` frame from one array of cells.
+
+    Args:
+        slice_name: the slice column, None for the whole set.
+        shared: cache of axis columns for the same frame, slice column and groups, by
+            :attr:`Cells.place`: most metrics share a grid, and these columns are the bulk of the
+            work.
+    """
+    place = cells.place
+    if place not in shared:
+        shared[place] = _looked_up(cells, labels, schema, slice_name, groups)
+    made = dict(shared[place])
+    found = cells.rows()
+    for key, value in found.items():
+        if key in schema:
+            column = (
+                _words(value, (value != "") if cells.always else np.isnan(found["value"]))
+                if key == "reason"
+                else pl.Series(value, nan_to_null=value.dtype.kind == "f")
+            )
+            made[key] = _fitted(column, key, schema[key])
+    height = len(made["value"]) if "value" in made else len(next(iter(made.values())))
+    constants = {next(iter(schema)): metric.name, "slice": slice_name, **cells.columns}
+    same = shared.setdefault(("constants", height), {})
+
+    # Series by series: for small frames, one expression per column costs more than the data.
+    def output(key: str, dtype: pl.DataType) -> pl.Series:
+        if key in made:
+            return made[key]
+        if key == "reason" and cells.reason is not None and made["value"].null_count():
+            words = pl.Series(key, [None, cells.reason], dtype=dtype)
+            return words[pl.Series(np.isnan(found["value"]).astype(np.uint32))]
+        value = constants.get(key)
+        if value is None and key in same:  # most columns of most frames
+            return same[key]
+        column = pl.Series(key, [value], dtype=dtype).new_from_index(0, height)
+        if value is None:
+            same[key] = column
+        return column
+
+    return pl.DataFrame([output(key, dtype) for key, dtype in schema.items()])
+
+
+# Summary of tallies as frames: every metric of every view, with intervals.
 
 R = TypeVar("R")
 

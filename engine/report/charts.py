@@ -13,8 +13,9 @@ import msgspec
 import polars as pl
 
 from ..scorecard.lookup import KEYS, whole
-from .chart_lines import ACTUAL, CALIBRATION, binned, by_k, curve_chart, thresholds
 from .chart_shapes import (
+    ACTUAL,
+    CALIBRATION,
     Axis,
     Bar,
     Bars,
@@ -25,17 +26,20 @@ from .chart_shapes import (
     Numbers,
     Want,
     at,
+    binned,
+    by_k,
+    curve_chart,
     joined,
     more,
     more_metrics,
     nearest,
     of_key,
     of_label,
+    thresholds,
 )
-from .grids import at_k
-from .shown import getting
 from .summary import plain
-from .verdicts import Titled, better, headline, of_pair, pairs, title
+from .tables import at_k, getting
+from .verdicts import Titled, better, headline, of_pair, pairs, title_of
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -381,7 +385,7 @@ def differences(comparison: Comparison, metric: str | None = None) -> list[Drawn
                 some = _same(some, some.row(0, named=True), word)
                 some = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
                 lines = [(_place(row), row) for row in some.iter_rows(named=True)]
-                called = f"{heading} by {word}, {title(lines[0][1])}"
+                called = f"{heading} by {word}, {title_of(lines[0][1])}"
                 found += _forest(comparison, called, lines, b)
     return found
 

@@ -1,9 +1,12 @@
-"""Contents of some datums of a run, from its tally or from its inputs, read again."""
+"""Contents of datums, and small images of them."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +16,23 @@ import polars as pl
 
 from .. import tasks
 from ..executors import Threads
+from ..geometry.rasters import damage, opened, silenced
 from ..ingest.frames import Frames, assemble
 from ..ingest.opening import open_inputs
 from ..ingest.preparing import prepare
-from ..ingest.sources.coco_masks import said_plainly
+from ..ingest.problems import count_of
+from ..ingest.sources.coco import said_plainly
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Table as Named
 from ..ingest.where import filtered
 from ..plan import planner
 from ..plan.summary import Tallied
+from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from ..schemas.errors import EvalengineError
-from ..tasks.contents import Content, by_datum, copied, shortened
+from ..schemas.errors import EvalengineError, InputError
+from ..tasks.contents import Boxes, Content, PixelsWrong, Ring, by_datum, copied, shortened
+
+# Contents of some datums of a run, from its tally or from its inputs, read again.
 
 COLUMNS = 20
 """Other columns of a datum's row that are shown."""
@@ -74,7 +82,7 @@ def contents(
     """Return the contents of the datums in a frame of the worst.
 
     Args:
-        worst: result of :func:`evalengine.analysis.worst.worst`.
+        worst: result of :func:`evalengine.plan.paging.worst`.
         tallied: the run; None, as for a saved run too large to keep it, uses only the inputs.
         tables: the scored tables, if not files: a pair of predictions and ground truths, the single
             table of both, or a mapping with the keys ``predictions`` and ``ground_truths`` or
@@ -271,3 +279,348 @@ def _images(frames: Frames | None, ids: Sequence[Any]) -> list[dict[str, Any]]:
         else {}
         for one in ids
     ]
+
+
+# Thumbnails of datums with their objects, from a folder of images.
+#
+# Images are read and written by rasterio, already required for masks: GDAL decodes large JPEGs at
+# reduced size and accepts the same formats as other rasters.
+
+WIDTH = 320
+"""Pixels that a thumbnail is wide at most."""
+TALLEST = 640
+"""Pixels that it is high at most."""
+EACH = 60_000
+"""Bytes of one data URI at most."""
+TOGETHER = 1_200_000
+"""Bytes of all data URIs of a page at most."""
+DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 2"}
+"""``stroke-dasharray`` per outcome, so that colour is not the only cue."""
+
+_WAYS = ((WIDTH, 80), (WIDTH, 60), (WIDTH, 40), (240, 50), (160, 50), (96, 40))
+"""Widths and JPEG qualities, the best first."""
+_PIXELS = 400_000_000  # images beyond are not opened: they are not photographs
+_FILES = 200_000  # of a folder, beyond which no more are looked at
+_KINDS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".jp2")
+_PREFIX = "data:image/jpeg;base64,"
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """An object on a thumbnail.
+
+    Attributes:
+        x: left edge in pixels of the thumbnail.
+        y: upper edge in pixels of the thumbnail.
+        width: visible width in pixels.
+        height: visible height in pixels.
+        label: name or value.
+        outcome: a key of ``DASHES``.
+        score: score of a prediction; None for a missed object.
+        rings: outline of a polygon or mask in pixels of the thumbnail, even-odd fill rule; empty
+            for
+            boxes.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    outcome: str
+    score: float | None
+    rings: tuple[Ring, ...] = ()
+
+
+class Picture(msgspec.Struct, frozen=True, kw_only=True):
+    """A thumbnail, rendered as ``<svg viewBox="0 0 width height">`` over an image of that size.
+
+    Attributes:
+        uri: ``data:image/jpeg;base64,...``.
+        width: in pixels.
+        height: in pixels.
+        file: path within the folder.
+        marks: objects on the image; empty for tasks without boxes.
+    """
+
+    uri: str
+    width: int
+    height: int
+    file: str
+    marks: tuple[Mark, ...] = ()
+
+
+class Pictures(msgspec.Struct, frozen=True, kw_only=True):
+    """Thumbnails of datums.
+
+    Attributes:
+        pictures: one per datum; None if there is no image.
+        notes: one sentence each, about files that are missing, unreadable or too large.
+    """
+
+    pictures: tuple[Picture | None, ...]
+    notes: tuple[str, ...] = ()
+
+
+def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
+    """Return thumbnails of datums from a folder of images.
+
+    A file is found by the datum's ``file_name``, otherwise by its id, with or without extension, in
+    the
+    folder or below it; ``7`` also finds ``000000000007.jpg``. Only the last part of foreign paths
+    and
+    URLs is used; files outside the folder are never opened.
+
+    Args:
+        datums: result of :func:`.contents.contents`.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not os.path.isdir(folder):
+        raise InputError(f"images: {folder!r} is not a folder.")
+    images = _Folder(os.path.realpath(folder))
+    paths = [images.find(one) for one in datums]
+    missing = [one for one, path in zip(datums, paths, strict=True) if path is None]
+    broken: list[str] = []
+    crowded = coarse = 0
+    left, room = sum(path is not None for path in paths), TOGETHER
+    out: list[Picture | None] = []
+    for one, path in zip(datums, paths, strict=True):
+        made = None
+        if path is not None:
+            allowed = min(EACH, room // left)
+            left -= 1
+            try:
+                found = _thumbnail(path, allowed)
+            except (OSError, ValueError, MemoryError):
+                broken.append(os.path.relpath(path, images.root))
+            else:
+                crowded += found is None
+                if found is not None:
+                    uri, height, width, whole, best = found
+                    room -= len(uri)
+                    coarse += not best
+                    marks = _marks(one, whole, (height, width))
+                    name = os.path.relpath(path, images.root)
+                    made = Picture(uri=uri, width=width, height=height, file=name, marks=marks)
+        out.append(made)
+    notes = []
+    if missing:
+        notes.append(
+            f"no image of {count_of(len(missing), 'datum')} in the folder, first"
+            f" {(missing[0].file_name or str(missing[0].datum_id))!r}."
+        )
+    if broken:
+        notes.append(f"{count_of(len(broken), 'image')} cannot be read, first {broken[0]!r}.")
+    if coarse:
+        notes.append(
+            f"{count_of(coarse, 'thumbnail')} smaller or coarser than usual, so that all together"
+            f" stay within {TOGETHER / 1e6:g} MB and each within {EACH // 1000} kB."
+        )
+    if crowded:
+        notes.append(f"{count_of(crowded, 'image')} without a thumbnail: no room for more.")
+    if images.cut:
+        notes.append(f"the folder has more than {_FILES:,} files; the others were not looked at.")
+    return Pictures(pictures=tuple(out), notes=tuple(notes))
+
+
+class _Folder:
+    """Images by name; paths and links that lead out of the folder lead nowhere."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.cut = False
+
+    def find(self, one: Shown) -> str | None:
+        """The path of a datum's image, with all links followed; None for none."""
+        for name in filter(None, (one.file_name, str(one.datum_id))):
+            found = self._named(name)
+            if found is not None:
+                return found
+        return None
+
+    def _named(self, name: str) -> str | None:
+        parts = name.replace("\\", "/").split("/")
+        if "\0" in name:
+            return None
+        if not os.path.isabs(name):
+            found = self._inside(os.path.join(self.root, *parts))
+            if found is not None:
+                return found
+        base = parts[-1]
+        stem = os.path.splitext(base)[0] if base.lower().endswith(_KINDS) else base
+        for table, key in ((self._by_name, base), (self._by_stem, stem)):
+            if key in table:
+                return self._inside(table[key])
+        if stem.isascii() and stem.isdigit() and (number := stem.lstrip("0") or "0"):
+            return self._inside(self._by_number.get(number))
+        return None
+
+    def _inside(self, path: str | None) -> str | None:
+        """Return the real path of a file inside the folder; otherwise None. Follows links."""
+        if path is None:
+            return None
+        real = os.path.realpath(path)
+        if os.path.commonpath([self.root, real]) != self.root or not os.path.isfile(real):
+            return None
+        return real
+
+    def _walk(self) -> Iterator[str]:
+        """Images of the folder and those below it, by name."""
+        seen = 0
+        for place, below, names in os.walk(self.root):
+            below.sort()
+            for name in sorted(names):
+                seen += 1
+                if seen > _FILES:
+                    self.cut = True
+                    return
+                if name.lower().endswith(_KINDS):
+                    yield os.path.join(place, name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        table: dict[str, str] = {}
+        for path in self._walk():
+            table.setdefault(os.path.basename(path), path)
+        return table
+
+    @cached_property
+    def _by_stem(self) -> dict[str, str]:
+        table: dict[str, str] = {}
+        for name, path in self._by_name.items():
+            table.setdefault(os.path.splitext(name)[0], path)
+        return table
+
+    @cached_property
+    def _by_number(self) -> dict[str, str]:
+        """Files with numeric names, by number without leading zeros."""
+        table: dict[str, str] = {}
+        for stem, path in self._by_stem.items():
+            if stem.isascii() and stem.isdigit():
+                table.setdefault(stem.lstrip("0") or "0", path)
+        return table
+
+
+_Found = tuple[str, int, int, tuple[int, int], bool]
+"""Data URI, height and width of the thumbnail, those of the image, whether it is the best there
+is."""
+
+
+def _thumbnail(path: str, most: int) -> _Found | None:
+    """Return a thumbnail of at most ``most`` bytes; None if even the smallest is larger.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: its pixels are not an image.
+    """
+    with opened(path) as image:
+        whole = (int(image.height), int(image.width))
+        if whole[0] * whole[1] > _PIXELS:
+            raise ValueError("too many pixels")
+        if why := damage(image, path):
+            raise ValueError(why)
+        wide = 0
+        pixels = np.zeros((3, 0, 0), np.uint8)
+        for i, (width, quality) in enumerate(_WAYS):
+            if width != wide:
+                wide = width
+                pixels = _read_image(image, _shape(whole, width))
+            uri = _PREFIX + base64.b64encode(_as_jpeg(pixels, quality)).decode()
+            if len(uri) <= most:
+                return uri, pixels.shape[1], pixels.shape[2], whole, i == 0
+    return None
+
+
+def _shape(whole: tuple[int, int], width: int) -> tuple[int, int]:
+    """Height and width of a thumbnail, never larger than the image."""
+    scale = min(1.0, width / whole[1], width * TALLEST / WIDTH / whole[0])
+    return max(1, round(whole[0] * scale)), max(1, round(whole[1] * scale))
+
+
+def _read_image(image: Any, shape: tuple[int, int]) -> Array:
+    """Red, green and blue of an image, uint8 [3, height, width], or grey [1, height, width]."""
+    from rasterio.enums import ColorInterp, Resampling
+
+    kinds = image.colorinterp
+    if kinds[0] == ColorInterp.palette:
+        table = image.colormap(1)
+        colours = np.zeros((max(256, max(table) + 1), 3), np.uint8)
+        for index, colour in table.items():
+            colours[index] = colour[:3]
+        indices = image.read(1, out_shape=shape, resampling=Resampling.nearest)
+        return np.ascontiguousarray(colours[indices].transpose(2, 0, 1))
+    shown = [i + 1 for i, kind in enumerate(kinds) if kind != ColorInterp.alpha]
+    bands = shown[:3] if len(shown) >= 3 else shown[:1]
+    if not bands:
+        raise ValueError("no band but transparency")
+    pixels = image.read(bands, out_shape=(len(bands), *shape), resampling=Resampling.average)
+    if pixels.dtype == np.uint8:
+        return np.asarray(pixels)
+    # More than 8 bits: stretch from the darkest to the brightest value.
+    values = np.nan_to_num(pixels.astype(np.float64), posinf=0.0, neginf=0.0)
+    low, high = float(values.min()), float(values.max())
+    return np.asarray((values - low) * (255 / ((high - low) or 1)), np.uint8)
+
+
+def _as_jpeg(pixels: Array, quality: int) -> bytes:
+    from rasterio.io import MemoryFile
+
+    bands, height, width = pixels.shape
+    with silenced(), MemoryFile() as file:
+        with file.open(
+            driver="JPEG", height=height, width=width, count=bands, dtype="uint8", quality=quality
+        ) as out:
+            out.write(pixels)
+        return bytes(file.read())
+
+
+def _marks(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
+    """Return the boxes in thumbnail pixels, clipped to its edges.
+
+    Boxes are scaled by the image size in the table of datums, otherwise by the file's size.
+    """
+    if isinstance(one.content, PixelsWrong) and one.content.size is not None:
+        return _wrong(one.content.rings, one.content.size, shape)
+    if not isinstance(one.content, Boxes):
+        return ()
+    height, width = one.height or whole[0], one.width or whole[1]
+    across, down = shape[1] / width, shape[0] / height
+    marks = []
+    for box in one.content.boxes:
+        xmin, ymin, xmax, ymax = box.corners
+        left, right = (min(max(x * across, 0.0), float(shape[1])) for x in (xmin, xmax))
+        top, bottom = (min(max(y * down, 0.0), float(shape[0])) for y in (ymin, ymax))
+        marks.append(
+            Mark(
+                x=round(left, 1),
+                y=round(top, 1),
+                width=round(right - left, 1),
+                height=round(bottom - top, 1),
+                label=box.label,
+                outcome=box.outcome,
+                score=box.score,
+                rings=_scaled(box.rings, across, down),
+            )
+        )
+    return tuple(marks)
+
+
+def _wrong(
+    rings: tuple[Ring, ...], whole: tuple[int, int], shape: tuple[int, int]
+) -> tuple[Mark, ...]:
+    """Regions of wrong pixels as one mark over the whole thumbnail."""
+    if not rings:
+        return ()
+    height, width = (float(size) for size in shape)
+    scaled = _scaled(rings, width / whole[1], height / whole[0])
+    return (
+        Mark(x=0.0, y=0.0, width=width, height=height, label="wrong pixels", outcome="wrong",
+             score=None, rings=scaled),
+    )  # fmt: skip
+
+
+def _scaled(rings: tuple[Ring, ...], across: float, down: float) -> tuple[Ring, ...]:
+    return tuple(
+        tuple((round(x * across, 1), round(y * down, 1)) for x, y in ring) for ring in rings
+    )

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .charts import charts, frames_of
-from .grids import Grid
-from .sections import sections
 from .summary import (
     beside,
     cells,
@@ -19,12 +17,14 @@ from .summary import (
     limited,
     made,
     rows_said,
+    sections,
     supported,
     tables_of,
     told,
     unnumbered,
 )
 from .svg import svg
+from .tables import Grid
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard

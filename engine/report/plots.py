@@ -16,7 +16,7 @@ from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.wording import option
 from .chart_shapes import Bar, Bars, Chart, Drawn, Line, Matrix, Numbers, Want, described, supported
 from .charts import KINDS, differences, drawn, frames_of, names_of
-from .sections import sections
+from .summary import sections
 from .svg import COLOURS
 
 if TYPE_CHECKING:

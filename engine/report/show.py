@@ -1,54 +1,87 @@
-"""Printing of scorecards: tables for people, frames for programs.
-
-Terminals get styled tables; pipes get the same text without colour, rules or characters that the
-encoding does not support.
-"""
+"""Scorecards, comparisons and listings as text, Markdown, HTML and records."""
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
+import shutil
 import sys
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, TextIO, cast
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
+import polars as pl
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as table_Table
 from rich.text import Text
 
-from ..schemas.errors import OptionError, unknown
-from .frames import aligned, markdown_frame
-from .look import USUAL, Look
-from .sections import Grid, Line, Section, coco_numbers, exact_headline, sections
+from ..ingest.problems import count_of
+from ..metrics import registry
+from ..schemas.errors import OptionError, did_you_mean, unknown
+from ..schemas.results import FRAMES as results_FRAMES
+from ..schemas.tables import TABLES
+from ..statistics.missing import too_few
 from .summary import (
     BEST,
     BINS,
     SLICES,
     UNDEFINED,
     WORST,
+    Line,
+    Section,
+    aligned,
     also_made,
     cells,
+    exact_headline,
     figure,
     footnotes,
     headed,
-    heading,
     limited,
     made,
     markdown,
+    markdown_frame,
+    markdown_table,
+    number,
     plain,
+    sections,
     supported,
     told,
     unnumbered,
+)
+from .summary import heading as summary_heading
+from .tables import USUAL, Grid, Look
+from .verdicts import (
+    beaten,
+    better,
+    differs,
+    headline,
+    lead,
+    letters,
+    of_pair,
+    pairs,
+    probability,
+    ranks,
+    same_number,
+    signed,
+    title_of,
+    values_of,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..api import CheckReport
     from ..scorecard.card import Scorecard
+    from ..statistics.comparison import Comparison
 
-__all__ = ["FORMATS", "coco_numbers", "render", "show", "show_frame", "write_rich", "write_text"]
+# Printing of scorecards: tables for people, frames for programs.
+#
+# Terminals get styled tables; pipes get the same text without colour, rules or characters that
+# the encoding does not support.
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
 PIPED_WIDTH = 80
@@ -205,7 +238,7 @@ def render(
     card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
 ) -> RenderableType:
     """The whole table: per label key the headline, labels (worst last), slices; then notes."""
-    parts: list[RenderableType] = [Text(heading(card), style="bold")]
+    parts: list[RenderableType] = [Text(summary_heading(card), style="bold")]
     exact = exact_headline(card)
     found = sections(card, look)
     for section in found:
@@ -215,7 +248,7 @@ def render(
     if card.notes:
         parts.append(Text(""))
         # Hanging indent, so that a wrapped note still reads as one.
-        notes = Table.grid(padding=(0, 1))
+        notes = table_Table.grid(padding=(0, 1))
         for kind, note in told(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
@@ -264,7 +297,7 @@ class _Headline:
             titles = [f"{title} {note}".strip() for title, note in zip(titles, notes, strict=True)]
             notes, word, room = [""] * len(notes), 0, room + 2
         width = max(1, min(max(map(len, titles)), room - word))
-        table = Table.grid(padding=(0, 2))
+        table = table_Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True, width=width)
         table.add_column(justify="right", no_wrap=True, width=wide)
         if any(notes):
@@ -362,7 +395,7 @@ class _Fitted:
         for i in sorted(range(len(named)), key=lambda i: -named[i]):
             others = sum(width + 2 for k, width in enumerate(named) if k != i)
             named[i] = max(1, min(named[i], left - others))
-        table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
+        table = table_Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
         shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
@@ -394,3 +427,580 @@ class _Fitted:
 
 def _grid(grid: Grid, best: int, worst: int, look: Look) -> RenderableType:
     return Padding(_Fitted(grid, best, worst, look), (0, 0, 0, 2))
+
+
+# Output of the commands ``metrics``, ``schemas`` and ``check``.
+
+_WIDTH = 80
+
+
+def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None, form: str) -> str:
+    """List the metrics of the registry.
+
+    Args:
+        table: result of ``metrics_table()``.
+        names: metrics to list; all if empty.
+        task: only metrics of this task.
+        form: ``text``, ``json``, ``csv`` or ``markdown``.
+
+    Raises:
+        OptionError: no such metric or task.
+    """
+    table = _kept(table, "task", [task] if task else [], "task")
+    known = set(table["name"])
+    spelled = [_spelled(name, known) for name in names]
+    table = _kept(table, "name", [one for some in spelled for one in some], "metric")
+    if form != "text":
+        return _as(table, form)
+    blocks = []
+    for row in table.iter_rows(named=True):
+        lines = [f"{row['name']}  ({row['task']}; {row['range']}, {_direction(row['better'])})"]
+        lines += _wrapped(row["definition"])
+        if row["formula"]:
+            lines.append(f"    formula: {row['formula']}")
+            named = registry.symbols(registry.get(row["task"], row["name"]))
+            lines += [f"      {symbol}  {meaning}" for symbol, meaning in named.items()]
+        for name in ("averages", "options", "source"):
+            if row.get(name):
+                lines += _wrapped(f"{name}: {row[name]}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _spelled(name: str, known: set[str]) -> list[str]:
+    """Resolve a metric name or alias to names in ``known``; OptionError if there is no match."""
+    found = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
+    if not found:
+        near = did_you_mean(name, known)
+        raise OptionError(f"{name!r} is not a known metric.{near} All of them: evalengine metrics.")
+    return list(dict.fromkeys(found))
+
+
+def _direction(better: str) -> str:
+    return f"{better} is better" if better in ("higher", "lower") else "no direction"
+
+
+def schemas_listing(names: Sequence[str], form: str) -> str:
+    """List the columns of input tables and output frames.
+
+    Args:
+        names: tables and frames to list; all if empty.
+        form: ``text``, ``json``, ``csv`` or ``markdown``.
+
+    Raises:
+        OptionError: no such table or frame.
+    """
+    table = _kept(_all_columns(), "table", names, "table or frame")
+    if form != "text":
+        return _as(table, form)
+    blocks = []
+    for (task, name), rows in table.group_by("task", "table", maintain_order=True):
+        lines = [f"{name} ({'output' if task is None else f'input, task {task}'})"]
+        widths = [max(len(row[key] or "") for row in rows.to_dicts()) for key in ("column", "type")]
+        for row in rows.iter_rows(named=True):
+            start = f"  {row['column']:<{widths[0]}}  {row['type']:<{widths[1]}}  "
+            words = [word for word in (row["need"], row["about"]) if word]
+            if row["also"]:
+                words.append(f"Also: {row['also']}.")
+            lines += textwrap.wrap(
+                " ".join(words) or " ",
+                _WIDTH,
+                initial_indent=start,
+                subsequent_indent=" " * len(start),
+                drop_whitespace=True,
+            ) or [start.rstrip()]
+        blocks.append("\n".join(line.rstrip() for line in lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _all_columns() -> pl.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for table in TABLES:
+        for need, columns in (("Required.", table.required), ("", table.optional)):
+            rows += [
+                {
+                    "task": table.task,
+                    "table": table.side,
+                    "column": column.name,
+                    "type": column.kind,
+                    "need": need,
+                    "about": column.about,
+                    "also": ", ".join(column.aliases) or None,
+                }
+                for column in columns
+            ]
+    for frame, schema in results_FRAMES.items():
+        rows += [
+            {
+                "table": frame,
+                "column": name,
+                "type": "as input" if dtype is None else str(dtype),
+            }
+            for name, dtype in schema.items()
+        ]
+    keys = ("task", "table", "column", "type", "need", "about", "also")
+    return pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String))
+
+
+def refused(said: str) -> str:
+    """Return the JSON that ``check`` prints for unusable tables.
+
+    Args:
+        said: the error message; each line that begins with a dash is one problem.
+    """
+    head, *problems = said.split("\n- ")
+    found = {"ok": False, "problems": problems or [head], "error": said}
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def checked(report: CheckReport, form: str) -> str:
+    """Return the result of ``check`` as text or JSON."""
+    if form == "json":
+        found = {
+            "ok": not report.warnings,
+            "rows": report.rows,
+            "recognised": report.recognised,
+            "notes": list(report.notes),
+            "warnings": list(report.warnings),
+        }
+        return json.dumps(found, indent=2, ensure_ascii=False)
+    lines = [f"{name}: {count_of(rows, 'row')}" for name, rows in report.rows.items()]
+    for name, columns in report.recognised.items():
+        read = ", ".join(f"{mine} as {ours}" for mine, ours in columns.items() if mine != ours)
+        if read:
+            lines.append(f"{name}: read {read}")
+    lines += [
+        f"{'warning' if note in report.warnings else 'note'}: {note}" for note in report.notes
+    ]
+    lines.append("not ok: the numbers would mean nothing" if report.warnings else "ok")
+    return "\n".join(lines)
+
+
+def _kept(table: pl.DataFrame, column: str, names: Sequence[str], kind: str) -> pl.DataFrame:
+    """Rows of the given names, however they are capitalised, in the order of the names."""
+    if not names:
+        return table
+    known: dict[str, list[str]] = {}
+    for name in table[column].unique(maintain_order=True):
+        known.setdefault(name.casefold(), []).append(name)
+    found: list[str] = []
+    for name in names:
+        alike = known.get(name.casefold(), [])
+        if not alike:
+            raise unknown(kind, name, table[column].unique(maintain_order=True))
+        found += [name] if name in alike else alike
+    return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(found)])
+
+
+def _as(table: pl.DataFrame, form: str) -> str:
+    if form == "csv":
+        return table.write_csv()
+    if form == "json":
+        return "[" + ",\n ".join(table.write_ndjson().splitlines()) + "]\n"
+    header = [table.columns, ["---"] * table.width]
+    rows = [["" if cell is None else str(cell) for cell in row] for row in table.iter_rows()]
+    return "".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n"
+        for row in (*header, *rows)
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+# A comparison as text, Markdown, HTML, LaTeX, or rows for programs.
+
+COMPARISON_FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
+FRAMES = ("differences", "flips")
+_MOST = 15
+_COMPARISON_WIDTH = 100
+_TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
+_LEAST = ("wins-ties-losses", "p")
+"""Columns to hide first on a narrow terminal."""
+_SAYS = {1: "better", -1: "worse", 0: ""}
+
+
+class Table(NamedTuple):
+    """Table of text.
+
+    Attributes:
+        best: row -> the best columns, if known.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+    best: Mapping[int, Collection[int]] = MappingProxyType({})
+
+
+def tables(comparison: Comparison) -> list[Table]:
+    """Return the tables of a comparison.
+
+    For two runs the aggregates, then labels and slices by evidence; for more one column per run,
+    then each pair by the leading number.
+    """
+    if len(comparison.runs) > 2:
+        return [_many(comparison), *_pairs(comparison)]
+    (a, b) = pairs(comparison)[0]
+    lines = headline(comparison, of_pair(comparison, a, b))
+    names = [plain(a), plain(b)]
+    whole = [_differences(comparison, "metric", lines, names)] if lines else []
+    return [*whole, *_details(comparison, names)]
+
+
+def _differences(
+    comparison: Comparison,
+    name: str,
+    lines: Sequence[tuple[str, dict[str, Any]]],
+    runs: Sequence[str] = (),
+    note: str = "",
+) -> Table:
+    """Make a table of differences."""
+    votes = any(row["wins"] is not None for _, row in lines)
+    adjusted = comparison.adjust != "none"
+    header = [name, *runs, "difference", f"{100 * comparison.level:g} % interval", "p"]
+    header += ["adjusted"] if adjusted else []
+    header += ["wins-ties-losses"] if votes else []
+    header += [f"{runs[1] if runs else 'the first'} is"]
+    rows = []
+    for called, row in lines:
+        cells = [plain(called), *([number(row["a"]), number(row["b"])] if runs else [])]
+        there = row["difference"] is not None
+        cells.append(signed(row["difference"]) if there else UNDEFINED)
+        cells.append(
+            f"[{signed(row['lower'])}, {signed(row['upper'])}]"
+            if row["lower"] is not None
+            else UNDEFINED
+        )
+        cells.append(probability(row["p"]))
+        cells += [probability(row["p_adjusted"])] if adjusted else []
+        if votes:
+            none = row["wins"] is None
+            cells.append("" if none else f"{row['wins']}-{row['ties']}-{row['losses']}")
+        cells.append(_says(comparison, row))
+        rows.append(cells)
+    return Table(name, header, rows, note)
+
+
+def _says(comparison: Comparison, row: dict[str, Any]) -> str:
+    if too_few(row.get("coverage")):
+        return "no verdict"
+    return "different" if differs(comparison, row) else _SAYS[better(comparison, row)]
+
+
+def _pairs(comparison: Comparison) -> list[Table]:
+    """Each pair of several runs by the number that leads, the strongest evidence first."""
+    found = lead(comparison)
+    if found is None:
+        return []
+    some = same_number(comparison.differences, found[1])
+    order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
+    lines = [(f"{row['run_b']} against {row['run_a']}", row) for row in order.iter_rows(named=True)]
+    left = comparison.differences.height - len(lines)
+    note = f"and {left:,} rows of other numbers and pairs: --frame differences" if left else ""
+    return [_differences(comparison, found[0], lines, note=note)]
+
+
+def _details(comparison: Comparison, runs: Sequence[str]) -> list[Table]:
+    """Labels and slices of two runs, the strongest evidence first."""
+    rows = comparison.differences
+    keyed = rows["label_key"].drop_nulls().n_unique() > 1
+    found = []
+    for name, every in (
+        ("label", rows.filter(pl.col("label_value").is_not_null(), pl.col("slice").is_null())),
+        ("slice", rows.filter(pl.col("slice").is_not_null())),
+    ):
+        if not every.height:
+            continue
+        whole = every.filter(pl.col("label_value").is_null())
+        some = whole if whole.height else every  # of slices, labels only where nothing else is
+        order = some.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).head(_MOST)
+        lines = [
+            (f"{_where(row, comparison.names, keyed=keyed)} {title_of(row)}", row)
+            for row in order.iter_rows(named=True)
+        ]
+        left = every.height - len(lines)
+        note = f"and {left:,} more: --frame differences" if left > 0 else ""
+        found.append(_differences(comparison, name, lines, runs, note))
+    return found
+
+
+def _where(row: dict[str, Any], names: Mapping[str, str], *, keyed: bool) -> str:
+    parts = []
+    if row["slice"] is not None:
+        parts.append(f"{row['slice']}={row['slice_value']}")
+    if keyed and row["label_key"] is not None:
+        parts.append(row["label_key"])
+    if row["label_value"] is not None:
+        parts.append(str(row["label_value"]))
+        parts += [names[parts[-1]]] if parts[-1] in names else []
+    return " ".join(parts)
+
+
+def _many(comparison: Comparison) -> Table:
+    """Make a table with one column per run; letters mark the runs it is significantly better
+    than.
+    """
+    runs = list(comparison.runs)
+    letter = letters(comparison)
+    first = headline(comparison, of_pair(comparison, *pairs(comparison)[0]))
+    rows: list[list[str]] = []
+    best: dict[int, set[int]] = {}
+    for called, row in first:
+        values = values_of(comparison, row)
+        beats = beaten(comparison, row)
+        rank = ranks(beats)
+        cells = [plain(called)]
+        for run in runs:
+            value = values.get(run)
+            over = "".join(sorted(letter[other] for other in beats[run]))
+            cells.append(f"{number(value)}{' ' + over if over else ''} ({rank[run]})")
+        known = {run: value for run, value in values.items() if value is not None}
+        direction = comparison.directions.get(row["metric"], "higher")
+        if known and direction != "neither":
+            pick = max if direction == "higher" else min
+            top = pick(known.values())
+            best[len(rows)] = {1 + i for i, run in enumerate(runs) if known.get(run) == top}
+        rows.append(cells)
+    titles = [letter[run] if letter[run] == run else f"{letter[run]}: {run}" for run in runs]
+    note = (
+        "after a number: letters of the runs that are significantly worse, in brackets the rank,"
+        " one more than the runs that are significantly better"
+    )
+    return Table("metric", ["metric", *map(plain, titles)], rows, note, best)
+
+
+def beside(comparison: Comparison) -> list[str]:
+    """Lines below the tables: flips, notes."""
+    lines = []
+    found = lead(comparison)
+    if comparison.flips.height and found is not None:
+        name, row = found
+        said = ""
+        if len(comparison.runs) == 2 and row["wins"] is not None:
+            better_of, worse_of = count_of(row["wins"], "datum"), f"{row['losses']:,} worse"
+            said = f"by {name} {row['run_b']} does {better_of} better and {worse_of}; "
+        rows = count_of(comparison.flips.height, "row")
+        lines.append(f"flips: {said}{rows} of all numbers: --frame flips")
+    kinds = [*(("warning", one) for one in comparison.warnings)]
+    kinds += [("note", one) for one in comparison.notes if one not in comparison.warnings]
+    return [*lines, *(f"{kind}: {plain(one)}" for kind, one in kinds)]
+
+
+def heading(comparison: Comparison) -> str:
+    """Task, dialect, runs and datums."""
+    runs = (
+        " against ".join(comparison.runs)
+        if len(comparison.runs) == 2
+        else ", ".join(comparison.runs)
+    )
+    said = f"{comparison.task}, dialect {comparison.dialect}: {runs}"
+    return f"{said}, {count_of(comparison.n, 'datum')}"
+
+
+def as_text(comparison: Comparison, width: int | None = None) -> str:
+    """Format for the prompt and the shell.
+
+    Args:
+        width: characters per line; None for unlimited.
+    """
+    lines = [*_folded(heading(comparison), width), "", *_folded(comparison.verdict, width)]
+    for table in tables(comparison):
+        lines += ["", *_laid_out(table, width)]
+        lines += _folded(table.note, width, "  ") if table.note else []
+    more = [line for said in beside(comparison) for line in _folded(said, width, hanging="      ")]
+    return "\n".join([*lines, *([""] if more else []), *more])
+
+
+def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") -> list[str]:
+    """Lines of a text, broken between words."""
+    kept = _TOGETHER.sub("\xa0", plain(text))
+    lines = textwrap.wrap(
+        kept,
+        width or _COMPARISON_WIDTH,
+        initial_indent=begin,
+        subsequent_indent=begin + hanging,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def _laid_out(table: Table, width: int | None) -> list[str]:
+    """Format a table; if it is too wide, the least important columns are hidden, and named."""
+    columns = [
+        [
+            head,
+            *(
+                f"{row[i]}*" if i in table.best.get(at, ()) else row[i]
+                for at, row in enumerate(table.rows)
+            ),
+        ]
+        for i, head in enumerate(table.header)
+    ]
+    gone: list[str] = []
+
+    def room() -> int:
+        return sum(2 + max(map(len, column)) for column in columns)
+
+    for name in _LEAST:
+        if width is not None and room() > width:
+            gone += [column[0] for column in columns if column[0] == name]
+            columns = [column for column in columns if column[0] != name]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  "
+        + "  ".join(
+            cell.ljust(wide) if i == 0 else cell.rjust(wide)
+            for i, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
+    return [*lines, *([f"  not shown: {', '.join(gone)}"] if gone else [])]
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """For pull requests and pages; the best of several runs in bold."""
+    parts = [f"**{_marked(heading(comparison))}**", _marked(comparison.verdict)]
+    for table in tables(comparison):
+        rows = [
+            [
+                f"**{_marked(cell)}**" if i in table.best.get(at, ()) else _marked(cell)
+                for i, cell in enumerate(row)
+            ]
+            for at, row in enumerate(table.rows)
+        ]
+        right = [i > 0 for i in range(len(table.header))]
+        parts.append(markdown_table(table.header, rows, right=right, escape=False))
+        parts += [table.note] if table.note else []
+    if more := beside(comparison):
+        parts.append("\n".join(f"- {_marked(line)}" for line in more))
+    return "\n\n".join(parts) + "\n"
+
+
+def _marked(text: str) -> str:
+    for mark in "\\|`*":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("<", "&lt;")
+
+
+def as_html(comparison: Comparison) -> str:
+    """For notebooks."""
+    parts = [
+        f"<p><b>{html.escape(heading(comparison))}</b></p><p>{html.escape(comparison.verdict)}</p>"
+    ]
+    for table in tables(comparison):
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.header)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="text-align:{"right" if i else "left"}">'
+                + (f"<b>{html.escape(c)}</b>" if i in table.best.get(at, ()) else html.escape(c))
+                + "</td>"
+                for i, c in enumerate(row)
+            )
+            + "</tr>"
+            for at, row in enumerate(table.rows)
+        )
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        parts += [f"<small>{html.escape(table.note)}</small>"] if table.note else []
+    parts += [f"<div><small>{html.escape(line)}</small></div>" for line in beside(comparison)]
+    return "<div>" + "".join(parts) + "</div>"
+
+
+def as_latex(comparison: Comparison) -> str:
+    """Tables for a paper, with the rules of the booktabs package; the best in bold."""
+    parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
+    for table in tables(comparison):
+        parts += [
+            f"\\begin{{tabular}}{{l{'r' * (len(table.header) - 1)}}}",
+            "\\toprule",
+            " & ".join(map(_latex, table.header)) + r" \\",
+            "\\midrule",
+            *(
+                " & ".join(
+                    f"\\textbf{{{_latex(cell)}}}" if i in table.best.get(at, ()) else _latex(cell)
+                    for i, cell in enumerate(row)
+                )
+                + r" \\"
+                for at, row in enumerate(table.rows)
+            ),
+            "\\bottomrule",
+            "\\end{tabular}",
+        ]
+        parts += [f"% {table.note}"] if table.note else []
+    return "\n".join(parts) + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "–": "--",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{mark: f"${mark}$" for mark in "<>|"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
+
+
+def _latex(text: str) -> str:
+    """Text for LaTeX, in which a hyphen is no minus."""
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
+
+
+def _as_json(comparison: Comparison) -> str:
+    rows = {
+        name: ",\n  ".join(getattr(comparison, name).write_ndjson().splitlines())
+        for name in FRAMES[:1]
+    }
+    said = {
+        "verdict": comparison.verdict,
+        "runs": comparison.runs,
+        "task": comparison.task,
+        "dialect": comparison.dialect,
+        "datums": comparison.n,
+        "level": comparison.level,
+        "adjust": comparison.adjust,
+        "notes": list(comparison.notes),
+        "warnings": list(comparison.warnings),
+    }
+    parts = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in said.items()]
+    parts += [f'"{name}": [{text}]' for name, text in rows.items()]
+    return "{" + ",\n ".join(parts) + "}\n"
+
+
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "table": lambda comparison: as_text(comparison) + "\n",
+    "markdown": as_markdown,
+    "latex": as_latex,
+    "json": _as_json,
+    "csv": lambda comparison: cast(str, comparison.differences.write_csv()),
+}
+
+
+def show_comparison(comparison: Comparison, form: str, out: IO[str] | None = None) -> None:
+    """Write a comparison to a text stream.
+
+    Args:
+        form: one of :data:`FORMATS`; ``csv`` and ``parquet`` are the differences.
+        out: by default standard output.
+
+    Raises:
+        OptionError: no such format, or binary output to a terminal.
+    """
+    out = sys.stdout if out is None else out
+    if form == "table" and out.isatty():
+        write_text(as_text(comparison, shutil.get_terminal_size().columns) + "\n", out)
+        return
+    if form in _TEXTS:
+        write_text(_TEXTS[form](comparison), out)
+        return
+    if form not in COMPARISON_FORMATS:
+        raise unknown("format", form, COMPARISON_FORMATS)
+    if out.isatty():
+        raise OptionError("format parquet is bytes, which a terminal cannot show: pipe it.")
+    packed = io.BytesIO()
+    comparison.differences.write_parquet(packed)
+    out.flush()
+    cast(TextIO, out).buffer.write(packed.getbuffer())

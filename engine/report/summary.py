@@ -1,19 +1,352 @@
-"""Short forms of a scorecard: prompt text and Markdown, built from sections without rich."""
+"""Summary of a scorecard."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+import html
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
 
 from ..ingest.problems import count_of
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from .grids import Row, amount, fixed
-from .look import USUAL, Look
-from .sections import Grid, Line, Number, Section, exact_headline, sections
-from .shown import getting
+from ..schemas.errors import ResultError
+from ..schemas.layouts import Entry
+from ..scorecard.lookup import whole
+from .tables import (
+    USUAL,
+    Grid,
+    Look,
+    Number,
+    Row,
+    Shown,
+    amount,
+    arranged,
+    at_k,
+    at_spots,
+    chosen,
+    counting,
+    coverage,
+    every_spot,
+    exact_layout,
+    fixed,
+    getting,
+    label_grid,
+    layout_of,
+    names_of,
+    numbered,
+    others,
+    reach,
+    slice_grid,
+    spots_shown,
+    spread_grid,
+    spread_metrics,
+    titled,
+    told_apart,
+    with_more,
+)
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
+
+# The confusion matrix as a grid to look at.
+
+_LABELS = 20
+"""Up to so many labels make a matrix; of more the most frequent pairs are shown, as many."""
+_SPOTS = 3
+_UNMATCHED = "(no truth)", "(missed)"
+
+
+def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> list[Grid]:
+    """Return the confusion matrix of the whole set; for many labels its most frequent pairs.
+
+    One grid per threshold if they are few, otherwise those nearest 0.5; the last one states the
+    omissions.
+    """
+    if "confusion" not in card.frames:
+        return []
+    frame = card.frame("confusion").filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    whole = frame.filter(pl.col("slice").is_null())
+    if not whole.height:
+        return []
+    taken = at_spots(whole, spots_shown(card, _SPOTS, wide=wide))
+    named = _named(names_of(card.labels, key))
+    grids = [
+        (_pairs if _labels(whole).len() > _LABELS else _matrix)(
+            rows, f"confusion {at}".strip(), named
+        )
+        for rows, at in taken
+    ]
+    left = max(1, every_spot(whole).height) - len(taken)
+    n = frame.select("slice", "slice_value").drop_nulls().n_unique()
+    rest = [f"{left} more pairs of thresholds" if left > 1 else "1 more pair"] if left else []
+    rest += [f"{n} slice{'s' if n > 1 else ''}"] if n else []
+    pairs = _labels(whole).len() > _LABELS
+    if rest or pairs:
+        said = f"; not shown: {', '.join(rest)}" if rest else ""
+        last = grids[-1]
+        note = f"{last.note}{said}; all: {getting('confusion')}"
+        grids[-1] = last.noted(note)
+    return grids
+
+
+def _labels(rows: pl.DataFrame) -> pl.Series:
+    return pl.concat([rows["actual"], rows["predicted"]]).unique().sort(nulls_last=True)
+
+
+def _named(names: Mapping[Any, str]) -> Callable[[Any], str]:
+    """Return a function for display names of labels, with the value if two have the same name."""
+    twice = {name for name, n in Counter(names.values()).items() if n > 1}
+
+    def called(value: Any) -> str:
+        name = names.get(value)
+        if name is None:
+            return str(value)
+        return f"{value} {name}" if name in twice else name
+
+    return called
+
+
+def _pairs(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
+    """Pairs of different labels, the most frequent first."""
+    off = rows.filter(pl.col("actual").ne_missing(pl.col("predicted")), pl.col("count") > 0).sort(
+        "count", descending=True, maintain_order=True
+    )
+    shown = [
+        Row(
+            (
+                _UNMATCHED[0] if actual is None else named(actual),
+                _UNMATCHED[1] if predicted is None else named(predicted),
+            ),
+            (float(n),),
+            None,
+        )
+        for actual, predicted, n in off.head(_LABELS)
+        .select("actual", "predicted", "count")
+        .iter_rows()
+    ]
+    note += f"; the {len(shown)} most frequent of {off.height:,} pairs off the diagonal"
+    return Grid(
+        "confusion",
+        ("actual", "predicted"),
+        ("count",),
+        shown,
+        {},
+        note,
+        counts=(True,),
+        frame="confusion",
+    )
+
+
+def _matrix(rows: pl.DataFrame, note: str, named: Callable[[Any], str]) -> Grid:
+    counts = {(row["actual"], row["predicted"]): row["count"] for row in rows.iter_rows(named=True)}
+    values = _labels(rows).to_list()
+    actual = [value for value in values if any(pair[0] == value for pair in counts)]
+    predicted = [value for value in values if any(pair[1] == value for pair in counts)]
+    return Grid(
+        "confusion",
+        ("actual \\ predicted",),
+        tuple(_UNMATCHED[1] if p is None else named(p) for p in predicted),
+        [
+            Row(
+                (_UNMATCHED[0] if a is None else named(a),),
+                tuple(float(counts.get((a, p), 0)) for p in predicted),
+                None,
+            )
+            for a in actual
+        ],
+        {},
+        note,
+        counts=(True,) * len(predicted),
+        frame="confusion",
+    )
+
+
+# Rows to show, selected from the metrics frame and shared by all renderings.
+#
+# No metric is hard-coded: the layout lists those that come first; others follow general rules
+# (the threshold nearest 0.5, the macro average first).
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One headline number."""
+
+    title: str
+    value: Number
+    note: str = ""
+    reach: str = ""
+    row: dict[str, Any] = {}
+    counted: bool = False
+
+
+class Section(msgspec.Struct, frozen=True):
+    """Report content for one label key.
+
+    Attributes:
+        headline: aggregates of the whole set.
+        tables: metrics that have a separate table, and confusion matrices.
+        slices: tables of slices, and of slices by label for metrics without an aggregate.
+        undefined: reason -> titles of undefined headline numbers.
+        unshown: the remaining rows of the metrics frame, and how to get them.
+    """
+
+    label_key: str | None
+    headline: list[Line]
+    tables: list[Grid]
+    labels: Grid | None
+    slices: list[Grid]
+    undefined: dict[str, list[str]]
+    unshown: str = ""
+
+
+def sections(card: Scorecard, look: Look = USUAL) -> list[Section]:
+    """Return the sections of a scorecard, one per label key.
+
+    Raises:
+        OptionError: no table has the column to sort by.
+    """
+    metrics = numbered(card.metrics)
+    keys = metrics["label_key"].unique(maintain_order=True).to_list()
+    if not keys and "confusion" in card.frames:
+        keys = card.frame("confusion")["label_key"].unique(maintain_order=True).to_list()
+    of = pl.col("label_key")
+    found = [
+        _section(card, metrics.filter(of.eq_missing(pl.lit(key, pl.String))), key, wide=look.wide)
+        for key in keys
+    ]
+    tables = [grid for one in found for grid in (one.labels, *one.slices) if grid is not None]
+    order = iter(arranged(card, tables, look.sort))
+    return [
+        msgspec.structs.replace(
+            one,
+            labels=None if one.labels is None else next(order),
+            slices=[next(order) for _ in one.slices],
+        )
+        for one in found
+    ]
+
+
+def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
+    """Return COCO's numbers under COCO's names.
+
+    Raises:
+        ResultError: there are several label keys, which COCO does not support.
+    """
+    whole_set = pl.col("slice").is_null() & pl.col("label_value").is_null()
+    rows = numbered(card.metrics.filter(whole_set))
+    keys = rows["label_key"].unique(maintain_order=True).to_list()
+    if len(keys) > 1:
+        raise ResultError(
+            f"COCO's numbers are of one label key, and this result has {len(keys)}:"
+            f" {', '.join(map(repr, keys))}."
+        )
+    entries = exact_layout(card.task, card.dialect).headline
+    lines, _ = _headline(card, rows, entries, Shown(), rest=False)
+    return [(line.title, line.value) for line in lines]
+
+
+def exact_headline(card: Scorecard) -> bool:
+    """Return True if the headline shows every digit."""
+    return layout_of(card.task, card.dialect).exact
+
+
+def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool) -> Section:
+    layout = layout_of(card.task, card.dialect)
+    overall = rows.filter(pl.col("slice").is_null())
+    aggregates = overall.filter(pl.col("label_value").is_null())
+    shown = Shown()
+    headline, undefined = _headline(card, aggregates, layout.headline, shown, wide=wide)
+    tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, shown))]
+    tables += confusion_grids(card, key, wide=wide)
+    per_label = overall.filter(pl.col("label_value").is_not_null())
+    if card.options.metrics is not None:
+        headline += _of_one_label(card, per_label, aggregates)
+    labels = label_grid(card, per_label, key, shown, wide=wide)
+    sliced = rows.filter(pl.col("slice").is_not_null())
+    of_all = sliced.filter(pl.col("label_value").is_null())
+    # The label table has the metrics without an aggregate of this name or by another's layout.
+    aggregated = set(of_all["metric"].unique())
+    if aggregated.intersection(entry.metric for entry in layout.slice_columns):
+        aggregated.update(entry.metric for entry in layout.label_columns)
+    alone = sliced.filter(
+        pl.col("label_value").is_not_null(), ~pl.col("metric").is_in(list(aggregated))
+    )
+    slices = [
+        grid
+        for name in sliced["slice"].unique(maintain_order=True).to_list()
+        for some, by_label in ((of_all, False), (alone, True))
+        if (
+            grid := slice_grid(
+                card, some.filter(slice=name), name, shown, by_label=by_label, wide=wide
+            )
+        )
+    ]
+    unshown = shown.unshown(rows)
+    return Section(key, headline, tables, labels, slices, undefined, unshown)
+
+
+def _of_one_label(card: Scorecard, per_label: pl.DataFrame, aggregates: pl.DataFrame) -> list[Line]:
+    """Numbers of metrics that have one row, of one label, such as ROCAUC of two classes."""
+    of = pl.col("metric")
+    alone = per_label.filter(
+        pl.len().over("metric") == 1, ~of.is_in(aggregates["metric"].unique().implode())
+    )
+    counts = counting(card)
+    return [
+        Line(
+            f"{row['metric']} of {row['label_value']}",
+            row["value"],
+            row=row,
+            reach=reach(row),
+            counted=row["metric"] in counts,
+        )
+        for row in alone.iter_rows(named=True)
+    ]
+
+
+def _headline(
+    card: Scorecard,
+    rows: pl.DataFrame,
+    entries: tuple[Entry, ...],
+    shown: Shown,
+    *,
+    rest: bool = True,
+    wide: bool = False,
+) -> tuple[list[Line], dict[str, list[str]]]:
+    lines: list[Line] = []
+    undefined: dict[str, list[str]] = {}
+    counts = counting(card)
+
+    def add(row: dict[str, Any], title: str, note: str = "") -> None:
+        part = coverage(row)
+        said = ", ".join(filter(None, (note, part and f"{part} scored")))
+        whole_number = row["metric"] in counts
+        lines.append(Line(title, row["value"], said, reach(row), row, whole_number))
+        if row["value"] is None:
+            undefined.setdefault(row["reason"] or "undefined", []).append(title)
+
+    for entry in entries:
+        found = chosen(rows, entry)
+        shown.take(found)
+        for row in found.iter_rows(named=True):
+            add(row, titled(entry, row))
+    placed = {entry.metric for entry in entries} | spread_metrics(card)
+    for metric in others(card, rows, placed) if rest else ():
+        some = rows.filter(pl.col("metric") == metric)
+        rows_of = whole(some, ("area", "max_detections", "parameters"))
+        for spot, note in at_spots(rows_of, spots_shown(card, wide=wide)):
+            shown.take(spot)
+            apart = told_apart(spot)
+            for row in spot.iter_rows(named=True):
+                parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
+                title = " ".join(part for part in parts if part)
+                add(row, with_more(title, apart[row["parameters"]]), note)
+    return lines, undefined
+
+
+# Short forms of a scorecard: prompt text and Markdown, built from sections without rich.
 
 UNDEFINED = "–"
 BEST = 5
@@ -366,3 +699,67 @@ def _escaped(text: str) -> str:
 
 def _digits(value: Number) -> str:
     return UNDEFINED if value is None else repr(value)
+
+
+# Complete frames as aligned text or Markdown, without empty columns.
+
+_GAP = "  "
+
+
+def aligned(frame: pl.DataFrame) -> str:
+    """Format all rows of a frame as aligned text, numbers to the right, nulls as a dash.
+
+    Lines are not wrapped; columns without any value are omitted.
+    """
+    frame = _filled(frame)
+    right = [dtype.is_numeric() for dtype in frame.dtypes]
+    columns = [[name, *cells] for name, cells in zip(frame.columns, _cells(frame), strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        _GAP.join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in zip(*columns, strict=True)
+    ]
+    return "\n".join([*lines, *([] if frame.height else ["no rows"])]) + "\n"
+
+
+def markdown_frame(frame: pl.DataFrame) -> str:
+    """Format all rows of a frame as a Markdown table; columns without any value are omitted."""
+    frame = _filled(frame)
+    right = [dtype.is_numeric() for dtype in frame.dtypes]
+    rows = list(zip(*_cells(frame), strict=True))
+    return markdown_table(frame.columns, rows, right=right) + "\n"
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format cells as an HTML table; "" without rows."""
+    if not rows:
+        return ""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_frame(frame: pl.DataFrame) -> str:
+    """Format all rows of a frame as an HTML table; columns without any value are omitted."""
+    frame = _filled(frame)
+    return html_table(frame.columns, list(zip(*_cells(frame), strict=True)))
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Drop columns without any value; keep all of a frame without rows."""
+    return frame.select(s for s in frame.iter_columns() if s.null_count() < len(s) or not len(s))
+
+
+def _cells(frame: pl.DataFrame) -> list[list[str]]:
+    return [[_text(value) for value in column.to_list()] for column in frame.iter_columns()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return number(value)
+    return UNDEFINED if value is None else plain(str(value))

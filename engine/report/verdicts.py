@@ -1,21 +1,25 @@
-"""Sentences about the result of a comparison, and titles of its numbers."""
+"""Results of comparisons in sentences, and differences from a baseline."""
 
 from __future__ import annotations
 
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from ..ingest.problems import count_of
 from ..scorecard.lookup import KEYS
 from ..statistics.missing import too_few
-from .grids import at_k, chosen, fixed, titled
-from .layouts import USUAL_K, layout_of
 from .summary import number
+from .tables import USUAL_K, at_k, chosen, fixed, layout_of, titled
 
 if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
     from ..statistics.comparison import Comparison
+    from ..statistics.margins import Margins
+
+# Sentences about the result of a comparison, and titles of its numbers.
 
 NONE = 1e-12
 """Differences up to this are of rounding."""
@@ -45,13 +49,13 @@ def headline(comparison: Comparison, rows: pl.DataFrame) -> list[Titled]:
         rows_of_entry = chosen(whole, entry).iter_rows(named=True)
         found += [(titled(entry, row), row) for row in rows_of_entry]
     rest = whole.filter(~pl.col("metric").is_in(list(placed)))
-    found += [(title(row), row) for row in rest.iter_rows(named=True)]
+    found += [(title_of(row), row) for row in rest.iter_rows(named=True)]
     if whole["label_key"].drop_nulls().n_unique() < 2:
         return found
     return [(f"{row['label_key'] or ''} {called}".strip(), row) for called, row in found]
 
 
-def title(row: dict[str, Any]) -> str:
+def title_of(row: dict[str, Any]) -> str:
     """Return a short title that identifies a number."""
     parts = [at_k(row["metric"], row["k"]), row["statistic"], row["average"]]
     if row["iou_threshold"] is not None:
@@ -300,3 +304,95 @@ def beaten(comparison: Comparison, row: dict[str, Any]) -> dict[str, list[str]]:
 def ranks(beats: dict[str, list[str]]) -> dict[str, int]:
     """Return ranks: 1 plus the number of significantly better runs."""
     return {name: 1 + sum(name in worse for worse in beats.values()) for name in beats}
+
+
+# Differences of numbers to the baseline, and their significance.
+
+BETTER, WORSE, UNSURE, SAME = "better", "worse", "not significant", "same"
+UNTESTED, NO_DIRECTION = "not tested", "no direction"
+_NAMES = ("metric", *KEYS)
+_SURE = {1: BETTER, -1: WORSE}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Number compared with the baseline's.
+
+    Attributes:
+        before: the baseline's number; None if undefined.
+        value: the change; None if either is undefined.
+        lower: low end of the interval of the change; None without one.
+        upper: high end of the interval of the change; None without one.
+        reading: ``better``, ``worse``, ``not significant`` or ``same``; empty if it was not tested
+            or no direction is better.
+        unread: reason why ``reading`` is empty.
+    """
+
+    before: float | None
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
+    reading: str = ""
+    unread: str = ""
+
+
+class Differences:
+    """Differences of a run to a baseline, by number.
+
+    Args:
+        comparison: of both, the baseline first; None if they could not be compared.
+        margins: of both, if they are over different datums; otherwise None. Without either,
+            differences have no interval.
+    """
+
+    def __init__(
+        self, baseline: Scorecard, comparison: Comparison | None, margins: Margins | None = None
+    ) -> None:
+        self._comparison = comparison
+        self._directions = baseline.directions
+        self._before = {_key(row): row["value"] for row in baseline.metrics.iter_rows(named=True)}
+        known = margins.rows if comparison is None and margins is not None else None
+        known = comparison.differences if comparison is not None else known
+        self._drawn = {} if known is None else {_key(row): row for row in known.rows(named=True)}
+
+    def of(self, row: dict[str, Any]) -> Difference | None:
+        """Return the difference of the number in a row of the metrics frame; None if it is new."""
+        key = _key(row)
+        unread = NO_DIRECTION if self._directions.get(row["metric"]) == "neither" else UNTESTED
+        drawn = self._drawn.get(key)
+        if drawn is not None:
+            if self._comparison is not None:
+                reading = _reading(self._comparison, drawn)
+            else:
+                reading = _by_interval(drawn, self._directions.get(row["metric"], "higher"))
+            return Difference(
+                drawn["a"], drawn["difference"], drawn["lower"], drawn["upper"], reading, unread
+            )
+        if key not in self._before:
+            return None
+        before, now = self._before[key], row["value"]
+        changed = None if before is None or now is None else now - before
+        return Difference(before, changed, unread=unread)
+
+
+def _reading(comparison: Comparison, row: dict[str, Any]) -> str:
+    neither = comparison.directions.get(row["metric"]) == "neither"
+    if row["difference"] is None or neither or too_few(row.get("coverage")):
+        return ""
+    if abs(row["difference"]) <= NONE and abs(row["se"] or 0.0) <= NONE:
+        return SAME
+    return _SURE.get(better(comparison, row), UNSURE)
+
+
+def _by_interval(row: dict[str, Any], direction: str) -> str:
+    """Return the verdict for runs over different datums: significant if the interval excludes 0."""
+    lower, upper = row["lower"], row["upper"]
+    if lower is None or upper is None or direction == "neither" or too_few(row.get("coverage")):
+        return ""
+    if lower <= 0 <= upper:
+        return UNSURE
+    return BETTER if (lower > 0) == (direction == "higher") else WORSE
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    # Slices and labels of two runs are alike as text; floats were rounded alike.
+    return tuple(row.get(name) for name in _NAMES)

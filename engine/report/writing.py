@@ -20,13 +20,10 @@ from .._version import __version__
 from ..atomic import whole_file
 from ..schemas.errors import WriteError
 from ..scorecard.lookup import whole
-from .differences import BETTER, WORSE, Differences
-from .examples import Examples
-from .page import Cell, Gate, Part, Table, lead, parts
+from .page import Cell, Examples, Gate, Part, Table, lead, parts
 from .provenance import command, facts
-from .sections import sections
-from .summary import UNDEFINED, heading, number, plain, told
-from .verdicts import signed
+from .summary import UNDEFINED, heading, number, plain, sections, told
+from .verdicts import BETTER, WORSE, Differences, signed
 
 if TYPE_CHECKING:
     import jinja2

@@ -283,7 +283,7 @@ class Scorecard:
             >>> card.value("mAP", iou_threshold=0.5)
             >>> card.value("AP", label_value="cat", iou_threshold=0.75)
         """
-        from ..report.layouts import by_title
+        from ..report.tables import by_title
         from .lookup import SHORT, one_value
 
         refuse_cut_off()
@@ -331,7 +331,7 @@ class Scorecard:
             >>> card.to_dict("val/")
             {'val/mAPAveragedOverIOUs': 0.49, 'val/mAP_iou_0.5': 0.74, 'val/mAR': 0.56}
         """
-        from ..report.flat import as_dict
+        from ..report.tables import as_dict
 
         refuse_cut_off()
         return as_dict(
@@ -374,7 +374,7 @@ class Scorecard:
         return self._export("coco")
 
     def to_lvis(self) -> Any:
-        """lvis-api's names, stats and arrays; see ``evalengine.exports.lvis``."""
+        """lvis-api's names, stats and arrays; see ``evalengine.exports.coco``."""
         return self._export("lvis")
 
     def to_kitti(self) -> dict[str, float]:
@@ -437,8 +437,8 @@ class Scorecard:
         Raises:
             OptionError: no such format or column.
         """
-        from ..report.look import look
         from ..report.show import show
+        from ..report.tables import look
 
         show(self, format, look=look(sort, top, wide=wide))
 
@@ -485,8 +485,7 @@ def load(directory: str | Path) -> Any:
         >>> import evalengine as ee
         >>> ee.load("runs/monday").value("mAP", iou_threshold=0.5)
     """
-    from .comparisons import is_comparison, read_comparison
-    from .storage import read
+    from .storage import is_comparison, read, read_comparison
 
     refuse_cut_off()
     if is_comparison(directory):

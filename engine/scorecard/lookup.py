@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from ..metrics import registry
-from ..schemas.asked import Asked, parse_metric
 from ..schemas.errors import ResultError, did_you_mean, unknown
+from ..schemas.option_values import Asked, parse_metric
 from ..schemas.results import METRICS
 
 _TOLERANCE = 1e-9

@@ -1,8 +1,4 @@
-"""Scorecards on disk: a folder of Parquet files and ``run.json``, written atomically.
-
-The folder is written under a temporary name and renamed once all bytes are on disk. ``run.json``
-lists every file with its size, so that an incomplete copy is detected.
-"""
+"""Scorecards and comparisons on disk."""
 
 from __future__ import annotations
 
@@ -18,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from ..atomic import fresh_name, swap, sweep, sync
+from ..atomic import fresh_name, reads, swap, sweep, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
-from ..overwriting import reads
 from ..report.provenance import command
-from ..schemas.embedder import Encoder
 from ..schemas.errors import OptionError, ResultError, WriteError
-from ..schemas.option_values import make_options
+from ..schemas.option_values import Encoder, HeldTable, make_options
 from ..schemas.options import FIELDS, Options
-from ..schemas.results import FRAMES, Finding, Schema
-from ..schemas.training import HeldTable
+from ..schemas.results import FRAMES as results_FRAMES
+from ..schemas.results import Finding, Schema
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tally import stored
@@ -36,6 +30,11 @@ from .held import Paged
 
 if TYPE_CHECKING:
     from .card import Scorecard
+
+# Scorecards on disk: a folder of Parquet files and ``run.json``, written atomically.
+#
+# The folder is written under a temporary name and renamed once all bytes are on disk.
+# ``run.json`` lists every file with its size, so that an incomplete copy is detected.
 
 RUN_FILE = "run.json"
 TALLY_FILE = "tally.zip"
@@ -212,7 +211,7 @@ def read(directory: str | Path) -> dict[str, Any]:
             )
     frames = {
         name: partial(_read, folder / f"{name}.parquet", run, columns)
-        for name, columns in FRAMES.items()
+        for name, columns in results_FRAMES.items()
         if f"{name}.parquet" in run.files
     }
     page = Paged(
@@ -260,7 +259,13 @@ def _strangers(folder: Path) -> list[str]:
     """Names in a result's folder that are not of the result."""
     found = msgspec.json.decode((folder / RUN_FILE).read_bytes())
     files = found.get("files")
-    known = {RUN_FILE, LABELS_FILE, TALLY_FILE, *BESIDE, *(f"{name}.parquet" for name in FRAMES)}
+    known = {
+        RUN_FILE,
+        LABELS_FILE,
+        TALLY_FILE,
+        *BESIDE,
+        *(f"{name}.parquet" for name in results_FRAMES),
+    }
     known |= {*files} if isinstance(files, dict) else set()
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
@@ -447,3 +452,83 @@ def restored_options(plain: dict[str, Any], folder: Path) -> Options:
 
 def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+# Comparisons on disk: a folder of two frames and ``comparison.json``, written atomically.
+
+COMPARISON_FILE = "comparison.json"
+COMPARISON = "evalengine comparison"
+FRAMES = ("differences", "flips")
+_KEPT = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes", "warnings")
+
+
+def is_comparison(directory: str | Path) -> bool:
+    """Return True if a folder contains a comparison."""
+    return (Path(directory) / COMPARISON_FILE).is_file()
+
+
+def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a comparison; see :meth:`evalengine.Comparison.save`."""
+    target = real_folder(directory)
+    sweep(target.parent, [target.name])
+    if target.exists() and not target.is_dir():
+        raise ResultError(f"cannot write {directory}: there is a file of that name.")
+    if target.is_dir() and any(target.iterdir()):
+        known = {COMPARISON_FILE, *(f"{name}.parquet" for name in FRAMES)}
+        strange = sorted(path.name for path in target.iterdir() if path.name not in known)
+        if strange:
+            raise ResultError(
+                f"cannot write {directory}: {strange[0]} in it is not of a comparison; choose a new"
+                " folder."
+            )
+        if not overwrite:
+            raise ResultError(
+                f"{directory} already holds a comparison; choose another folder, or replace it with"
+                f" {option('overwrite', True)}.",
+                code="folder_used",
+            )
+    fresh = fresh_name(target)
+    try:
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        for name in FRAMES:
+            getattr(comparison, name).write_parquet(fresh / f"{name}.parquet")
+            sync(fresh / f"{name}.parquet")
+        said = {
+            "kind": COMPARISON,
+            "format": 1,
+            "verdict": comparison.verdict,
+            "options": plain_options(comparison.options),
+            **{name: getattr(comparison, name) for name in (*_KEPT, "names")},
+        }
+        text = msgspec.json.format(msgspec.json.encode(said, enc_hook=str), indent=2)
+        (fresh / COMPARISON_FILE).write_bytes(text + b"\n")
+        sync(fresh / COMPARISON_FILE)
+        swap(fresh, target)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise WriteError(f"cannot write {directory}: {error}.") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return target
+
+
+def read_comparison(directory: str | Path) -> dict[str, Any]:
+    """Return the constructor arguments of a saved comparison.
+
+    Raises:
+        ResultError: the folder contains something else, or the comparison is damaged.
+    """
+    folder = Path(directory)
+    path = folder / COMPARISON_FILE
+    try:
+        said = msgspec.json.decode(path.read_bytes())
+        frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in FRAMES}
+        if said["kind"] != COMPARISON:
+            raise KeyError("kind")
+        kept = {name: said[name] for name in _KEPT}
+        options = said["options"]
+    except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
+        raise ResultError(f"{folder} is not a whole comparison: {error}.") from error
+    kept |= {name: tuple(kept[name]) for name in ("notes", "warnings")}
+    names = said.get("names", {})  # none in those of earlier versions
+    return {**kept, **frames, "names": names, "options": restored_options(options, folder)}

@@ -14,17 +14,15 @@ import polars as pl
 from ..plan.summary import Tallied
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from ..schemas.intervals import Wanted
+from ..schemas.option_values import Wanted
 from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
-from ..tally.common_values import Fill
+from ..tally.stats_parts import Fill
 from .compared_datums import ComparedDatums, datums_of, identical, shared_codes
-from .intervals import WIDTHLESS, means, quantiles, standard_errors
+from .intervals import WIDTHLESS, means, normal_quantile, quantiles, standard_errors
 from .missing import COLUMNS, SKIP, Side, Slices, coverage_columns, fill_of, over_common_values
-from .multiple import adjusted, nothing_found, randomisation_p
 from .paired import Numbers, by_datum, number_of, numbers, randomised, rests_on
-from .quantiles import normal_quantile
-from .significance import TESTS, shared_trials
+from .tests import TESTS, adjusted, nothing_found, randomisation_p, shared_trials
 
 IDENTITY = ("metric", *KEYS)
 """Columns that identify the rows of a metrics frame."""
@@ -83,7 +81,7 @@ def compare_runs(
         directions: metric -> ``higher`` or ``lower``, whichever is better.
         common: drop datums that are missing from any run.
         adjust: adjustment of p-values for many rows.
-        test: source of p-values, one of :data:`~evalengine.statistics.significance.TESTS`.
+        test: source of p-values, one of :data:`~evalengine.statistics.tests.TESTS`.
         missing: replacement for values that a run does not have.
 
     Raises:
@@ -448,7 +446,7 @@ def singles_of(
 
 def _rows_of(metric: Any, cells: Any, labels: Any) -> list[tuple[int, tuple[Any, ...]]]:
     """Place on the axes behind the group, and identity, of every number of single datums."""
-    from ..plan.frames import frame_of
+    from ..plan.summary import frame_of
     from ..schemas.results import frame_schema
 
     one = msgspec.structs.replace(

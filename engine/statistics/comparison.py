@@ -73,7 +73,7 @@ class Comparison:
     @property
     def level(self) -> float:
         """Confidence of the intervals, in (0, 1)."""
-        from ..schemas.intervals import wanted
+        from ..schemas.option_values import wanted
 
         asked = wanted(self.options)
         assert asked is not None
@@ -97,16 +97,16 @@ class Comparison:
             ResultError: the path is occupied.
             WriteError: the folder cannot be written.
         """
-        from ..scorecard.comparisons import save
+        from ..scorecard.storage import save_comparison
 
-        return save(self, directory, overwrite=overwrite)
+        return save_comparison(self, directory, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        from ..report.comparison import as_text
+        from ..report.show import as_text
 
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from ..report.comparison import as_html
+        from ..report.show import as_html
 
         return as_html(self)

@@ -11,8 +11,8 @@ import polars as pl
 
 from ..plan.summary import Tallied
 from ..schemas.arrays import Array
-from ..schemas.intervals import FEW_CLUSTERS, Wanted
-from ..tally.common_values import skip
+from ..schemas.option_values import FEW_CLUSTERS, Wanted
+from ..tally.stats_parts import skip
 from .compared_datums import answered_by_one, shared_codes
 from .comparing import IDENTITY, Single, coverage_of, pair, singles_of, with_unmoved
 from .missing import Slices, over_common_values

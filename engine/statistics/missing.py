@@ -15,7 +15,7 @@ from ..plan.summary import Tallied
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError, unknown
 from ..schemas.wording import option
-from ..tally.common_values import Fill, skip
+from ..tally.stats_parts import Fill, skip
 
 SKIP, ZERO, WORST = "skip", "zero", "worst"
 COLUMNS = ("missing_a", "missing_b", "coverage")

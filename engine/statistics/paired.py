@@ -17,8 +17,8 @@ from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tally.cells import Cells
 from ..tally.draws import Draws
-from .drawn import Drawing, column_of, of_rows, places, spread
 from .intervals import floor_of
+from .resamples import Drawing, column_of, of_rows, places, spread
 
 AT = "draws"
 """Column with the offset of each row's resamples, in a frame of collected numbers."""

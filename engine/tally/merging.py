@@ -1,14 +1,11 @@
-"""Merge tallies of disjoint sets of datums; the result equals one run over all of them.
-
-Codes are mapped to the datums and labels of the whole, and rows are sorted as in one run: label,
-descending score, tie, datum id, row.
-"""
+"""Merging of tallies over disjoint sets of datums."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -16,9 +13,17 @@ from ..kernels.run_merging import merge_runs
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError
-from .counts import Counts
+from .counted_rows import merged_crossings
 from .datums import Datums, Labels
-from .ranked import Ranked
+from .pixels import Areas, Images, Pixels, Surfaces
+from .ranked import Counts, Ranked
+from .stats import Column, Stats
+from .units import Facts, Scored, Units
+
+# Merge tallies of disjoint sets of datums; the result equals one run over all of them.
+#
+# Codes are mapped to the datums and labels of the whole, and rows are sorted as in one run:
+# label, descending score, tie, datum id, row.
 
 
 def merged_present(parts: Sequence[Any], codes: Sequence[Array], n: int) -> Array:
@@ -318,3 +323,385 @@ def merged_seconds(parts: Sequence[Any]) -> dict[str, float]:
         for step, seconds in part.seconds.items():
             total[step] = total.get(step, 0.0) + seconds
     return total
+
+
+# Merge units and scored labels of disjoint sets of datums.
+#
+# Units are sorted as in one run, by datum and label key; those of a single table, and scored
+# labels, keep the order of the parts.
+
+
+def merge_units(
+    parts: Sequence[Units],
+    datums: Sequence[Array],
+    labels: Sequence[Array],
+    whole: Labels,
+    key_names: Sequence[tuple[str, ...]],
+    scored: Sequence[Scored | None],
+) -> tuple[Units, list[Array]]:
+    """Merge units; also return the new number of each old one, int64 per part.
+
+    Args:
+        parts: units of disjoint sets of datums, in the order of their rows.
+        datums: new datum codes per part.
+        labels: new label codes per part.
+        whole: labels of all parts.
+        key_names: names of each part's label keys.
+        scored: scored labels per part.
+
+    Raises:
+        InputError: parts were read or tallied differently.
+    """
+    filled = [part for part in parts if len(part)] or [parts[0]]
+    for name in ("hard", "facts", "by_row"):
+        if len({_state(getattr(part, name)) for part in filled}) > 1:
+            raise InputError("partitions were read in different ways: as one table and as two,"
+                             " or with and without predicted labels.")  # fmt: skip
+    datum = np.concatenate(
+        [code[part.datum_of()] for part, code in zip(parts, datums, strict=True)]
+    )
+    key_code = {name: i for i, name in enumerate(whole.key_names)}
+    key = np.concatenate(
+        [
+            np.array([key_code.get(name, 0) for name in names] or [0], np.int32)[
+                np.zeros(len(part), np.int64) if part.key is None else part.key
+            ]
+            for part, names in zip(parts, key_names, strict=True)
+        ]
+    )
+    order = np.arange(datum.size) if filled[0].by_row else np.lexsort((key, datum))
+    with_none = [np.r_[code, np.int32(-1)].astype(np.int32) for code in labels]
+    truth, start = _truths(parts, with_none, order)
+    hard = None
+    if filled[0].hard is not None:
+        hard = np.concatenate(
+            [
+                _hard(part, code, whole, own)
+                for part, code, own in zip(parts, with_none, scored, strict=True)
+                if part.hard is not None
+            ]
+        )[order]
+    new = np.empty(order.size, np.int64)
+    new[order] = np.arange(order.size)
+    datum = datum[order]
+    plain = datum.size == sum(code.size for code in datums) and bool(
+        (datum == np.arange(datum.size)).all()
+    )
+    units = Units(
+        datum=None if plain else datum,
+        key=key[order] if len(whole.key_names) > 1 else None,
+        truth=truth,
+        truth_start=start,
+        hard=hard,
+        hard_score=_floats(parts, "hard_score", order, np.nan),
+        weight=_floats(parts, "weight", order, 1.0),
+        facts=_facts(parts, order),
+        by_row=filled[0].by_row,
+        decided=filled[0].decided,
+    )
+    return units, np.split(new, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _state(value: Any) -> Any:
+    return value if isinstance(value, bool) else value is None
+
+
+def _truths(
+    parts: Sequence[Units], labels: Sequence[Array], order: Array
+) -> tuple[Array, Array | None]:
+    """True labels of all units, in their new order."""
+    pairs = list(zip(parts, labels, strict=True))
+    if all(part.truth_start is None for part in parts):
+        return np.concatenate([code[part.truth] for part, code in pairs])[order], None
+    many = np.concatenate([part.n_truths for part in parts])
+    flat = np.concatenate([code[part.truth_rows()[1]] for part, code in pairs])
+    first = np.cumsum(many) - many
+    start = np.r_[0, np.cumsum(many[order])]
+    at = np.repeat(first[order] - start[:-1], many[order]) + np.arange(start[-1])
+    return flat[at], start
+
+
+def _hard(part: Units, label: Array, whole: Labels, scored: Scored | None) -> Array:
+    """Return predicted labels under the codes of the whole.
+
+    A prediction decided by a threshold on one label's score is the other label if there is just
+    one.
+    """
+    assert part.hard is not None
+    hard: Array = label[part.hard]
+    if part.decided and scored is not None:
+        only = int(label[scored.only])
+        others = [code for code in range(len(whole)) if code != only]
+        other = others[0] if len(others) == 1 else -1
+        hard = np.where(hard == only, np.int32(only), np.int32(other))
+    return hard
+
+
+def _floats(parts: Sequence[Units], name: str, order: Array, fill: float) -> Array | None:
+    found = [getattr(part, name) for part in parts]
+    if all(column is None for column in found):
+        return None
+    columns = [
+        np.full(len(part), fill) if column is None else column
+        for part, column in zip(parts, found, strict=True)
+    ]
+    return np.concatenate(columns)[order]
+
+
+def _facts(parts: Sequence[Units], order: Array) -> Facts | None:
+    found = [part.facts for part in parts if part.facts is not None]
+    if not found:
+        return None
+    return Facts(
+        *(
+            np.concatenate([getattr(facts, name) for facts in found])[order]
+            for name in Facts.__struct_fields__
+        )
+    )
+
+
+def merge_scored(
+    parts: Sequence[Scored | None],
+    units: Sequence[Array],
+    labels: Sequence[Array],
+    n_labels: int,
+) -> Scored | None:
+    """Merge scored labels.
+
+    Args:
+        parts: of disjoint sets of datums, in the order of their rows.
+        units: new number of each unit, from :func:`merge_units`.
+        labels: new label codes per part.
+        n_labels: labels of the whole.
+
+    Raises:
+        InputError: parts were scored differently.
+    """
+    found = [
+        (part, unit, label)
+        for part, unit, label in zip(parts, units, labels, strict=True)
+        if part is not None and (part.outcome.size or part.several)
+    ]
+    if not found:
+        return next((part for part in parts if part is not None), None)
+    scored = [part for part, _, _ in found]
+    only = {-1 if part.several else int(label[part.only]) for part, _, label in found}
+    if len(only) > 1 or len({part.ranked for part in scored}) > 1:
+        raise InputError(
+            "score columns were read differently in the partitions: as that of one label and as"
+            " those of several, or of different labels. Name all labels with labels=, and"
+            " positive_label= where there is one."
+        )
+    one = only.pop()
+    columns: dict[str, tuple[Array, ...]] = {
+        "score": tuple(column for part in scored for column in part.parts),
+        "outcome": tuple(part.outcome for part in scored),
+        "unit": tuple(
+            unit if part.unit_codes is None else unit[part.unit_codes] for part, unit, _ in found
+        ),
+    }
+    if one < 0:
+        columns["label"] = tuple(label[part.label_codes] for part, _, label in found)
+    score = columns.pop("score")
+    whole = {name: np.concatenate(some) for name, some in columns.items()}
+    unit = whole["unit"]
+    plain = unit.size == sum(new.size for new in units) and bool(
+        (unit == np.arange(unit.size)).all()
+    )
+    shown = np.zeros(n_labels, bool)
+    for part, _, label in found:
+        shown[label[part.labels]] = True
+    if one < 0:
+        shown[:] = True
+    return Scored(
+        score,
+        whole["outcome"],
+        whole.get("label"),
+        None if plain else unit.astype(np.int32),
+        one,
+        shown,
+        one_precision([(part.single, part.outcome.size) for part in scored]),
+        scored[0].ranked,
+    )
+
+
+def merge_places(
+    parts: Sequence[tuple[Array | None, Labels]],
+    labels: Sequence[Array],
+    whole: Labels,
+    *,
+    keyed: bool,
+) -> Array | None:
+    """Return the declared position of every label, int32 [l], -1 for others; or None.
+
+    Args:
+        parts: declared positions per part, with its labels.
+        labels: new label codes per part.
+        whole: labels of all parts.
+        keyed: labels were declared with keys; otherwise each is repeated for every key, so that its
+            position depends on the number of keys.
+    """
+    if all(places is None for places, _ in parts):
+        return None
+    out = np.full(len(whole), -1, np.int64)
+    for (places, own), code in zip(parts, labels, strict=True):
+        if places is None:
+            continue
+        here = places >= 0
+        place = places[here].astype(np.int64)
+        if not keyed:
+            place = place // max(1, len(own.key_names)) * len(whole.key_names)
+            place += whole.key[code[here]]
+        out[code[here]] = place
+    return out.astype(np.int32)
+
+
+# Merging tallies of one row a datum, and counts of pixels, of disjoint sets of datums.
+
+Status = tuple[tuple[str, ...], Array]
+
+
+def merge_stats(parts: Sequence[Stats], datums: Sequence[Array]) -> Stats:
+    """Merge tallies of one row per datum.
+
+    Args:
+        parts: tallies of disjoint sets of datums, with the same columns.
+        datums: new datum codes per part.
+
+    Raises:
+        InputError: the parts were measured differently.
+    """
+    order = _order(datums)
+    shapes = [[_shape(column) for need in part.columns.values() for column in need]
+              for part in parts]  # fmt: skip
+    if any(list(part.columns) != list(parts[0].columns) for part in parts):
+        raise InputError("partitions were measured by different metrics.")
+    for shape in shapes:
+        for one, other in zip(shapes[0], shape, strict=False):
+            if one != other:
+                raise InputError(
+                    f"partitions were measured differently: {one[0]} with {one[2]} in one and with"
+                    f" {other[2]} in another. What scales by the highest relevance of all cannot"
+                    " be added up: score all partitions in one run, or leave that metric out."
+                    if one[2] != other[2]
+                    else f"partitions were measured at different cut-offs of {one[0]}."
+                )
+    columns = {
+        need: tuple(
+            _merged([part.columns[need][i] for part in parts], order)
+            for i in range(len(parts[0].columns[need]))
+        )
+        for need in parts[0].columns
+    }
+    counted = joined(parts, "counted")[order]
+    return Stats(counted, columns, merge_status([part.status for part in parts], order))
+
+
+def _order(datums: Sequence[Array]) -> Array:
+    """Return, for each datum of the whole, its index in the concatenated parts."""
+    code = np.concatenate(datums)
+    order = np.empty(code.size, np.int64)
+    order[code] = np.arange(code.size)
+    return order
+
+
+def _shape(column: Column) -> tuple[Any, ...]:
+    return column.metric, column.statistic, column.parameters, column.k
+
+
+def _merged(columns: Sequence[Column], order: Array) -> Column:
+    values = np.concatenate([column.values for column in columns])[order]
+    own = [column.status for column in columns if column.status is not None]
+    status = merge_status(own, order) if own else None
+    return msgspec.structs.replace(columns[0], values=values, status=status)
+
+
+def merge_status(parts: Sequence[Status], order: Array) -> Status:
+    """Merge the status of all datums, with names in the order of one run.
+
+    Names of a task are the same in all parts. Judged metrics add names from the tables, ascending,
+    after three fixed ones.
+
+    Raises:
+        InputError: names do not match.
+    """
+    names = parts[0][0]
+    if any(own != names for own, _ in parts):
+        first = names[:_FIXED]
+        if any(own[:_FIXED] != first for own, _ in parts):
+            raise InputError("partitions name the status of datums differently.")
+        names = (*first, *sorted({name for own, _ in parts for name in own[_FIXED:]}))
+    place = {name: i for i, name in enumerate(names)}
+    codes = [np.array([place[name] for name in own], code.dtype)[code] for own, code in parts]
+    return names, np.concatenate(codes)[order]
+
+
+_FIXED = 3
+
+
+def merge_pixels(
+    parts: Sequence[Pixels],
+    datums: Sequence[Array],
+    codes: Sequence[Array],
+    whole: Labels,
+    key_names: Sequence[tuple[str, ...]],
+) -> Pixels:
+    """Merge pixel counts, sorted by datum and label.
+
+    Args:
+        parts: counts of disjoint sets of datums.
+        datums: new datum codes per part.
+        codes: new label codes per part.
+        whole: labels of all parts.
+        key_names: names of each part's label keys.
+    """
+    key_code = {name: i for i, name in enumerate(whole.key_names)}
+    # One more entry at the end, so that the code -1 for no label stays -1.
+    labels = [np.r_[code, np.int32(-1)].astype(np.int32) for code in codes]
+    keys = [np.array([key_code.get(name, 0) for name in names], np.int32) for names in key_names]
+
+    def mapped(of: str, name: str, by: Sequence[Array]) -> Array:
+        return np.concatenate(
+            [new[getattr(getattr(part, of), name)] for part, new in zip(parts, by, strict=True)]
+        )
+
+    def kept(of: str, name: str) -> Array:
+        return joined([getattr(part, of) for part in parts], name)
+
+    datum, label = mapped("areas", "datum", datums), mapped("areas", "label", labels)
+    order = np.lexsort((label, datum))
+    areas = Areas(
+        datum[order],
+        label[order],
+        *(kept("areas", name)[order] for name in ("truth", "found", "right")),
+    )
+    crossings = merged_crossings([part.crossings for part in parts], datums, labels, whole)
+    datum, label = mapped("surfaces", "datum", datums), mapped("surfaces", "label", labels)
+    order = np.lexsort((label, datum))
+    names = Surfaces.__struct_fields__[2:]
+    surfaces = Surfaces(
+        datum[order], label[order], *(kept("surfaces", name)[order] for name in names)
+    )
+    images = _sorted(
+        [
+            msgspec.structs.replace(
+                part.images, datum=datum[part.images.datum], key=key[part.images.key]
+            )
+            for part, datum, key in zip(parts, datums, keys, strict=True)
+        ]
+    )
+    declared = None
+    if any(part.declared is not None for part in parts):
+        declared = np.zeros(len(whole), bool)
+    ignored = np.ones(len(whole), bool)
+    for part, code in zip(parts, codes, strict=True):
+        if declared is not None and part.declared is not None:
+            declared[code[part.declared]] = True
+        ignored[code[~part.ignored]] = False  # a ground truth of some part has it
+    return Pixels(areas, crossings, images, declared, ignored, surfaces)
+
+
+def _sorted(parts: Sequence[Images]) -> Images:
+    columns = [joined(parts, name) for name in Images.__struct_fields__]
+    order = np.lexsort((columns[1], columns[0]))
+    return Images(*(column[order] for column in columns))

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from .counted_draws import CountDraws
-from .counted_rows import CountsView, Crossings, no_rows
+from .counted_rows import CountDraws, CountsView, Crossings, no_rows
 from .registry import stored_as
 
 

@@ -1,15 +1,57 @@
-"""Ranked rows: predictions sorted by score per label, with their hits at every variant."""
+"""Ranked rows: predictions per label in score order, each with its match at every IoU threshold."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from .precision import comparable
 from .registry import stored_as
+
+# Thresholds in the precision of the scores they are compared with.
+
+
+def comparable(threshold: float, *, single: bool) -> float:
+    """Cast a threshold to the dtype of the scores.
+
+    A score of 0.3 in a single-precision column differs from the double 0.3; after the same rounding
+    it
+    reaches the threshold 0.3.
+
+    Args:
+        single: the scores have single precision.
+    """
+    with np.errstate(over="ignore"):  # what is beyond single precision, no score reaches
+        return float(np.float32(threshold)) if single else threshold
+
+
+# Counts: sparse integer counts by key.
+
+
+@stored_as("detection.confusion/1")
+class Counts(msgspec.Struct, frozen=True):
+    """Pairs of predictions and ground truths with different labels, for the confusion matrix.
+
+    One entry is one pair at one IoU threshold, for all score thresholds of ``scores``.
+
+    Attributes:
+        actual: int32 [n], label code of the ground truth.
+        predicted: int32 [n], label code of the prediction.
+        threshold: int32 [n], index of the IoU threshold.
+        scores: uint64 [words, n], one bit per score threshold, 64 per word.
+        datum: int32 [n], datum code.
+    """
+
+    actual: Array
+    predicted: Array
+    threshold: Array
+    scores: Array
+    datum: Array
+
+
+# Ranked rows: predictions sorted by score per label, with their hits at every variant.
 
 BITS = 64
 
@@ -178,3 +220,44 @@ class Ranked(msgspec.Struct, frozen=True):
     @property
     def n_labels(self) -> int:
         return int(self.start.size - 1)
+
+
+# Settings of average precision over a view of ranked rows.
+
+
+class Interpolation(NamedTuple):
+    """Definition of average precision from interpolated precision.
+
+    Attributes:
+        levels: float64 [r], ascending recall levels of the curve, near 0, 1 / (r - 1), ..., 1.
+        every_point: average precision is the area under the curve, whose recall rises at each true
+            positive; otherwise the mean at the levels.
+        integer_grid: see :func:`evalengine.kernels.average_precision.sample_precision`.
+        epsilon: see there.
+        linear: settings for linear precision, see :mod:`.ranked_points`; None if interpolated.
+        positions: indices of the levels to average, for rows matched again at every score, see
+            :mod:`.ranked_points`; otherwise None.
+    """
+
+    levels: Array
+    every_point: bool = False
+    integer_grid: bool = False
+    epsilon: float = 0.0
+    linear: float | None = None
+    positions: tuple[int, ...] | None = None
+
+    @property
+    def averaged(self) -> Array:
+        """Levels over which average precision is the mean, [0] if it is the area."""
+        return self.levels[:0] if self.every_point else self.levels
+
+
+class Beside(NamedTuple):
+    """Another ranked tally of the same datums and labels, and its view settings.
+
+    Attributes:
+        interpolation: see :class:`.ranked_view.RankedView`.
+    """
+
+    ranked: Ranked
+    interpolation: Interpolation

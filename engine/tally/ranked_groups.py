@@ -22,9 +22,8 @@ from . import stored
 from .datums import Labels
 from .draws import Draws, OneByOne
 from .ranked import Ranked, Variants
-from .ranked_draws import RankedDraws
 from .ranked_points import CountedRows, counted_rows, pooled_rows, sought
-from .ranked_view import LeaveOut, RankedView
+from .ranked_view import LeaveOut, RankedDraws, RankedView
 
 # A ranked tally in several files, if a label has more rows than memory allows.
 #

@@ -1,8 +1,4 @@
-"""Curve points of ranked rows: counts at every distinct score of a label at one IoU threshold.
-
-Rows come in one or several pieces (files of labels, files of one long label). A point that may
-continue in the next piece is kept back until that piece is read.
-"""
+"""Points of precision-recall curves, computed from ranked rows."""
 
 from __future__ import annotations
 
@@ -12,10 +8,81 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..kernels.matching_anew import LOW
 from ..kernels.order import group_rows
 from ..schemas.arrays import Array
-from .points import Points, segment_of
 from .ranked import Ranked
+
+# Curve points by segment, and vectorised search for indices in segments.
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Points at every distinct score of every (group, label), scores descending.
+
+    Attributes:
+        start: int64 [groups * labels + 1], CSR offsets.
+        threshold: float64 [m].
+        tp: float64 [m], (weighted) true positives at or above the threshold.
+        fp: float64 [m], (weighted) false positives among datums that have a truth of the key.
+    """
+
+    start: Array
+    threshold: Array
+    tp: Array
+    fp: Array
+
+
+def first_of(start: Array, fits: Array) -> Array:
+    """Return the first index in every segment with ``fits`` True, int64 [s], -1 without one.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        fits: bool [m].
+    """
+    places = np.append(np.flatnonzero(fits), fits.size)
+    found = places[np.searchsorted(places, np.minimum(start[:-1], fits.size))]
+    return np.where(found < start[1:], found, -1)
+
+
+def last_of(start: Array, fits: Array) -> Array:
+    """Return the last index in every segment with ``fits`` True, int64 [s], -1 without one.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        fits: bool [m].
+    """
+    places = np.append(-1, np.flatnonzero(fits))
+    found = places[np.searchsorted(places, start[1:]) - 1]
+    return np.where(found >= start[:-1], found, -1)
+
+
+def segment_of(start: Array) -> Array:
+    """Return the segment of every index, int64 [m].
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+    """
+    return np.repeat(np.arange(start.size - 1), np.diff(start))
+
+
+def largest_of(start: Array, value: Array) -> Array:
+    """Return the largest value of every segment, float64 [s], -inf if empty.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        value: float64 [m], without NaN.
+    """
+    out = np.full(start.size - 1, -np.inf)
+    some = np.diff(start) > 0
+    if some.any():
+        out[some] = np.maximum.reduceat(value, start[:-1][some])
+    return out
+
+
+# Curve points of ranked rows: counts at every distinct score of a label at one IoU threshold.
+#
+# Rows come in one or several pieces (files of labels, files of one long label). A point that may
+# continue in the next piece is kept back until that piece is read.
 
 
 class CountedRows(msgspec.Struct, frozen=True):
@@ -196,3 +263,329 @@ class _Held:
         there = ~np.isnan(self.score)
         start = np.r_[0, np.cumsum(there)]
         return Points(start, self.score[there], self.tp[there], self.fp[there])
+
+
+# Precision at recall levels, on straight lines between the points of all predictions.
+#
+# Unlike interpolated precision, it is not raised to that of higher recalls. Source: nuscenes-
+# devkit ``detection.algo.accumulate`` and ``calc_ap``. Average precision uses only precision and
+# recall above a share such as 0.1: :attr:`.ranked_view.Interpolation.linear`.
+
+
+def joined(pieces: Iterable[CountedRows], n_labels: int) -> tuple[Array, Array, Array, Array]:
+    """Offsets by label, scores, datums and hits of all rows, those of one piece after the other."""
+    parts = [(segment_of(one.start), one.score, one.datum, one.right) for one in pieces]
+    label, score, datum, right = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(label, kind="stable")
+    start = np.r_[0, np.cumsum(np.bincount(label, minlength=n_labels))]
+    return start, score[order], datum[order], right[order]
+
+
+def by_group(
+    start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None
+) -> tuple[Array, Array]:
+    """Rows by (group, label), as often as they count: offsets, and their order."""
+    order = np.arange(datum.size)
+    if group is not None:
+        start, order = group_rows(start, datum, group, n_groups)
+        order = order[: start[-1]]
+    if weights is None:
+        return start, order
+    many = weights[datum[order]]
+    upto = np.r_[0, np.cumsum(many)]
+    return upto[start], np.repeat(order, many)
+
+
+def at_levels(right: Array, score: Array, positives: int, levels: Array) -> tuple[Array, Array]:
+    """Return precision and score at recall levels, float64 [r] each.
+
+    Args:
+        right: bool [n], hits, by descending score.
+        score: float64 [n].
+        positives: number of ground truths.
+        levels: float64 [r], ascending.
+
+    Returns:
+        precision, 0 at levels that are not reached, and scores, NaN there.
+    """
+    if not positives or not right.any():
+        return np.zeros(levels.size), np.full(levels.size, np.nan)
+    true = np.cumsum(right).astype(np.float64)
+    false = np.cumsum(~right).astype(np.float64)
+    recall = true / float(positives)
+    precision = np.interp(levels, recall, true / (false + true), right=0.0)
+    return precision, np.interp(levels, recall, score, right=np.nan)
+
+
+def averaged(precision: Array, levels: Array, clip: float) -> Array:
+    """Return AP, [..., 1]: mean precision above ``clip`` at levels above it, over 1 - ``clip``."""
+    above = np.ascontiguousarray(np.maximum(precision[..., levels > clip + 1e-9] - clip, 0.0))
+    mean: Array = np.mean(above, axis=-1, keepdims=True) / (1.0 - clip)
+    return mean
+
+
+def on_lines(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return precision and scores at the levels of a view, [group, label, area, threshold, level].
+
+    Args:
+        view: a ranked view of one area range.
+        shape: groups, labels, area ranges, thresholds.
+    """
+    out = np.zeros((2, *shape, view.levels.size))
+    for t, iou in enumerate(view.tally.variants.thresholds):
+        start, score, datum, right = joined(view.counted_rows(iou), shape[1])
+        start, order = by_group(start, datum, view.group, view.n_groups, view.weights)
+        for s in range(start.size - 1):
+            g, label = divmod(s, shape[1])
+            rows = order[start[s] : start[s + 1]]
+            positives = int(view.positives[g, label, 0])
+            out[:, g, label, 0, t] = at_levels(right[rows], score[rows], positives, view.levels)
+    return out[0], out[1]
+
+
+# Predictions by bins of score, position and size in the image, for calibration.
+#
+# Scores are summed as integer multiples of 2^-60, so that sums do not depend on the order of rows
+# or on buckets.
+
+SIDES = 4
+"""Position and size: centre x and y, width and height."""
+_DIGIT = 2.0**30
+
+
+class BoxBins(msgspec.Struct, frozen=True):
+    """Resolution of the bins.
+
+    Attributes:
+        scores: number of equal bins of scores in [0, 1].
+        boxes: number of equal bins of each relative box coordinate.
+        least: minimum predictions in a bin that counts.
+    """
+
+    scores: int
+    boxes: int
+    least: int
+
+
+class Binned(msgspec.Struct, frozen=True):
+    """Non-empty bins, sorted by segment, place and score.
+
+    Attributes:
+        segment: int64 [k], ascending.
+        place: int64 [k], bins of centre x, centre y, width and height as digits in base
+            ``BoxBins.boxes``, height last.
+        at: int64 [k], bin of scores.
+        sums: int64 [k, 4], (weighted) predictions, correct predictions, and the sum of scores as
+            high and low digit of 2^-30.
+        n: number of segments.
+        beyond: bool [n], segments with a score outside [0, 1].
+    """
+
+    segment: Array
+    place: Array
+    at: Array
+    sums: Array
+    n: int
+    beyond: Array
+
+    @property
+    def score(self) -> Array:
+        """Mean score of every bin, float64 [k]."""
+        total = self.sums[:, 2] / _DIGIT + self.sums[:, 3] / _DIGIT**2
+        return np.asarray(total / self.sums[:, 0])
+
+    @property
+    def right(self) -> Array:
+        """Share of every bin that is right, float64 [k]."""
+        return np.asarray(self.sums[:, 1] / self.sums[:, 0])
+
+    def regrouped(self, segment: Array, place: Array, n: int) -> Binned:
+        """Return the bins summed by other segments or places.
+
+        Args:
+            segment: int64 [k].
+            place: int64 [k].
+            n: number of segments.
+        """
+        beyond = np.zeros(n, bool)
+        if self.beyond.any():
+            beyond[segment[self.beyond[self.segment]]] = True
+        return _added(segment, place, self.at, self.sums, n, beyond)
+
+
+def _added(segment: Array, place: Array, at: Array, sums: Array, n: int, beyond: Array) -> Binned:
+    """Sum rows of the same bin."""
+    order = np.lexsort((at, place, segment))
+    columns = segment[order], place[order], at[order]
+    new = np.ones(order.size, bool)
+    new[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in columns])
+    first = np.flatnonzero(new)
+    added = np.add.reduceat(sums[order], first, axis=0) if first.size else sums[:0]
+    told, where, bins = (one[first] for one in columns)
+    return Binned(told, where, bins, added, n, beyond)
+
+
+def places_of(boxes: Array, sizes: Array, n_bins: int) -> Array:
+    """Return the bin of position and size of every box, int64 [n].
+
+    Args:
+        boxes: float64 [n, 4], corners.
+        sizes: float64 [n, 2], image height and width per box.
+        n_bins: equal bins of every share in [0, 1]; values outside go to the outermost bin.
+    """
+    extent = sizes[:, ::-1]
+    low, high = boxes[:, :2], boxes[:, 2:]
+    shares = np.concatenate([(low + high) / 2 / extent, (high - low) / extent], axis=1)
+    digits = bin_of(shares, n_bins)
+    return np.asarray(digits @ n_bins ** np.arange(SIDES)[::-1])
+
+
+def bin_of(share: Array, n_bins: int) -> Array:
+    """The equal bin from 0 to 1 that each share is in, int64; a bin has its lower edge."""
+    edges = np.arange(n_bins + 1) / n_bins
+    return np.clip(np.searchsorted(edges, share, side="right") - 1, 0, n_bins - 1)
+
+
+def binned(
+    pieces: Iterable[CountedRows],
+    group: Array | None,
+    n_groups: int,
+    weights: Array | None,
+    n_scores: int,
+) -> Binned:
+    """Return counted predictions by (group, label), place and bin of scores.
+
+    Args:
+        pieces: rows, with places.
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        n_scores: number of bins of scores.
+    """
+    made: Binned | None = None
+    for rows in pieces:
+        n = n_groups * (rows.start.size - 1)
+        label = segment_of(rows.start)
+        of = np.zeros(label.size, np.int64) if group is None else group[rows.datum]
+        weight = np.ones(label.size, np.int64) if weights is None else weights[rows.datum]
+        here = (of >= 0) & (weight > 0)
+        segment = (of * (rows.start.size - 1) + label)[here]
+        score, weight = rows.score[here], weight[here]
+        beyond = np.zeros(n, bool)
+        beyond[segment[(score < 0) | (score > 1)]] = True
+        whole, rest = np.divmod(np.clip(score, 0, 1) * _DIGIT, 1)
+        digits = whole.astype(np.int64), np.rint(rest * _DIGIT).astype(np.int64)
+        right = rows.right[here].astype(np.int64)
+        sums = np.stack([np.ones_like(weight), right, *digits], axis=1) * weight[:, None]
+        one = _added(segment, rows.place[here], bin_of(score, n_scores), sums, n, beyond)
+        made = one if made is None else _together(made, one)
+    assert made is not None
+    return made
+
+
+def _together(one: Binned, other: Binned) -> Binned:
+    segment, place, at, sums = (
+        np.concatenate([getattr(side, name) for side in (one, other)])
+        for name in ("segment", "place", "at", "sums")
+    )
+    return _added(segment, place, at, sums, one.n, one.beyond | other.beyond)
+
+
+# Precision at scores that represent recall positions, with matching repeated at every score.
+#
+# The true positives of a first match give the scores: in descending order, each is used for the
+# next position k / 40 unless the recall after the following one is nearer. Counts from such a
+# score on are sums of gains (:mod:`evalengine.kernels.matching_anew`), independent of the order
+# and parts of the rows. Precision at a position is the maximum over it and later ones, and 0 if
+# there are fewer scores than positions: finding all of 20 ground truths without errors gives AP
+# 0.5. Source: KITTI's ``evaluate_object.cpp``, ``getThresholds`` and ``eval_class``.
+
+
+def chosen(hits: int, sought: int, levels: int) -> list[int]:
+    """Return the indices of the true positives that represent recall positions.
+
+    Args:
+        hits: number of true positives.
+        sought: number of ground truths.
+        levels: number of positions, including recall 0.
+    """
+    found: list[int] = []
+    recall, at = 0.0, -1
+    while at + 1 < hits and len(found) < levels:
+        low, high = at + 1, hits - 1
+        while low < high:
+            middle = (low + high) // 2
+            if (middle + 2) / sought - recall < recall - (middle + 1) / sought:
+                low = middle + 1
+            else:
+                high = middle
+        found.append(low)
+        recall += 1 / (levels - 1)
+        at = low
+    return found
+
+
+def _segments(view: Any) -> Iterator[tuple[int, Any, Array, Array]]:
+    """Segments of (group, label), their part of the tally, its rows, and how often each counts."""
+    for part in view.parts():
+        start, order = part.rows
+        for s in range(start.size - 1):
+            rows = order[start[s] : start[s + 1]]
+            if rows.size:
+                tally = part.tally
+                many = np.ones(rows.size, np.int64)
+                if view.weights is not None:
+                    many = view.weights[tally.datum[rows]]
+                yield s, tally, rows, many
+
+
+def at_positions(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array, Array | None]:
+    """Return precision, scores and similarity of angles at recall positions.
+
+    Args:
+        view: a ranked view whose rows have gains.
+        shape: groups, labels, area ranges, thresholds.
+
+    Returns:
+        float64 [group, label, area, threshold, level] each; scores are NaN if undefined, and
+        similarity is None without angles.
+    """
+    n_segments, levels = shape[0] * shape[1], view.levels.size
+    grid = shape[2:]
+    found: dict[tuple[int, ...], list[tuple[Array, Array]]] = {}
+    for s, tally, rows, many in _segments(view):
+        for w, word in enumerate(tally.variants.words):
+            hits = tally.hit[w][rows]
+            for bit in range(word.n_areas * word.n_thresholds):
+                own = np.flatnonzero((hits >> np.uint64(bit)) & np.uint64(1))
+                a, t = divmod(bit, word.n_thresholds)
+                where = s, word.first_area + a, word.first_threshold + t
+                found.setdefault(where, []).append((tally.score[rows[own]], many[own]))
+    scores = np.full((n_segments, *grid, levels), np.nan)
+    positives = view.positives.reshape(n_segments, grid[0])
+    for (s, a, t), parts in found.items():
+        score, many = (np.concatenate(one) for one in zip(*parts, strict=True))
+        upto = np.cumsum(many)
+        places = chosen(int(upto[-1]) if upto.size else 0, int(positives[s, a]), levels)
+        rows = np.searchsorted(upto, places, side="right")
+        scores[s, a, t, : len(places)] = score[rows]
+    totals: Array | None = None
+    for s, tally, rows, many in _segments(view):
+        kinds = len(tally.values) // (grid[0] * grid[1])
+        if totals is None:
+            totals = np.zeros((kinds, n_segments, *grid, levels))
+        gains = tally.values[:, rows].reshape(kinds, *grid, rows.size) * many
+        upto = np.concatenate([np.zeros((kinds, *grid, 1)), np.cumsum(gains, axis=-1)], axis=-1)
+        last = np.searchsorted(-tally.score[rows], -scores[s], side="right")
+        totals[:, s] += np.take_along_axis(upto, np.broadcast_to(last, totals[:, s].shape), axis=-1)
+    made = np.zeros((2, n_segments, *grid, levels))
+    angles = totals is not None and len(totals) > 2
+    if totals is not None:
+        there = ~np.isnan(scores) & (totals[0] + totals[1] > 0)
+        every = np.where(there, totals[0] + totals[1], 1.0)
+        alike = totals[2] * 2.0 ** (LOW - 54) + totals[3] * 2.0**-54 if angles else totals[0]
+        for out, right in zip(made, (totals[0], alike), strict=True):
+            out[:] = np.where(there, right / every, 0.0)
+            out[:] = np.maximum.accumulate(out[..., ::-1], axis=-1)[..., ::-1]
+    whole = *shape, levels
+    precision, similarity = made.reshape(2, *whole)
+    return precision, scores.reshape(whole), similarity if angles else None

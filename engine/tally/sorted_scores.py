@@ -1,33 +1,184 @@
-"""Cached results of a view of scored labels: hard counts, sorted scores, curve points."""
+"""Sorted scores per label, and areas under curves computed from them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from ..kernels.few_scores import MOST, count_few
 from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
+from ..kernels.partial_area import area_in_all, areas_onward, no_area
+from ..kernels.partition import partition
+from ..kernels.point_precision import no_precision, precision_onward
 from ..kernels.reached import weights_reaching
 from ..kernels.roc import pair_wins, wins
+from ..kernels.score_points import points
 from ..kernels.sorting import sort_range, sort_short, sort_with
+from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
+from ..schemas.errors import OptionError
 from ..schemas.tuning import tuning
-from .points import Points as Points
-from .ranked_view import Over
-from .units import Scored
+from .datums import Labels
+from .ranked_points import Points as Points
+from .ranked_view import Over, View
+from .units import Scored, Units
 
-__all__ = [
-    "HIT",
-    "N_OUTCOMES",
-    "OTHER",
-    "STRAY",
-    "HardCounts",
-    "Points",
-    "Sorted",
-    "sort_segments",
-    "sorted_by_counts",
-    "wins_of_groups",
-]
+if TYPE_CHECKING:
+    from .scored_view import ScoredView
+
+# Units seen by groups of datums: their groups, their weights, and sums over them.
+
+Sums = Array | ExactSums
+"""Numbers of units, int64 [group * width], or exact sums in as many cells."""
+
+Summands = tuple[Array, Array, int, Array | None]
+"""Arguments of :meth:`UnitView.by_group`."""
+
+
+class UnitView(View):
+    """Units by groups of datums; arrays have leading axes [group, key].
+
+    Args:
+        units: every unit.
+        labels: meaning of label codes.
+        **grouping: see :class:`View`.
+    """
+
+    def __init__(self, units: Units, labels: Labels, **grouping: Any) -> None:
+        super().__init__(labels, **grouping)
+        self.units = units
+
+    @cached_property
+    def unit_weight(self) -> Array | None:
+        """Weight of every unit times its datum's multiplicity, float64 [u]; None for 1 each."""
+        own = self.units.weight
+        if self.weights is None:
+            return own
+        drawn = self.weights[self.units.datum_of()].astype(np.float64)
+        return drawn if own is None else own * drawn
+
+    @cached_property
+    def unit_group(self) -> Array | None:
+        """Group of every unit, int32 [u], -1 for none; None for one group of all."""
+        group: Array | None = self.group
+        return group if group is None or self.units.datum is None else group[self.units.datum]
+
+    def by_group(self, unit: Array, column: Array, width: int, value: Array | None = None) -> Array:
+        """Return (weighted) counts or sums of units by group and code, float64 [group, width].
+
+        Sums are exact, and rounded once.
+
+        Args:
+            unit: int64 [m], units.
+            column: int [m], code of each below ``width``.
+            value: float64 [m], summands, or None for 1 each.
+        """
+        return _rounded(self._added((unit, column, width, value), None), self.n_groups, width)
+
+    def _added(self, summands: Summands, onto: Sums | None) -> Sums:
+        """Add counts or sums of units to existing sums."""
+        unit, column, width, value = summands
+        code = column.astype(np.int64)
+        weight = value
+        if self.unit_weight is not None:
+            own = self.unit_weight[unit]
+            weight = own if value is None else value * own
+        if self.unit_group is not None:
+            group = self.unit_group[unit]
+            code = code + group.astype(np.int64) * width
+            if (group < 0).any():
+                inside = group >= 0
+                code = code[inside]
+                weight = None if weight is None else weight[inside]
+        cells = self.n_groups * width
+        if weight is None:
+            found = np.bincount(code, minlength=cells)
+            return found if not isinstance(onto, np.ndarray) else onto + found
+        sums = onto if isinstance(onto, ExactSums) else ExactSums(cells)
+        return sums.add(weight, code)
+
+    def keyed(
+        self, unit: Array, value: Array | None, at: Array | None = None, n_bins: int = 1
+    ) -> Summands:
+        """Return the arguments of :meth:`by_group` for units by label key and bin.
+
+        Args:
+            unit: int64 [m], ascending.
+            value: float64 [m], or None for 1 each.
+            at: int64 [m], bin of each; None for one bin.
+            n_bins: number of bins.
+        """
+        key = self.units.key
+        code = np.zeros(unit.size, np.int64) if key is None else key[unit].astype(np.int64)
+        if at is not None:
+            code = code * n_bins + at
+        return unit, code, len(self.labels.key_names) * n_bins, value
+
+    def blocks(self) -> Iterator[Any]:
+        """Views of all units, in parts that follow one another in their order: of this one, one."""
+        yield self
+
+    def summed(self, pick: Callable[[Any], tuple[Array, Array | None]]) -> Array:
+        """Return (weighted) sums of a value over units, float64 [group, key].
+
+        Args:
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, and their values,
+                float64 [m], or None for 1 each.
+        """
+        return self.added(lambda few: few.keyed(*pick(few)), len(self.labels.key_names))
+
+    def added(self, pick: Callable[[Any], Summands], width: int) -> Array:
+        """Return :meth:`by_group` over all blocks, float64 [group, width].
+
+        Args:
+            pick: maps each view of :meth:`blocks` to its summands.
+            width: number of codes.
+        """
+        return _rounded(self.sums_of(pick), self.n_groups, width)
+
+    def sums_of(self, pick: Callable[[Any], Summands]) -> Sums | None:
+        """The same before it is rounded; None without a block."""
+        out: Sums | None = None
+        for few in self.blocks():
+            out = few._added(pick(few), out)
+        return out
+
+    def summed_by_bin(
+        self, pick: Callable[[Any], tuple[Array, Array, Sequence[Array | None]]], n_bins: int
+    ) -> list[Array]:
+        """Return (weighted) sums over units by key and bin, float64 [group, key, bin] each.
+
+        Args:
+            pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, the bin of each,
+                int64 [m], and several values of each, as in :meth:`summed`.
+            n_bins: number of bins.
+        """
+        n_keys = len(self.labels.key_names)
+        sums: list[Sums | None] = []
+        for few in self.blocks():
+            unit, at, values = pick(few)
+            sums = sums or [None] * len(values)
+            sums = [
+                few._added(few.keyed(unit, value, at, n_bins), before)
+                for value, before in zip(values, sums, strict=True)
+            ]
+        shape = self.n_groups, n_keys, n_bins
+        return [_rounded(found, self.n_groups, n_keys * n_bins).reshape(shape) for found in sums]
+
+
+def _rounded(sums: Sums | None, n_groups: int, width: int) -> Array:
+    """Sums as floats, [group, width]."""
+    if sums is None:
+        return np.zeros((n_groups, width))
+    values = sums.rounded() if isinstance(sums, ExactSums) else sums.astype(np.float64)
+    return values.reshape(n_groups, width)
+
+
+# Cached results of a view of scored labels: hard counts, sorted scores, curve points.
 
 _PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
@@ -164,3 +315,235 @@ def _counted(scored: Scored, whole: int) -> tuple[Array, Array] | None:
     if np.unique(some).size > min(MOST, some.size // 2):
         return None
     return count_few(scored.parts, scored.outcome, N_OUTCOMES)
+
+
+# Scored labels in the order of their scores, with the datum of each.
+
+
+class OrderedRows:
+    """Rows of a view sorted by score, computed once for all resamples."""
+
+    def __init__(self, view: ScoredView) -> None:
+        scored = view.scored
+        assert scored is not None
+        start, score, _ = partition(scored.parts, *view.segments)
+        row = partition([np.arange(len(scored), dtype=np.float64)], *view.segments)[1]
+        view.over(start, lambda first, last: sort_with(start, first, last, score, row))
+        place = row.astype(np.int64)
+        unit = place if scored.unit_codes is None else scored.unit_codes[place]
+        own = view.units.weight
+        self.sorted = Sorted(start, score, None)
+        self.datum = view.units.datum_of(unit)
+        self.own = None if own is None else own[unit]
+
+    @property
+    def segment(self) -> Array:
+        """Segment of every row, int64."""
+        return np.repeat(np.arange(self.sorted.start.size - 1), np.diff(self.sorted.start))
+
+
+# Areas between labels: the scores of one, truths of it against truths of another.
+
+_MOST = 46_340  # labels whose pairs still have an int32 code
+
+
+def areas_between(view: ScoredView) -> Array:
+    """Return areas by scores of a, truths of a against those of b, float64 [group, a, b].
+
+    NaN if either label has no truth, or no label is scored.
+    """
+    scored = view.scored
+    n = len(view.labels)
+    out = np.full((view.n_groups, n, n), np.nan)
+    if scored is None or not scored.several:
+        return out
+    if n > _MOST:
+        raise OptionError(
+            f"areas between labels: {n:,} labels make {n * n:,} pairs a group; at most"
+            f" {_MOST:,} labels can be compared with one another."
+        )
+    won, listed = (found.ravel() for found in _won_between(view))
+    own, other = _sides(view.n_groups, n)
+    truths = np.repeat(view.positives, n, axis=1).ravel()
+    others = np.tile(view.positives, (1, n)).ravel()
+    missing, absent = truths - listed[own], others - listed[other]
+    won = won + (listed[own] * absent + missing * absent / 2)
+    np.divide(won, truths * others, out=out.ravel(), where=(truths * others) > 0)
+    return out
+
+
+def _sides(n_groups: int, n: int) -> tuple[Array, Array]:
+    """Return, for every (group, a, b), the flat index of (group, a, a) and of itself."""
+    segment = np.arange(n_groups * n * n).reshape(n_groups, n, n)
+    own = np.broadcast_to(segment[:, np.arange(n), np.arange(n)][:, :, None], segment.shape).ravel()
+    return own, segment.ravel()
+
+
+def _won_between(view: ScoredView) -> tuple[Array, Array]:
+    """Return pairs in which truths of a score higher than truths of b, by the scores of a.
+
+    Ties count half. Also returns how many truths of b list a; (weighted) pairs and units, float64
+    [group, a, b] both.
+    """
+    run, n = view.between, len(view.labels)
+    start, score, weight = run.start, run.score, run.weight
+    own, other = _sides(view.n_groups, n)
+    won = wins(
+        (start[own], start[own + 1]), (start[other], start[other + 1]), score, weight
+    ).astype(np.float64)
+    if weight is None:
+        won /= 2
+        listed = np.diff(start).astype(np.float64)
+    else:
+        listed = weights_reaching(start[:-1], start[1:], score, weight, np.zeros(0))[1]
+    shape = (view.n_groups, n, n)
+    return won.reshape(shape), listed.reshape(shape)
+
+
+def sorted_by_truth(view: ScoredView) -> Sorted:
+    """Sort scores by (group, label a, label b): scores for a of units with truth b, ascending.
+
+    Args:
+        view: view of several scored labels.
+    """
+    scored, units, n = view.scored, view.units, len(view.labels)
+    assert scored is not None
+    assert scored.label_codes is not None
+    rows = np.flatnonzero(scored.outcome != STRAY)
+    unit = rows if scored.unit_codes is None else scored.unit_codes[rows]
+    pair = scored.label_codes[rows].astype(np.int64) * n + units.truth[unit]
+    segments: Any = (
+        np.zeros(rows.size, np.uint8),
+        pair.astype(np.int32),
+        None if view.group is None else units.datum_of(unit),
+        view.group,
+        (view.n_groups, n * n, 1),
+    )
+    start, score, _ = partition([scored.score[rows]], *segments)
+    weight = view.unit_weight
+    if weight is not None:
+        weight = partition([weight[unit]], *segments)[1]
+    found = Sorted(start, score, weight)
+    sort_segments(found, view.over)
+    return found
+
+
+# Areas under the curves of a view: average precision, partial ROC areas, areas datum by datum.
+
+
+def _over(top: Array, bottom: Array, fill: float) -> Array:
+    out = np.full(np.shape(bottom), fill)
+    np.divide(top, bottom, out=out, where=bottom > 0)
+    return out
+
+
+def average_precision(view: ScoredView) -> Array:
+    """Return the sum over distinct scores of precision times the gain in recall, [group, label].
+
+    Datums that do not list the label come last, all at once, as in the ROC curve.
+    """
+    hits, positives, negatives = (
+        column.ravel() for column in (view.listed[0], view.positives, view.negatives)
+    )
+    carried = no_precision(hits.size)
+    for found in view.point_blocks():
+        precision_onward(found.start, found.tp, found.fp, carried)
+    return with_unlisted(carried.total + carried.lost, hits, positives, negatives).reshape(
+        view.shape
+    )
+
+
+def with_unlisted(total: Array, hits: Array, positives: Array, negatives: Array) -> Array:
+    """Return the average precision of curves, float64 [s]; NaN without positives.
+
+    Args:
+        total: float64 [s], precision summed over the listed positives.
+        hits: float64 [s], positives that are listed.
+        positives: float64 [s].
+        negatives: float64 [s].
+    """
+    total = total + (positives - hits) * _over(positives, positives + negatives, 0.0)
+    return _over(total, positives, np.nan)
+
+
+def delong_variance(view: ScoredView) -> Array:
+    """Return DeLong's variance of each label's area under the ROC curve, [group, label].
+
+    NaN if a class has fewer than two members, if some datums do not list the label, and with
+    weights. Source: E. R. DeLong et al. (1988); placements of sorted scores as in X. Sun, W. Xu,
+    "Fast implementation of DeLong's algorithm" (2014).
+    """
+    out = np.full(view.shape, np.nan)
+    if view.unit_weight is not None:
+        return out
+    found = view.ordered_rows.sorted
+    variances = np.full(found.start.size // N_OUTCOMES, np.nan)
+    sides = zip(*found.bounds(HIT), *found.bounds(OTHER), strict=True)
+    for s, (a, b, c, d) in enumerate(sides):
+        positives, negatives = found.score[a:b], found.score[c:d]
+        if min(positives.size, negatives.size) > 1:
+            won = [_placements(positives, negatives), 1 - _placements(negatives, positives)]
+            variances[s] = sum(float(one.var(ddof=1)) / one.size for one in won)
+    hits, others, _ = view.listed
+    complete = (hits == view.positives) & (others == view.negatives)
+    return np.where(complete, view.spread(variances, np.nan), np.nan)
+
+
+def _placements(scores: Array, others: Array) -> Array:
+    """Return the share of ``others`` below each score, ties counting half; both ascending."""
+    below, upto = (np.searchsorted(others, scores, side) for side in ("left", "right"))
+    placed: Array = (below + upto) / 2 / others.size
+    return placed
+
+
+def partial_area(view: ScoredView, limit: float) -> Array:
+    """Return the area under each ROC curve up to a false-positive rate, [group, label].
+
+    NaN if a class is missing or the label is not scored.
+
+    Args:
+        limit: the false-positive rate, in (0, 1].
+    """
+    assert view.scored is not None
+    positives, negatives = view.positives.ravel(), view.negatives.ravel()
+    carried = no_area(positives, negatives)
+    for found in view.point_blocks():
+        areas_onward(found.start, found.tp, found.fp, positives, negatives, limit, carried)
+    area = area_in_all(positives, negatives, limit, carried).reshape(view.shape)
+    return np.where(view.scored.labels, area, np.nan)
+
+
+def sample_areas(view: ScoredView) -> tuple[Array, Array]:
+    """Return ROC area and average precision per unit over labels of its key, float64 [u].
+
+    True labels are the positives, all others of the key the negatives, unlisted ones last.
+    NaN if a unit has no member of either class; average precision only needs a true label.
+    """
+    assert view.scored is not None
+    found: tuple[Array, Array] = view.scored.shared("sample_areas", lambda: _by_unit(view))
+    return found
+
+
+def _by_unit(view: ScoredView) -> tuple[Array, Array]:
+    units, scored = view.units, view.scored
+    assert scored is not None
+    n = len(units)
+    every = np.arange(n, dtype=np.int32)
+    start, score, _ = partition(
+        scored.parts, scored.outcome, None, scored.unit_codes, every, (n, 1, N_OUTCOMES)
+    )
+    view.over(start, lambda first, last: sort_short(start, first, last, score.size, score))
+    rows = Sorted(start, score, None)
+    width = np.bincount(view.labels.key, minlength=len(view.labels.key_names))
+    of_key = width[np.zeros(n, np.int64) if units.key is None else units.key]
+    positives = units.n_truths.astype(np.float64)
+    negatives = of_key - positives
+    hits, others = rows.sums(HIT), rows.sums(OTHER)
+    missing, absent = positives - hits, negatives - others
+    bounds = rows.bounds(HIT), rows.bounds(OTHER)
+    won = wins(*bounds, score) / 2 + hits * absent + missing * absent / 2
+    roc = _over(won, positives * negatives, np.nan)
+    carried = no_precision(n)
+    found_at, _, tp, fp = points(*bounds, score)
+    precision_onward(found_at, tp, fp, carried)
+    return roc, with_unlisted(carried.total + carried.lost, hits, positives, negatives)

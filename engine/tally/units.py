@@ -1,8 +1,8 @@
-"""Units: one row per datum and label key, with its true and predicted labels."""
+"""Units: one row per datum and label key, with its true labels and predicted scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,198 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from ..kernels.label_matching import HIT, OTHER, STRAY
+from ..kernels.partition import partition
+from ..kernels.reached import first_reaching
+from ..kernels.score_grid import add_wins, best_of_blocks, count_reaching, place_table
 from ..schemas.arrays import Array
-from .grid import Grid
-from .precision import comparable
+from .ranked import Ranked, comparable
 from .registry import stored_as
+
+# Grids of scores: every datum lists the same labels in the same order.
+
+_PIECE = 1 << 20  # scores that one thread takes at a time
+_SHARE = 4  # positives are at most one in so many rows, or a sort of all rows costs less
+_MOST = 1 << 17  # positives of a label at most, whose table then stays in a cache
+
+
+@stored_as("classification.grid/1")
+class Grid(msgspec.Struct, frozen=True):
+    """Label and unit of each row, for rows that repeat the same labels in the same order.
+
+    Attributes:
+        label: int32 [w], unique label codes; row r has ``label[r % w]``.
+        unit: int32 [b], unique units; row r has ``unit[r // w]``.
+    """
+
+    label: Array
+    unit: Array
+
+    @property
+    def labels(self) -> Array:
+        """Label code of every row, int32 [b * w]."""
+        return np.tile(self.label, self.unit.size)
+
+    @property
+    def units(self) -> Array:
+        """Unit of every row, int32 [b * w]."""
+        return np.repeat(self.unit, self.label.size)
+
+
+def pieces(parts: tuple[Array, ...], longest: int = _PIECE) -> Iterator[tuple[int, Array]]:
+    """Yield short pieces of scores with their first row.
+
+    Args:
+        parts: float64 arrays, n scores in total.
+        longest: maximum rows per piece.
+    """
+    first = 0
+    for part in parts:
+        for at in range(0, part.size, longest):
+            yield first + at, part[at : at + longest]
+        first += part.size
+
+
+def outcomes_of(grid: Grid, truth: Array) -> Array:
+    """Return the outcome of every row, uint8 [b * w]; see ``match_labels``.
+
+    Args:
+        truth: int32 [u], true label of each unit, -1 for none.
+    """
+    width, blocks = grid.label.size, grid.unit.size
+    out = np.full(blocks * width, OTHER, np.uint8)
+    true = truth[grid.unit]
+    column = np.full(int(max(grid.label.max(), true.max(initial=-1))) + 2, -1, np.int64)
+    column[grid.label] = np.arange(width)  # the last one stays for -1
+    at = column[true]
+    hit = np.flatnonzero(at >= 0)
+    out[hit * width + at[hit]] = HIT
+    out.reshape(blocks, width)[true < 0] = STRAY
+    return out
+
+
+def best_labels(grid: Grid, parts: tuple[Array, ...], n_units: int) -> tuple[Array, Array]:
+    """Return the hard prediction of every unit: the label with the highest score, first among ties.
+
+    Args:
+        parts: float64 arrays, all scores in total.
+        n_units: number of units; 0 if not needed.
+
+    Returns:
+        label codes int32 [u], -1 for units without a row; their scores float64 [u], NaN for them.
+    """
+    hard, hard_score = np.full(n_units, -1, np.int32), np.full(n_units, np.nan)
+    if n_units:
+        place, best = np.empty(grid.unit.size, np.int32), np.empty(grid.unit.size)
+        for first, piece in pieces(parts):
+            best_of_blocks(piece, first, grid.label.size, place, best)
+        hard[grid.unit] = grid.label[place]
+        hard_score[grid.unit] = best
+    return hard, hard_score
+
+
+class GridCounts:
+    """Areas and counts at thresholds, for a grid in which every unit has a truth.
+
+    Only the positives are sorted; other rows are counted in place.
+
+    Args:
+        parts: float64 arrays, all scores in total.
+        hits: int64 [m], ascending, rows whose label is true.
+        over: calls a function on ranges with offsets, possibly in parallel.
+    """
+
+    def __init__(
+        self, grid: Grid, parts: tuple[Array, ...], hits: Array, n_labels: int, over: Any
+    ) -> None:
+        self._grid, self._over, self._n_labels = grid, over, n_labels
+        self._pieces = list(pieces(parts))
+        width = grid.label.size
+        column = (hits % width).astype(np.int32)
+        of_hit = np.empty(hits.size)
+        for first, piece in self._pieces:
+            a, b = np.searchsorted(hits, (first, first + piece.size))
+            of_hit[a:b] = piece[hits[a:b] - first]
+        outcome = np.zeros(hits.size, np.uint8)
+        self.start, self.score, _ = partition([of_hit], outcome, column, None, None, (1, width, 1))
+        for a, b in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
+            self.score[a:b].sort()
+
+    @staticmethod
+    def fits(hits: Array, grid: Grid) -> bool:
+        """Return True if positives are few enough for this method to be faster.
+
+        Args:
+            hits: int64 [m], rows whose label is true.
+        """
+        width, blocks = grid.label.size, grid.unit.size
+        if hits.size * _SHARE > width * blocks:
+            return False
+        return bool(np.bincount(hits % width, minlength=1).max() <= _MOST)
+
+    def _sum(self, shape: tuple[int, ...], add: Any) -> Array:
+        """Return the int64 array to which ``add`` contributes for every piece."""
+        found: list[Array] = []
+        offsets = np.array([first for first, _ in self._pieces] + [self._rows])
+
+        def some(first: int, last: int) -> None:
+            out = np.zeros(shape, np.int64)
+            for offset, piece in self._pieces[first:last]:
+                add(piece, offset, out)
+            found.append(out)  # a list takes this from several threads
+
+        self._over(offsets, some)
+        return sum(found, np.zeros(shape, np.int64))
+
+    @property
+    def _rows(self) -> int:
+        return self._grid.label.size * self._grid.unit.size
+
+    def _by_label(self, by_column: Array) -> Array:
+        """[w, ...] to [1, label, ...], zeros for labels without a column."""
+        out = np.zeros((self._n_labels, *by_column.shape[1:]))
+        out[self._grid.label] = by_column
+        return out[None]
+
+    @property
+    def listed(self) -> tuple[Array, Array, Array]:
+        """Rows that hit, that do not, and that are stray, float64 [1, label] each."""
+        hits = np.diff(self.start)
+        return (
+            self._by_label(hits),
+            self._by_label(self._grid.unit.size - hits),
+            np.zeros((1, self._n_labels)),
+        )
+
+    def won(self) -> Array:
+        """Pairs that the positive wins, ties counting half, float64 [1, label]."""
+        tables = place_table(self.start, self.score)
+        n = np.diff(self.start)
+        twice = self._sum(n.shape, lambda piece, row, out: add_wins(piece, row, tables, out))
+        return self._by_label((twice - n * n) / 2)  # positives are among the rows themselves
+
+    def reached(self, thresholds: Array) -> tuple[Array, Array, Array]:
+        """Count hits, others and strays at or above each threshold, float64 [1, label, threshold].
+
+        Args:
+            thresholds: float64 [t], ascending.
+        """
+        width, t = self._grid.label.size, thresholds.size
+        hits = self.start[1:, None] - first_reaching(
+            self.start[:-1], self.start[1:], self.score, thresholds
+        )
+        every = np.zeros((width, t), np.int64)
+        if t:
+            every = self._sum(
+                every.shape,
+                lambda piece, row, out: count_reaching(piece, row, width, thresholds, out),
+            )
+        every = every[:, ::-1].cumsum(axis=1)[:, ::-1]
+        strays = np.zeros((1, self._n_labels, t))
+        return self._by_label(hits), self._by_label(every - hits), strays
+
+
+# Units: one row per datum and label key, with its true and predicted labels.
 
 _SHARING = Lock()  # views side by side wait for the one that sorts
 
@@ -186,3 +374,75 @@ class Scored(Listed, msgspec.Struct, frozen=True, dict=True):
     def comparable(self, threshold: float) -> float:
         """A score threshold as the scores' own precision can express it."""
         return comparable(threshold, single=self.single)
+
+
+# Scores replaced by mid-ranks, so that runs with different score scales can be mixed.
+#
+# Source: E. S. Venkatraman, C. B. Begg, "A distribution-free procedure for comparing receiver
+# operating characteristic curves from a paired experiment" (1996); A. Bandos, H. Rockette, D.
+# Gur, "A permutation test sensitive to differences in areas for comparing ROC curves from a
+# paired design" (2005).
+
+
+def scores_of_ranks(score: Array, segment: Array | None, inside: Array | None) -> Array:
+    """Map scores to (0, 1] by descending mid-rank within each segment.
+
+    Rank r, the number of counted rows that score higher plus half of the equal ones, becomes
+    1 / (1 + 2 r). Equal scores stay equal.
+
+    Args:
+        score: float64 [n].
+        segment: int [n], rows that are ranked together; None for all.
+        inside: bool [n], rows that are counted; None for all.
+    """
+    n = score.size
+    if not n:
+        return score
+    order = np.argsort(-score, kind="stable")
+    if segment is not None:
+        order = order[np.argsort(segment[order], kind="stable")]
+    falling = score[order]
+    begins = np.ones(n, bool)  # of equal scores
+    begins[1:] = falling[1:] != falling[:-1]
+    first = np.zeros(n, bool)  # of segments
+    first[0] = True
+    if segment is not None:
+        first[1:] = segment[order][1:] != segment[order][:-1]
+    begins |= first
+    group = np.cumsum(begins) - 1
+    many = np.bincount(group, None if inside is None else inside[order])
+    above = np.cumsum(many) - many
+    of_segment = np.cumsum(first)[begins] - 1
+    above -= above[group[first]][of_segment]
+    twice = 2 * above + many + 1
+    out = np.empty(n)
+    out[order] = 1 / (1 + twice[group])
+    return out
+
+
+def ranked_by_rank(ranked: Ranked, within: Array | None) -> Ranked:
+    """Replace scores of detections by their rank within the label.
+
+    Args:
+        within: bool [n_datums], datums that are compared; None for all.
+    """
+    label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))
+    inside = None if within is None else within[ranked.datum]
+    return msgspec.structs.replace(
+        ranked, score=scores_of_ranks(ranked.score, label, inside), single=False
+    )
+
+
+def scored_by_rank(scored: Scored, units: Units, within: Array | None, *, pooled: bool) -> Scored:
+    """Replace scores of labels by their rank.
+
+    Args:
+        within: bool [n_datums], datums that are compared; None for all.
+        pooled: rank all labels together instead of separately.
+    """
+    if not scored.ranked:
+        return scored
+    inside = None if within is None else within[units.datum_of(scored.unit_codes)]
+    segment = None if pooled else scored.label_codes
+    made = scores_of_ranks(scored.score, segment, inside)
+    return msgspec.structs.replace(scored, parts=(made,), single=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from ..schemas.contract import NAMES
 from ..schemas.errors import unknown
-from ..schemas.task_names import NAMES
 
 if TYPE_CHECKING:
     from .task import Task

@@ -1,20 +1,132 @@
-"""Encoding shared by all tasks: datum ids and labels of all columns as dense codes."""
+"""Encoding helpers of all tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 
-from ..ingest.codes import encode
 from ..ingest.frames import Frames
+from ..ingest.ids import encode
+from ..ingest.problems import count_of
 from ..ingest.slices import slice_text
+from ..kernels.datum_hash import hash_integers, hash_texts
+from ..kernels.sentences import hashed_words, split_sentences
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
+from ..schemas.errors import InputError
 from ..tally.datums import Datums, Labels
-from .packing import hashes_of
+
+# Interface for running a function on ranges, possibly in parallel.
+
+R = TypeVar("R")
+
+
+class Workers(Protocol):
+    """An executor as a task sees it."""
+
+    def over(self, offsets: np.ndarray[Any, Any], function: Callable[[int, int], R]) -> list[R]:
+        """Call ``function(first, last)`` on ranges of groups with CSR ``offsets``, in order."""
+        ...
+
+    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """Run the calls and return their results in order."""
+        ...
+
+
+# Texts as kernels take them: the UTF-8 bytes of a column and their offsets.
+
+
+def packed(texts: pl.Series) -> tuple[Array, Array]:
+    """UTF-8 bytes of all texts, uint8, and their offsets, int64 [n + 1]."""
+    import pyarrow as pa  # here, since tasks without texts do without
+
+    column = pa.array([], pa.large_string())
+    if len(texts):
+        column = texts.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = column.buffers()
+    if offsets is None or not len(column):
+        return np.zeros(0, np.uint8), np.zeros(len(column) + 1, np.int64)
+    start = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return (np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), start
+
+
+def unpacked(data: Array, start: Array) -> pl.Series:
+    """The texts of bytes and offsets, without a copy."""
+    import pyarrow as pa
+
+    column = pa.LargeStringArray.from_buffers(
+        start.size - 1, pa.py_buffer(start), pa.py_buffer(data)
+    )
+    return pl.Series(pl.from_arrow(column), dtype=pl.String)
+
+
+def offsets_of(length: Array) -> Array:
+    """Offsets of groups of these lengths, int64 [n + 1]."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)))
+
+
+def ragged(start: Array, length: Array) -> Array:
+    """The integers of ranges, one after the other."""
+    before = np.cumsum(length) - length
+    places: Array = np.arange(int(length.sum())) + np.repeat(start - before, length)
+    return places
+
+
+def hashes_of(ids: pl.Series) -> Array:
+    """Return hashes of ids, equal on both sides; nulls, reported later, have one too."""
+    if ids.dtype.is_integer():
+        wide = pl.UInt64() if ids.dtype == pl.UInt64 else pl.Int64()
+        return hash_integers(ids.cast(wide).fill_null(0).to_numpy())
+    data, offsets = packed(ids.cast(pl.String).fill_null(""))
+    return hash_texts(offsets, data)
+
+
+# Sentences of texts in English.
+
+# Words that decide whether a full stop ends an English sentence.
+
+_TITLES = (
+    "mr mrs ms mx dr prof rev hon st gen col maj capt lt cmdr sgt cpl pvt gov sen rep pres supt adm"
+    " messrs mme mlle fr"
+)
+_ABBREVIATIONS = (
+    "jr sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u e.g i.e a.m p.m a.d b.c b.c.e c.e"
+    " cf viz vs v etc al et.al resp approx ca est inc ltd co corp bros dept univ assn ave blvd rd"
+    " mt ft sq pl jan feb apr jun jul aug sep sept oct nov dec tue tues thu thur thurs fri nos vol"
+    " vols ed eds fig figs eq eqs sec ch chap pp p refs op cit ibid trans tel ext avg hr hrs oz lb"
+    " lbs cm mm km kg ala ariz ark calif colo conn fla ga ind kan ky md mich minn mo mont neb nev"
+    " okla pa penn tenn tex va vt wis wyo ont que"
+)
+_STARTERS = (
+    "the he she it they we you i this that these those there here his her their our its my your in"
+    " on at by for from with as if when while after before since during although though however"
+    " moreover meanwhile but and so then what who why how where which one some many most all both"
+    " each another no not a an also today yesterday now"
+)
+
+TITLES = hashed_words(tuple(_TITLES.split()))
+"""Words that a name follows, so that their stop never ends a sentence."""
+ABBREVIATIONS = hashed_words(tuple(_ABBREVIATIONS.split()))
+"""Words written with a stop, without those that are words of their own more often."""
+STARTERS = hashed_words(tuple(_STARTERS.split()))
+"""Words that often begin a sentence: after an abbreviation, with a capital, they do."""
+
+
+def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
+    """Split English texts into sentences; also return their offsets per text, int64 [n + 1].
+
+    See :func:`evalengine.kernels.sentences.split_sentences` for the rules. NLTK's Punkt, used by
+    the
+    reference, learned its abbreviations from newspapers; ours are a list.
+    """
+    data, start, text_start = split_sentences(*packed(texts), ABBREVIATIONS, TITLES, STARTERS)
+    return unpacked(data, start), text_start
+
+
+# Encoding shared by all tasks: datum ids and labels of all columns as dense codes.
 
 _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 """Whose dataset counts first."""
@@ -307,3 +419,92 @@ def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
         )
         columns.append(rows["__text"].alias(column.name))
     return pl.DataFrame(columns)
+
+
+# Heights and widths of images, as tables declare them: whole numbers of pixels, or refused.
+
+SIZE_NAMES = ("height", "width")
+_SHOWN = 3
+
+
+def declared_sizes(frames: Frames, datums: Datums) -> Array:
+    """Return declared height and width of every datum.
+
+    Args:
+        frames: the tables; ``datums`` may have columns height and width.
+
+    Returns:
+        int64 [n_datums, 2]; zeros if either is missing.
+
+    Raises:
+        InputError: a height or width that is not an integer >= 1; the message names the first rows.
+    """
+    table = frames.datums
+    if table is None or not {*SIZE_NAMES} <= set(table.columns):
+        return np.zeros((len(datums), 2), np.int64)
+    ids = table["datum_id"]
+    sizes = sizes_in(table, "datums", lambda i: f"datum_id={ids[i]!r}")
+    rows = pl.DataFrame({"datum_id": ids.cast(datums.id.dtype), "row": np.arange(ids.len())})
+    at = datums.id.alias("datum_id").to_frame().join(
+        rows.unique("datum_id", keep="first"), on="datum_id", how="left", maintain_order="left"
+    )["row"].fill_null(-1).to_numpy()  # fmt: skip
+    return np.where((at >= 0)[:, None], np.concatenate([sizes, [[0, 0]]])[at], 0)
+
+
+def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Array:
+    """Return height and width of each row of a table that has these columns.
+
+    Args:
+        table: with finite numbers, or nulls, in ``height`` and ``width``.
+        called: name of the table, for messages.
+        row: name of a row in messages.
+
+    Returns:
+        int64 [n, 2]; zeros if either is null.
+
+    Raises:
+        InputError: a height or width that is not an integer >= 1; the message names the first rows.
+    """
+    both = table.select(SIZE_NAMES)
+    sized = both.select(pl.all_horizontal(pl.all().is_not_null())).to_series().to_numpy()
+    number = both.select(pl.all().cast(pl.Float64).fill_null(1.0)).to_numpy()
+    whole = (number >= 1) & (number % 1 == 0)
+    odd = np.flatnonzero(sized & ~whole.all(axis=1))
+    if odd.size:
+        shown = [
+            f"{row(int(i))} with height {number[i, 0]:.12g} and width {number[i, 1]:.12g}"
+            for i in odd[:_SHOWN]
+        ]
+        raise InputError(
+            f"{called}: {count_of(odd.size, 'row')} with a height or width that is not a number of"
+            f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1.",
+            code="image_size_wrong",
+            table=called,
+            count=odd.size,
+            rows=odd[:_SHOWN].tolist(),
+        )
+    return np.where(sized[:, None], number, 0).astype(np.int64)
+
+
+# Ground truths of datums as numbers, equal if two runs had the same labels there.
+
+
+def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array:
+    """Return the sum of label hashes over the ground truths of each datum.
+
+    Args:
+        n: number of datums.
+        datum: int [m], datum of each ground truth.
+        label: int [m], its label.
+
+    Returns:
+        uint64 [n]; sums wrap around.
+    """
+    named = labels.frame.select(
+        pl.concat_str(
+            pl.col("label_key"), pl.col("label_value").cast(pl.String), separator="\x1f"
+        ).alias("name")
+    )
+    out = np.zeros(n, np.uint64)
+    np.add.at(out, datum, hashes_of(named["name"])[label])
+    return out

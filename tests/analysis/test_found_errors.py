@@ -17,11 +17,11 @@ from partitions.cases import in_buckets
 from refusals import refused
 
 import evalengine as ee
-from evalengine.analysis.error_table import FoundErrors
-from evalengine.analysis.worst import worst
 from evalengine.cli import cli
-from evalengine.held_runs import tallied_of
+from evalengine.findings.errors import FoundErrors
 from evalengine.ingest.sources.tables import open_source
+from evalengine.plan.paging import worst
+from evalengine.run import tallied_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BOXES = [

@@ -14,8 +14,8 @@ from polars.testing import assert_frame_equal
 from refusals import refused
 
 import evalengine as ee
-from evalengine.analysis.limit_table import FoundLimits
 from evalengine.cli import cli
+from evalengine.findings.bounds import FoundLimits
 
 BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtruths.parquet")
 

@@ -18,8 +18,8 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.analysis.worst import worst
-from evalengine.held_runs import tallied_of
+from evalengine.plan.paging import worst
+from evalengine.run import tallied_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BOX = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}

@@ -16,12 +16,11 @@ from refusals import refused
 from scipy.stats import norm
 
 import evalengine as ee
-from evalengine.analysis import worst_slices
-from evalengine.analysis.slice_columns import conditions_of
-from evalengine.analysis.worst_slices import search
 from evalengine.cli import main
 from evalengine.executors import Threads
-from evalengine.statistics import slice_tests
+from evalengine.findings import slices
+from evalengine.findings.slices import conditions_of, search
+from evalengine.statistics import tests
 
 
 def exhaustive(code, column, error, *, most, levels, least, alpha, weight):
@@ -59,7 +58,7 @@ def coded(columns):
 def test_as_an_exhaustive_search(seed, monkeypatch):
     r = np.random.default_rng(seed)
     if seed % 3 == 0:
-        monkeypatch.setattr(worst_slices, "_AT_ONCE", 4)  # the bar rises between many pieces
+        monkeypatch.setattr(slices, "_AT_ONCE", 4)  # the bar rises between many pieces
     n = int(r.integers(1, 150))
     columns = [r.integers(-1, r.integers(1, 5), n) for _ in range(r.integers(1, 6))]
     code, column = coded(columns)
@@ -220,9 +219,9 @@ def test_slices_are_held_by_the_first_number_of_a_whole_run():
 def test_p_is_of_the_difference_that_is_shown():
     pair = np.random.default_rng(0).normal([0.4, 0.6], 0.1, (500, 2))
     spread = np.std(pair[:, 0] - pair[:, 1], ddof=1)
-    assert slice_tests._p(pair, -0.3) == pytest.approx(2 * norm.cdf(-0.3 / spread), rel=1e-6)
-    assert slice_tests._p(pair, 0.0) == 1
-    assert np.isnan(slice_tests._p(pair, np.nan))
+    assert tests._p(pair, -0.3) == pytest.approx(2 * norm.cdf(-0.3 / spread), rel=1e-6)
+    assert tests._p(pair, 0.0) == 1
+    assert np.isnan(tests._p(pair, np.nan))
 
 
 def test_every_where_gives_the_slice_it_stands_for():

@@ -15,8 +15,8 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.analysis.worst import losses_of, worse_since, worst, worst_codes
-from evalengine.held_runs import tallied_of
+from evalengine.plan.paging import losses_of, worse_since, worst, worst_codes
+from evalengine.run import tallied_of
 from evalengine.schemas.errors import ResultError
 from evalengine.tasks.task import Losses
 

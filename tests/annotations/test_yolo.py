@@ -331,7 +331,7 @@ def test_other_text_is_no_yolo(tmp_path: Path) -> None:
 
 def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
     """Of JPEGs and PNGs as writers vary them; one that is cut off has no size."""
-    from evalengine.ingest.annotations import image_headers
+    from evalengine.ingest.annotations import format
 
     for turned in (None, 1, 6, 8):
         exif = Picture.Exif()
@@ -341,11 +341,11 @@ def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
             more = {"progressive": True, "icc_profile": b"x" * 70_000} if i else {}
             file = tmp_path / f"{i}.{suffix}"
             Picture.new(mode, (37 + i, 21)).save(file, exif=exif.tobytes(), **more)
-            known = image_headers.sizes_of({"a": str(file)})["a"]
-            assert known == image_headers._by_gdal(str(file))
+            known = format.sizes_of({"a": str(file)})["a"]
+            assert known == format._by_gdal(str(file))
             assert known == ((21, 37 + i) if turned in (6, 8) and suffix == "jpg" else (37 + i, 21))
             file.write_bytes(file.read_bytes()[:20])
-            assert image_headers.sizes_of({"a": str(file)}) == {}
+            assert format.sizes_of({"a": str(file)}) == {}
 
 
 def test_yaml_of_other_tools_is_no_description(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def test_one_label_is_laid_out_as_any(outcomes: list[int], label: int | None, la
 
 
 def test_too_many_labels_for_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalengine.tally import pairwise
+    from evalengine.tally import sorted_scores
 
-    monkeypatch.setattr(pairwise, "_MOST", 2)
+    monkeypatch.setattr(sorted_scores, "_MOST", 2)
     guesses = pl.DataFrame(
         {"datum_id": [1, 2, 3], "label_value": ["a", "b", "c"], "score": [0.5, 0.6, 0.7]}
     )

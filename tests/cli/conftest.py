@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine import scoring
+from evalengine import run as scoring
 from evalengine.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -38,7 +38,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         calls.update(given, predictions=predictions, ground_truths=truths, options=options)
         return fabricated.card()
 
-    monkeypatch.setattr(scoring, "run", score)
+    monkeypatch.setattr(scoring, "score_tables", score)
     return calls
 
 

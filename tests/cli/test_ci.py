@@ -16,8 +16,7 @@ import planted
 import pytest
 
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.github import command, summarise, workflow_commands
-from evalengine.jobs.junit import write_junit
+from evalengine.jobs.reports import command, summarise, workflow_commands, write_junit
 from evalengine.jobs.verdicts import FAILED, PASSED, SKIPPED, Verdict
 from evalengine.schemas.errors import WriteError
 

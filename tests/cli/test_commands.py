@@ -17,7 +17,8 @@ import pytest
 from known import real_data
 
 import evalengine as ee
-from evalengine import api, scoring
+from evalengine import api
+from evalengine import run as scoring
 from evalengine.cli import base as cli_base
 from evalengine.cli import cli
 
@@ -45,7 +46,7 @@ class TestEnds:
         def score(*args: Any, **given: Any) -> None:
             raise error
 
-        monkeypatch.setattr(scoring, "run", score)
+        monkeypatch.setattr(scoring, "score_tables", score)
 
     def test_anything_else_is_3(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         self.failing(monkeypatch, ZeroDivisionError("a bug"))

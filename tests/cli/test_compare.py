@@ -178,7 +178,7 @@ def test_few_clusters_and_few_draws_are_told(run, runs):
 
 
 def test_a_narrow_terminal_loses_columns_and_says_which(runs):
-    from evalengine.report.comparison import as_text
+    from evalengine.report.show import as_text
 
     found = ee.compare(*runs[:2], draws=400, metrics=["Accuracy"])
     wide, narrow = as_text(found), as_text(found, 80)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalengine.cli import cli
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,9 +10,8 @@ import pytest
 from fresh import python
 
 from evalengine import dialects
-from evalengine.schemas.option_groups import GROUPS, TASKS_OF
-from evalengine.schemas.options import FIELDS
-from evalengine.schemas.task_names import NAMES
+from evalengine.schemas.contract import NAMES
+from evalengine.schemas.options import FIELDS, GROUPS, TASKS_OF
 
 Run = Callable[..., tuple[int, str, str]]
 

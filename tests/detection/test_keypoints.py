@@ -17,8 +17,8 @@ import pytest
 from detection.pose_files import File, Rows, pose_files, pycocotools_of
 
 import evalengine as ee
-from evalengine.ingest.sources.coco_rows import read_results
-from evalengine.tasks.detection.sigmas import NAMED
+from evalengine.ingest.sources.coco import read_results
+from evalengine.tasks.detection.settings import NAMED
 
 NAMES = ["AP", "AP50", "AP75", "APmedium", "APlarge", "AR", "AR50", "AR75", "ARmedium", "ARlarge"]
 POSE: dict[str, Any] = {"dialect": "coco", "iou_type": "keypoints"}

@@ -17,7 +17,7 @@ from oracles.boxes_3d import iou_3d, iou_bev
 from partitions.cases import in_buckets, same_as_in_memory
 
 import evalengine as ee
-from evalengine.executors.threads import Threads
+from evalengine.executors.pools import Threads
 from evalengine.ingest.frames import load_frames
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options

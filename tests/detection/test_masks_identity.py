@@ -14,7 +14,7 @@ from oracles.coco_reference import coco_eval, same_as_coco
 
 import evalengine as ee
 from evalengine.ingest.converting import convert_coco
-from evalengine.ingest.sources import coco_masks
+from evalengine.ingest.sources import coco
 from evalengine.schemas.errors import InputError
 
 
@@ -115,7 +115,7 @@ def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise AssertionError("decoded")
 
     for decode in ("_polygons", "_masks"):
-        monkeypatch.setattr(coco_masks, decode, refuse)
+        monkeypatch.setattr(coco, decode, refuse)
     theirs = coco_eval(boxed["gt"], boxed["dt"])
     same_as_coco(_coco(boxed["dt"], boxed["gt"], iou_type="bbox"), theirs)
     plain = [{k: v for k, v in row.items() if k != "segmentation"}

@@ -16,12 +16,12 @@ from merging.oriented_parts import centres
 from partitions.cases import in_buckets, same_as_in_memory
 
 import evalengine as ee
-from evalengine.executors.threads import Threads
+from evalengine.executors.pools import Threads
 from evalengine.ingest.frames import load_frames
-from evalengine.jobs.parts import Part, score_parts
+from evalengine.jobs.sources import Part, score_parts
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
-from evalengine.tasks.detection.distances import metres, similarity
+from evalengine.tasks.detection.layers import metres, similarity
 
 CASES = known_answers("detection", "nuscenes")["cases"]
 NAMES = ("car", "truck", "bus", "trailer", "construction_vehicle", "pedestrian", "motorcycle",

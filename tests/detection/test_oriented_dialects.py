@@ -17,9 +17,9 @@ from oracles.oriented import iou, probiou, run
 from oracles.voc import TENTHS, VocRules, average_precision
 
 import evalengine as ee
-from evalengine.geometry.quads import corners_of, smallest_boxes
+from evalengine.geometry.polygons import corners_of, smallest_boxes
+from evalengine.tasks.detection.geometry import LAYERS
 from evalengine.tasks.detection.layers import QuadLayer
-from evalengine.tasks.detection.shapes import LAYERS
 
 CLOCKWISE: dict[str, Any] = {
     "angle_format": "radians-clockwise",

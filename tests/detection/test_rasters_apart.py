@@ -14,7 +14,7 @@ import rasterio
 from affine import Affine
 
 import evalengine as ee
-from evalengine.geometry.raster_files import RasterFiles
+from evalengine.geometry.rasters import RasterFiles
 from evalengine.schemas.errors import InputError
 
 

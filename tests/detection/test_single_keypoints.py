@@ -16,7 +16,7 @@ from detection.pose_files import File, Rows, pose_files
 from merging import parts
 
 import evalengine as ee
-from evalengine.tasks.detection.sigmas import NAMED
+from evalengine.tasks.detection.settings import NAMED
 
 KINDS = ("good", "jitter", "inversion", "swap", "miss")
 MIRROR = [0, *(i + 1 if i % 2 else i - 1 for i in range(1, 17))]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pycocotools import mask as coco
 from refusals import refused
 
-from evalengine.executors.threads import Threads
+from evalengine.executors.pools import Threads
 from evalengine.geometry import masks
-from evalengine.geometry.places import Place
+from evalengine.geometry.columns import Place
 
 
 def read(values: list[Any], **more: Any) -> masks.Masks:

@@ -17,8 +17,9 @@ from pycocotools import mask as coco
 from refusals import refused
 from sizes import tune
 
-from evalengine.executors.threads import Threads
-from evalengine.geometry import convert, masks, polygons
+from evalengine.executors.pools import Threads
+from evalengine.geometry import masks, polygons
+from evalengine.geometry import polygons as convert
 from evalengine.kernels import polygon_overlaps
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]

@@ -15,9 +15,10 @@ from affine import Affine
 from geometry.pixels import pixels
 from refusals import refused
 
-from evalengine.executors.threads import Threads
-from evalengine.geometry import grids, rasters
-from evalengine.geometry.raster_files import RasterFiles
+from evalengine.executors.pools import Threads
+from evalengine.geometry import rasters
+from evalengine.geometry import rasters as grids
+from evalengine.geometry.rasters import RasterFiles
 
 
 def from_origin(west: float, north: float, width: float, height: float) -> Affine:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import rasterio
 
-from evalengine.geometry.grids import grid_of, opened
-from evalengine.geometry.silence import silenced
+from evalengine.geometry.rasters import grid_of, opened, silenced
 from evalengine.tasks.pixels.rasters import in_thread, quiet
 
 

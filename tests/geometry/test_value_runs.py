@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.geometry.value_runs import ValueRuns
+from evalengine.geometry.rasters import ValueRuns
 from evalengine.kernels.run_pixels import scan
 
 DTYPES = (np.uint8, np.int8, np.bool_, np.int32, np.uint16, np.int64, np.float32)

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from jobs.kills import COMMAND, Kills, trials
 
-from evalengine import scoring
+from evalengine import run as scoring
 from evalengine.cli import main
-from evalengine.outofcore.scratch import PREFIX
+from evalengine.outofcore.memory import PREFIX
 from evalengine.schemas.errors import (
     ChangedError,
     EndpointError,
@@ -95,7 +95,7 @@ def test_what_may_pass_ends_with_3(
     def full(*args: object, **named: object) -> None:
         raise kind("No space left on device")
 
-    monkeypatch.setattr(scoring, "run", full)
+    monkeypatch.setattr(scoring, "score_tables", full)
     status, _, err = run(capsys, str(write()))
     assert status == 3
     assert err.endswith("left on device\n")
@@ -197,7 +197,7 @@ def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> No
     """The thread that is at work never comes to delete it."""
     scratch, number = tmp_path / "scratch", signal.Signals[name]
     wait = (
-        "from evalengine.outofcore.scratch import scratch_folder\n"
+        "from evalengine.outofcore.memory import scratch_folder\n"
         f"    with scratch_folder({str(scratch)!r}, 0): time.sleep(60)"
     )
     process = started(write(), wait)

@@ -14,12 +14,11 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine import atomic, scoring
+from evalengine import atomic, run
 from evalengine.cli import main
 from evalengine.ingest.sources import tables as readers
-from evalengine.jobs import lock
-from evalengine.jobs.lock import locked
-from evalengine.jobs.logs import WARNING
+from evalengine.jobs import process
+from evalengine.jobs.process import WARNING, locked
 from evalengine.schemas.errors import ReadError, ResultError, WriteError
 from evalengine.scorecard import storage
 
@@ -70,7 +69,7 @@ class TestLocks:
     def test_a_holder_that_cannot_be_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lock, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
+        monkeypatch.setattr(process, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
         with (
             refused("write_failed", WriteError),
             locked(tmp_path / "run", "a"),
@@ -81,14 +80,14 @@ class TestLocks:
         """The real thing: nothing raw comes when the file is closed either."""
         if not os.path.exists("/dev/full"):
             pytest.skip("no device that is always full")
-        made = lock._opened
+        made = process._opened
         monkeypatch.setattr(
-            lock,
+            process,
             "_opened",
             lambda path, folder: (made(path, folder).close(), FileIO("/dev/full", "r+"))[1],
         )
-        monkeypatch.setattr(lock, "_holder", lambda file: None)
-        monkeypatch.setattr(lock, "_write", lambda file, text: file.write(text))
+        monkeypatch.setattr(process, "_holder", lambda file: None)
+        monkeypatch.setattr(process, "_write", lambda file, text: file.write(text))
         with pytest.raises(WriteError, match="No space left"), locked(tmp_path / "run", "a"):
             pass
 
@@ -106,14 +105,14 @@ class TestLocks:
     def test_a_name_that_stays_costs_no_result(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write, said = lock._write, []
+        write, said = process._write, []
 
         def refuses_at_the_end(file: Any, text: bytes) -> None:
             if not text:
                 raise FULL
             write(file, text)
 
-        monkeypatch.setattr(lock, "_write", refuses_at_the_end)
+        monkeypatch.setattr(process, "_write", refuses_at_the_end)
         with locked(tmp_path / "run", "a", tell=said.append):
             pass
         assert ".run.lock still" in said[0]
@@ -162,7 +161,7 @@ def test_a_full_scratch_disk_ends_the_command_with_3(
     def full(*_: object, **__: object) -> None:
         raise ee.ScratchError("the disk ran full while scratch was written.")
 
-    monkeypatch.setattr(scoring, "run", full)
+    monkeypatch.setattr(run, "score_tables", full)
     assert main(["score", str(folder / "x"), str(folder / "y")]) == 3
     assert "ran full" in capsys.readouterr().err
 
@@ -200,6 +199,6 @@ def test_a_panic_of_compiled_code_is_never_a_failed_gate(
         patch.setattr(readers, "scan", panic)
         assert main(args) == 2
         assert "predictions.parquet: cannot be" in capsys.readouterr().err
-    monkeypatch.setattr(scoring, "run", panic)
+    monkeypatch.setattr(run, "score_tables", panic)
     assert main(args) == 3
     assert "assertion failed" in capsys.readouterr().err

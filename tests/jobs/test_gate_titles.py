@@ -11,7 +11,8 @@ from refusals import refused
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.verdicts import judge_gates, numbers_of
-from evalengine.report.sections import Grid, sections
+from evalengine.report.summary import sections
+from evalengine.report.tables import Grid
 from evalengine.schemas.errors import ResultError
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "detection"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from evalengine.jobs.gates import Gate, parse_gate, parse_gates
-from evalengine.jobs.showing import gates_table
+from evalengine.jobs.reports import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
 from evalengine.schemas.errors import OptionError, ResultError
 

@@ -16,16 +16,14 @@ from refusals import refused
 from scipy.stats import binomtest
 
 import evalengine as ee
-from evalengine import scoring
-from evalengine.jobs.checking import check_gates
-from evalengine.jobs.gates import parse_gate, parse_gates
+from evalengine import run
+from evalengine.jobs.gates import check_gates, parse_gate, parse_gates
 from evalengine.jobs.running import JobResult
-from evalengine.jobs.surely import compare_with, with_intervals
-from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
+from evalengine.jobs.verdicts import Verdict, compare_with, judge_gates, numbers_of, with_intervals
 from evalengine.schemas.errors import ResultError
 from evalengine.schemas.option_values import make_options
-from evalengine.statistics.estimates import NOT_MOVED
 from evalengine.statistics.intervals import clopper_pearson
+from evalengine.statistics.resamples import NOT_MOVED
 
 METRICS = ["Accuracy", "F1"]
 
@@ -437,6 +435,6 @@ def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
     (release / "run.json").write_text(json.dumps(account))
     (release / "tally.zip").unlink()
     (tmp_path / "job.toml").write_text(text.replace('"last"', '"release"'))
-    monkeypatch.setattr(scoring, "run", None)
+    monkeypatch.setattr(run, "score_tables", None)
     with refused("not_kept", ResultError):
         ee.run_job(tmp_path / "job.toml", force=True)

@@ -12,7 +12,7 @@ from jobs.conftest import write_day
 from refusals import refused
 
 import evalengine as ee
-from evalengine.jobs import history, running
+from evalengine.jobs import records, running
 
 Write = Callable[..., Path]
 
@@ -86,7 +86,7 @@ class TestHistory:
             rows = pl.DataFrame({"run_id": [name] * 2, "value": [1.0, 2.0]})
             start.wait(60)
             try:
-                history.append(rows, name, target, "delta", again=False)
+                records.append_history(rows, name, target, "delta", again=False)
             except Exception as error:
                 faults.append(error)
 
@@ -104,7 +104,7 @@ class TestHistory:
         target = str(tmp_path / "history")
         for name, more in (("a", {}), ("b", {"added": [3]})):
             rows = pl.DataFrame({"run_id": [name], "value": [1.0], **more})
-            history.append(rows, name, target, "delta", again=False)
+            records.append_history(rows, name, target, "delta", again=False)
         assert pl.read_delta(target).sort("run_id")["added"].to_list() == [None, 3]
 
     def test_delta_that_is_not_installed(

@@ -18,7 +18,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine import atomic
-from evalengine.jobs import parts
+from evalengine.jobs import sources
 from evalengine.schemas.errors import WriteError
 
 Write = Callable[..., Path]
@@ -40,13 +40,13 @@ def path(write: Write) -> Path:
 def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the parts that were matched."""
     names: list[str] = []
-    tallied = parts._tallied
+    tallied = sources._tallied
 
-    def counted(part: parts.Part, *args: Any, **named: Any) -> Any:
+    def counted(part: sources.Part, *args: Any, **named: Any) -> Any:
         names.append(part.name)
         return tallied(part, *args, **named)
 
-    monkeypatch.setattr(parts, "_tallied", counted)
+    monkeypatch.setattr(sources, "_tallied", counted)
     return names
 
 
@@ -327,7 +327,7 @@ def test_a_disk_that_refuses_tallies(
     def full(*args: Any, **named: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parts.stored, "save", full)
+    monkeypatch.setattr(sources.stored, "save", full)
     with refused("write_failed", WriteError):
         ee.run_job(path)
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import evalengine as ee
-from evalengine.jobs.lineage import Lineage
+from evalengine.jobs.process import Lineage
 from evalengine.jobs.sources import File, Found
 from evalengine.schemas.errors import OptionError, ReadError
 from evalengine.schemas.job import JobOutputs
@@ -168,7 +168,7 @@ def test_a_run_that_died_before_its_last_word_is_told_by_the_next(
     """Killed behind the rename: the result stands, and COMPLETE was not sent."""
     path = write()
     code = (
-        "import os, sys; import evalengine as ee; from evalengine.jobs.lineage import Lineage;"
+        "import os, sys; import evalengine as ee; from evalengine.jobs.process import Lineage;"
         "Lineage.complete = lambda self, verdicts: os._exit(9); ee.run_job(sys.argv[1])"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9

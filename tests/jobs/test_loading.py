@@ -17,10 +17,9 @@ from refusals import refused
 import evalengine as ee
 from evalengine.cli import main
 from evalengine.jobs import loading
-from evalengine.jobs.lineage import _dataset
-from evalengine.jobs.loading import load_job
+from evalengine.jobs.loading import dates, expanded, load_job
+from evalengine.jobs.process import _dataset
 from evalengine.jobs.sources import without_secrets
-from evalengine.jobs.variables import dates, expanded
 from evalengine.schemas.errors import ReadError
 from evalengine.schemas.job import json_schema
 from evalengine.schemas.options import FIELDS

@@ -16,10 +16,10 @@ from jobs.conftest import write_day
 from refusals import refused
 
 import evalengine as ee
-from evalengine import atomic, scoring
-from evalengine.jobs import lock, records, running
-from evalengine.jobs.lock import LockedError, locked
-from evalengine.jobs.logs import log_to
+from evalengine import atomic
+from evalengine import run as scoring
+from evalengine.jobs import process, records, running
+from evalengine.jobs.process import LockedError, locked, log_to
 from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import ChangedError, InputError, ResultError, WriteError
 from evalengine.scorecard import storage
@@ -40,13 +40,13 @@ def content(folder: Path) -> dict[str, bytes]:
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What ``score`` was called with, each time."""
     calls: list[Any] = []
-    score = scoring.run
+    score = scoring.score_tables
 
     def counted(*args: Any, **named: Any) -> ee.Scorecard:
         calls.append(args)
         return score(*args, **named)
 
-    monkeypatch.setattr(scoring, "run", counted)
+    monkeypatch.setattr(scoring, "score_tables", counted)
     return calls
 
 
@@ -131,14 +131,14 @@ class TestFailures:
     def test_inputs_that_change_meanwhile(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        score = scoring.run
+        score = scoring.score_tables
 
         def slow(*args: Any, **named: Any) -> ee.Scorecard:
             card = score(*args, **named)
             write_day(folder, "2026-11-20", wrong=1)
             return card
 
-        monkeypatch.setattr(scoring, "run", slow)
+        monkeypatch.setattr(scoring, "score_tables", slow)
         with refused("inputs_changed", ChangedError, count=2):
             ee.run_job(write())
         assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
@@ -147,14 +147,14 @@ class TestFailures:
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is found in half a table is no fault of the table."""
-        score = scoring.run
+        score = scoring.score_tables
 
         def meanwhile(*args: Any, **named: Any) -> ee.Scorecard:
             table = folder / "tables/date=2026-11-20/predictions.parquet"
             table.write_bytes(table.read_bytes()[:-100])
             return score(*args, **named)
 
-        monkeypatch.setattr(scoring, "run", meanwhile)
+        monkeypatch.setattr(scoring, "score_tables", meanwhile)
         with refused("inputs_changed", ChangedError, count=1):
             ee.run_job(write())
 
@@ -332,14 +332,14 @@ class TestLock:
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path, begun, go_on = write(), threading.Event(), threading.Event()
-        score = scoring.run
+        score = scoring.score_tables
 
         def slow(*args: Any, **named: Any) -> ee.Scorecard:
             begun.set()
             assert go_on.wait(60)
             return score(*args, **named)
 
-        monkeypatch.setattr(scoring, "run", slow)
+        monkeypatch.setattr(scoring, "score_tables", slow)
         results: list[Any] = []
         first = threading.Thread(target=lambda: results.append(ee.run_job(path)))
         first.start()
@@ -363,14 +363,14 @@ class TestLock:
     def test_inputs_that_change_while_it_waits(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        path, acquire = write(), lock._acquire
+        path, acquire = write(), process._acquire
         ee.run_job(path)
 
         def late(*args: Any) -> None:
             write_day(folder, "2026-11-20", wrong=7)
             acquire(*args)
 
-        monkeypatch.setattr(lock, "_acquire", late)
+        monkeypatch.setattr(process, "_acquire", late)
         result = ee.run_job(path, wait=60)
         assert result.ran
         assert result.gate_failed
@@ -425,7 +425,7 @@ class TestLock:
         assert (tmp_path / "mine").read_text() == "dear"
 
     def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
-        left = lock.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
+        left = process.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
         (tmp_path / ".run.lock").write_bytes(b"\n" + msgspec.json.encode(left))
         said: list[str] = []
         with locked(tmp_path / "run", "nightly", tell=said.append):
@@ -462,13 +462,13 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
 
 
 def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, score = [], scoring.run
+    told, score = [], scoring.score_tables
 
     def noted(*args: Any, **named: Any) -> ee.Scorecard:
         told.append(named | {"options": args[2]})
         return score(*args, **(named | {"executor": None, "address": None}))
 
-    monkeypatch.setattr(scoring, "run", noted)
+    monkeypatch.setattr(scoring, "score_tables", noted)
     plain = plan_job(write()).run_id
     where = 'executor = "dask"\naddress = "tcp://here:1"\nby ='
     path = write(("by =", where), ("[outputs]", '[options]\nscratch = "large"\n[outputs]'))

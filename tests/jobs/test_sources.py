@@ -16,7 +16,7 @@ from refusals import refused
 from evalengine.jobs import running
 from evalengine.jobs.running import plan_job
 from evalengine.schemas.errors import OptionError, ReadError
-from evalengine.schemas.label_thresholds import LabelThreshold
+from evalengine.schemas.option_values import LabelThreshold
 
 Write = Callable[..., Path]
 PARTS = ("[outputs]", 'partition = "date"\n[outputs]')

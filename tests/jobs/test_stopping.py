@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from evalengine.jobs.stopping import Stopped, aside, held, stoppable
+from evalengine.jobs.process import Stopped, aside, held, stoppable
 
 
 def tell(number: signal.Signals) -> None:

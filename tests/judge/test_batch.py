@@ -12,11 +12,9 @@ from judge.server import Answer, completion, reply
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.judge.batch import BatchFiles, read_batches
-from evalengine.judge.cache import Cache
-from evalengine.judge.client import Completion
-from evalengine.judge.judging import collect, make_asking
-from evalengine.judge.steps import PLANS
+from evalengine.judge.client import Cache, Completion
+from evalengine.judge.judging import BatchFiles, collect, make_asking, read_batches
+from evalengine.judge.run import PLANS
 
 URL = "http://127.0.0.1:9/v1"
 

@@ -14,8 +14,8 @@ from judge.server import Answer, reply, serving, well
 from refusals import refused
 
 import evalengine as ee
-from evalengine.endpoint import budget as budgets
-from evalengine.endpoint import patience
+from evalengine.endpoint import client as budgets
+from evalengine.endpoint import client as patience
 from evalengine.endpoint.client import Transient
 from evalengine.judge.client import ChatClient
 
@@ -143,8 +143,8 @@ FAULTS = {
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a pause everybody goes on at once."""
-    monkeypatch.setattr("evalengine.endpoint.budget._LEAST_SPREAD", 0.01)
-    monkeypatch.setattr("evalengine.endpoint.budget._MOST_SPREAD", 0.01)
+    monkeypatch.setattr("evalengine.endpoint.client._LEAST_SPREAD", 0.01)
+    monkeypatch.setattr("evalengine.endpoint.client._MOST_SPREAD", 0.01)
 
 
 @pytest.mark.parametrize("kind", FAULTS)

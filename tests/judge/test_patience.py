@@ -11,11 +11,9 @@ import pytest
 from judge.server import Answer, completion, serving, well
 
 import evalengine as ee
-from evalengine.endpoint import budget as budgets
-from evalengine.endpoint import patience
-from evalengine.endpoint.budget import Budget, Limits, Price
-from evalengine.endpoint.client import Transient
-from evalengine.endpoint.patience import GivenUp, Patience
+from evalengine.endpoint import client
+from evalengine.endpoint import client as budgets
+from evalengine.endpoint.client import Budget, GivenUp, Limits, Patience, Price, Transient
 
 ROWS = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
 
@@ -180,7 +178,7 @@ def test_an_endpoint_that_takes_few_at_once_loses_no_row(tmp_path, monkeypatch):
 
 def waits(monkeypatch: pytest.MonkeyPatch, error: Transient, retries: int) -> list[float]:
     """How long is waited before each repeat of a request that always fails."""
-    monkeypatch.setattr(patience.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(client.random, "uniform", lambda low, high: high)
     slept: list[float] = []
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", slept.append)

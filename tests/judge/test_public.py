@@ -19,17 +19,17 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import cli, main
-from evalengine.judge.steps import PLANS
+from evalengine.judge.run import PLANS
 
 
-@pytest.mark.parametrize("first", ["pass", "import evalengine.judge.batch", "ee.judge"])
+@pytest.mark.parametrize("first", ["pass", "import evalengine.judge.judging", "ee.judge"])
 def test_judge_can_be_called_whatever_was_imported_before(first):
     code = (
         f"import evalengine as ee; {first}\n"
         "try: ee.judge([], metrics=[], model='m', base_url='http://h')\n"
         "except ee.OptionError as error: assert 'name what is to be judged' in str(error)\n"
         "else: raise SystemExit(1)\n"
-        "import evalengine.judge.batch\nassert callable(ee.judge)"
+        "import evalengine.judge.judging\nassert callable(ee.judge)"
     )
     python(code)
 

@@ -9,8 +9,7 @@ from judge.conftest import ROWS
 from judge.server import Answer, serving
 
 import evalengine as ee
-from evalengine.judge.parsing import BadReply, parse
-from evalengine.judge.prompts import load_prompts
+from evalengine.judge.prompts import BadReply, load_prompts, parse
 
 PROMPTS = load_prompts()
 

@@ -16,9 +16,8 @@ from judge.server import Answer, given_of, serving, well
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.endpoint.redaction import checked_url, key_from, redacted
-from evalengine.judge.parsing import BadReply, parse
-from evalengine.judge.prompts import load_prompts
+from evalengine.endpoint.client import checked_url, key_from, redacted
+from evalengine.judge.prompts import BadReply, load_prompts, parse
 
 KEY = "sk-Very-Secret-0123456789abcdefXYZ"
 PROMPTS = load_prompts()

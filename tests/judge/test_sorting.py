@@ -14,8 +14,7 @@ from judge.server import Answer, reply, serving
 from refusals import refused
 
 import evalengine as ee
-from evalengine.judge.parsing import BadReply, parse, places
-from evalengine.judge.prompts import load_prompts
+from evalengine.judge.prompts import BadReply, load_prompts, parse, places
 
 PROMPT = load_prompts()["answer_correctness"]
 LISTED = {"response_statements": ["a", "b", "c"], "reference_statements": ["x", "y", "z"]}

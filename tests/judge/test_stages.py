@@ -11,7 +11,7 @@ from judge.conftest import ROWS
 from judge.server import given_of, serving
 
 import evalengine as ee
-from evalengine.judge.steps import PLANS, TEXT, Asked, Failed, NotAnswered, Row, judge_row
+from evalengine.judge.run import PLANS, TEXT, Asked, Failed, NotAnswered, Row, judge_row
 
 
 def values(judged: Any, metric: str) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from known import known_answers
 
 import evalengine as ee
 from evalengine.judge.judging import verdict_table
-from evalengine.judge.parsing import BadReply, parse
-from evalengine.judge.prompts import load_prompts
-from evalengine.judge.run import Outcome, Spent
-from evalengine.judge.steps import PLANS, Asked, Failed, Row, judge_row
+from evalengine.judge.prompts import BadReply, load_prompts, parse
+from evalengine.judge.run import PLANS, Asked, Failed, Outcome, Row, Spent, judge_row
 
 PROMPTS = load_prompts()
 KEYS = {"SummaryCoherence": "rating", "Coherence": "rating"}

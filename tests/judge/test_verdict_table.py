@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from evalengine.judge.judging import verdict_table, write_whole
-from evalengine.judge.run import Outcome, Spent
-from evalengine.judge.steps import Row
+from evalengine.judge.run import Outcome, Row, Spent
 
 
 def outcomes(n: int) -> tuple[list[Row], list[Outcome]]:

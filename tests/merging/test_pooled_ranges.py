@@ -16,11 +16,11 @@ from unsliced_cases import plain
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
 from evalengine.tally import stored
-from evalengine.tally.points import Points
 from evalengine.tally.ranked import Ranked, Variants
 from evalengine.tally.ranked_groups import RankedGroups, of_labels, without_rows
 from evalengine.tally.ranked_points import (
     CountedRows,
+    Points,
     counted_rows,
     point_blocks,
     pooled_rows,

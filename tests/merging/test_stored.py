@@ -150,7 +150,7 @@ def test_numbers_are_stored_without_pandas(tmp_path: Path) -> None:
 import sys
 import numpy as np
 from evalengine.tally import stored
-from evalengine.tally.counts import Counts
+from evalengine.tally.ranked import Counts
 numbers = np.arange(5, dtype=np.int32)
 for some in (numbers, numbers[:0], numbers[::2]):
     kept = Counts(some, some, some > 1, some / 2, some.astype(np.uint64))

@@ -19,14 +19,14 @@ from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
-from evalengine.executors import named
+from evalengine.executors import processes
 from evalengine.executors.pools import caught
-from evalengine.outofcore import driver, memory_plan
+from evalengine.outofcore import driver, memory
 from evalengine.plan import summary
 
-FEW = memory_plan.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
+FEW = memory.Sizes(n=4, scratch=1000, group_rows=20, datums_at_once=3, run_rows=20)
 """Four buckets, label groups and runs of twenty rows, however small the tables."""
-WIDE = memory_plan.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, run_rows=20)
+WIDE = memory.Sizes(n=4, scratch=1000, group_rows=200, datums_at_once=3, run_rows=20)
 """The same with groups of more rows, where cutting labels is not the point: fewer files."""
 
 
@@ -43,7 +43,7 @@ def next_seed(environ: Mapping[str, str] = os.environ) -> int:
     return int(environ.get(SEED) or secrets.randbits(32))
 
 
-def in_buckets(patch: pytest.MonkeyPatch, sizes: memory_plan.Sizes = FEW) -> None:
+def in_buckets(patch: pytest.MonkeyPatch, sizes: memory.Sizes = FEW) -> None:
     """Have every run with a limit go through buckets."""
     patch.setattr(driver, "buckets", lambda *_, **__: sizes)
 
@@ -133,7 +133,7 @@ class Here:
 def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
     """Have tables dealt out in units of so many rows, by workers that work here."""
     pool = Here()
-    patch.setattr(named, "pool_of", lambda *_: pool)
+    patch.setattr(processes, "pool_of", lambda *_: pool)
     tune(range_rows=rows)
     return pool
 

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
-from evalengine.outofcore import driver, memory_plan
+from evalengine.outofcore import driver, memory
 
 BY_DATUM = ("lists", "panoptic", "tracking", "regression")
 """Cases whose frames of single datums are unlike; those of all are made in ``test_runs``."""
@@ -31,7 +31,7 @@ def test_single_datums_are_shown_some_at_a_time(
     name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A datum at a time, a few, and all at once."""
-    in_buckets(monkeypatch, memory_plan.Sizes(4, 1000, 20, 3, run_rows=rows))
+    in_buckets(monkeypatch, memory.Sizes(4, 1000, 20, 3, run_rows=rows))
     task, draw = CASES[name]
     same_as_in_memory(draw(7), task, tmp_path)
 

@@ -24,10 +24,11 @@ from refusals import refused
 from sizes import tune
 
 import evalengine as ee
-from evalengine.executors import named
+from evalengine.executors import processes
 from evalengine.executors.pools import caught
 from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem
-from evalengine.outofcore import memory_plan, repeats
+from evalengine.outofcore import memory
+from evalengine.outofcore import shuffle as repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
@@ -64,7 +65,7 @@ def test_a_stage_that_two_workers_do_is_done_once(
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(named, "pool_of", lambda *_: here)
+    monkeypatch.setattr(processes, "pool_of", lambda *_: here)
     tune(range_rows=13)
     task, draw = CASES[name]
     same_as_in_memory(draw(3), task, tmp_path, executor="processes")
@@ -78,7 +79,7 @@ def test_repeats_that_two_workers_look_for(
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
-    monkeypatch.setattr(named, "pool_of", lambda *_: here)
+    monkeypatch.setattr(processes, "pool_of", lambda *_: here)
     predictions, truths = boxes()
     sides = (predictions, truths.with_columns(annotation_id=pl.int_range(pl.len()) % 170))
     if not twice:
@@ -210,7 +211,7 @@ def test_a_disk_that_runs_full_while_runs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the parts no file is larger, nor written by then."""
-    in_buckets(monkeypatch, memory_plan.Sizes(4, 1000, 20, 3, run_rows=100))
+    in_buckets(monkeypatch, memory.Sizes(4, 1000, 20, 3, run_rows=100))
     limits: list[Any] = []
 
     def told(step: str) -> None:

@@ -15,14 +15,14 @@ from merging.parts import Case
 from partitions import cases
 
 import evalengine as ee
-from evalengine.outofcore import memory_plan
+from evalengine.outofcore import memory
 
 METRICS = ["Accuracy", "Precision", "Recall", "F1", "Jaccard", "BalancedAccuracy", "MCC",
            "CohenKappa", "HammingLoss", "Counts", "ROCAUC", "mROCAUC",
            "PrecisionRecallCurve"]  # fmt: skip
 Array = np.ndarray[Any, Any]
 
-TINY = memory_plan.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
+TINY = memory.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 
 
 @pytest.fixture(autouse=True)

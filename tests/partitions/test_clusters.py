@@ -30,8 +30,8 @@ from partitions.cases import (
 from partitions.clusters import cluster, free_port
 
 import evalengine as ee
-from evalengine.executors import cluster as dask_pool
-from evalengine.executors.named import pool_of
+from evalengine.executors import processes as dask_pool
+from evalengine.executors.processes import pool_of
 from evalengine.outofcore import stages
 
 

@@ -16,7 +16,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.executors import Threads
-from evalengine.executors.named import pool_of
+from evalengine.executors.processes import pool_of
 
 
 def test_errors_of_processes_are_those_of_the_input(
@@ -68,9 +68,9 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
         def close(self) -> None:
             pass
 
-    from evalengine.executors import named
+    from evalengine.executors import processes
 
-    monkeypatch.setattr(named, "pool_of", lambda *_: Twice())
+    monkeypatch.setattr(processes, "pool_of", lambda *_: Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
     assert {stages.tally_bucket.__name__, label_groups.merge_rows.__name__} <= seen.keys()

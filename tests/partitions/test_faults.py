@@ -21,7 +21,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.atomic import try_lock
-from evalengine.outofcore import memory_plan, scratch, stages
+from evalengine.outofcore import memory, stages
 from evalengine.schemas.errors import ScratchError
 
 RUN = """
@@ -49,27 +49,27 @@ def test_a_killed_run_is_cleaned_up_by_the_next(step: str, tmp_path: Path) -> No
     ) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline().strip() == b"here"
-        assert scratch.sweep(home) == []  # it is alive
+        assert memory.sweep(home) == []  # it is alive
         killed.send_signal(signal.SIGKILL)
         killed.wait()
     assert len(list(home.iterdir())) == 1
-    with scratch.scratch_folder(str(home), 0) as folder:
+    with memory.scratch_folder(str(home), 0) as folder:
         assert list(home.iterdir()) == [folder]
     assert list(home.iterdir()) == []
 
 
 def test_folders_of_other_machines_stay(tmp_path: Path) -> None:
-    other = tmp_path / f"{scratch.PREFIX}1-ab"
+    other = tmp_path / f"{memory.PREFIX}1-ab"
     other.mkdir()
-    (other / scratch.OWNER).write_text('{"pid": 1, "host": "another", "began": null}')
-    assert scratch.sweep(tmp_path) == []
+    (other / memory.OWNER).write_text('{"pid": 1, "host": "another", "began": null}')
+    assert memory.sweep(tmp_path) == []
     assert other.is_dir()
 
 
 def test_too_small_a_disk_is_told_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_buckets(monkeypatch, memory_plan.Sizes(4, 10**18, 20, 3, 8))
+    in_buckets(monkeypatch, memory.Sizes(4, 10**18, 20, 3, 8))
     sides = written(Case(boxes(), {}), tmp_path)
     with refused("scratch_too_small", ScratchError):
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
@@ -121,25 +121,25 @@ def test_pages_that_are_broken_are_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_is_left_alone_while_its_lock_is_held(tmp_path: Path) -> None:
     """Of a process that is not seen here, too: another container, named as its machine is."""
-    folder = tmp_path / f"{scratch.PREFIX}999999999-cd"
+    folder = tmp_path / f"{memory.PREFIX}999999999-cd"
     folder.mkdir()
-    mark = folder / scratch.OWNER
-    mark.write_text(f'{{"pid": 999999999, "host": "{scratch.socket.gethostname()}"}}')
+    mark = folder / memory.OWNER
+    mark.write_text(f'{{"pid": 999999999, "host": "{memory.socket.gethostname()}"}}')
     with mark.open() as held:
         assert try_lock(held)
-        assert scratch.sweep(tmp_path) == []
-    assert scratch.sweep(tmp_path) == [folder]
+        assert memory.sweep(tmp_path) == []
+    assert memory.sweep(tmp_path) == [folder]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_worker_that_still_writes_does_not_keep_a_folder(tmp_path: Path) -> None:
     """It finds no folder of that name any more; what was left of one goes with the next run."""
-    with scratch.scratch_folder(str(tmp_path), 0) as folder:
+    with memory.scratch_folder(str(tmp_path), 0) as folder:
         (folder / "parts").mkdir()
     with pytest.raises(FileNotFoundError):
         (folder / "parts" / "0.tally").touch()
-    (tmp_path / f"{scratch.GONE}1-ab").mkdir()
-    with scratch.scratch_folder(str(tmp_path), 0) as other:
+    (tmp_path / f"{memory.GONE}1-ab").mkdir()
+    with memory.scratch_folder(str(tmp_path), 0) as other:
         assert list(tmp_path.iterdir()) == [other]
 
 
@@ -225,7 +225,7 @@ def test_a_limit_beside_a_given_executor_is_not_said_to_hold(tmp_path: Path) -> 
 
 def test_a_fork_leaves_the_folder_to_its_owner(tmp_path: Path) -> None:
     """Its copies of what holds the folder end with it."""
-    held = scratch.scratch_folder(str(tmp_path), 0)
+    held = memory.scratch_folder(str(tmp_path), 0)
     folder = held.__enter__()
     child = os.fork()
     if not child:

@@ -13,7 +13,7 @@ import pytest
 from refusals import refused
 
 import evalengine as ee
-from evalengine.outofcore.memory_plan import limit_of
+from evalengine.outofcore.memory import limit_of
 
 
 def limit_named(error: ee.OptionError) -> int:

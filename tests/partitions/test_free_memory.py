@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalengine.outofcore.free_memory import free_memory
+from evalengine.outofcore.memory import free_memory
 
 GROUPS = "sys/fs/cgroup"
 TOP = {f"{GROUPS}/memory.max": 1000, f"{GROUPS}/memory.current": 300}

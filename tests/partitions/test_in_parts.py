@@ -16,13 +16,13 @@ from sizes import tune
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.outofcore import driver, memory_plan
+from evalengine.outofcore import driver, memory
 from evalengine.tally import scored_parts
 from evalengine.tasks.classification.settings import ONE_LABEL_ONLY
 
 Array = np.ndarray[Any, Any]
 
-TINY = memory_plan.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
+TINY = memory.Sizes(n=4, scratch=1000, group_rows=16, datums_at_once=3, run_rows=16)
 """Sixteen rows of a run at once."""
 
 IN_FILES = metrics.names("classification")

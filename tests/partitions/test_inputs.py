@@ -16,8 +16,9 @@ from refusals import refused
 from sizes import tune
 
 import evalengine as ee
-from evalengine.outofcore import driver, shuffle, shuffle_stage
-from evalengine.outofcore.scratch import scratch_folder
+from evalengine.outofcore import driver, shuffle
+from evalengine.outofcore import shuffle as shuffle_stage
+from evalengine.outofcore.memory import scratch_folder
 from evalengine.schemas.errors import ScratchError
 
 

@@ -18,7 +18,7 @@ from partitions.cases import in_buckets, in_units, same_as_in_memory, written
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.outofcore import memory_plan
+from evalengine.outofcore import memory
 from evalengine.tasks.judged.measures import MEASURES
 
 many = settings(
@@ -178,7 +178,7 @@ def test_any_table_of_verdicts(
 
 @pytest.mark.parametrize("rows", [1, 10**9])
 def test_ranges_of_any_size(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_buckets(monkeypatch, memory_plan.Sizes(4, 1000, 20, 3, run_rows=rows))
+    in_buckets(monkeypatch, memory.Sizes(4, 1000, 20, 3, run_rows=rows))
     same_as_in_memory(CASES["judged"][1](5), "judged", tmp_path)
 
 

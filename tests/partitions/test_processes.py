@@ -109,7 +109,7 @@ def test_a_script_without_a_guard_is_told_of_it(name: str, tmp_path: Path) -> No
     script = tmp_path / "bare.py"
     script.write_text(
         "from evalengine.executors.processes import Processes\n"
-        "from evalengine.executors.cluster import OnDask\n"
+        "from evalengine.executors.processes import OnDask\n"
         f"{name}.run(print, [('never said',)])\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)

@@ -22,7 +22,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine import metrics
-from evalengine.outofcore import driver, memory_plan
+from evalengine.outofcore import driver, memory
 from evalengine.outofcore.label_groups import label_groups
 
 few = settings(
@@ -197,18 +197,18 @@ def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
     [("2GB", 2 * 10**9), ("512 MiB", 512 << 20), ("1.5g", 1_500_000_000), (7, 7), ("1KiB", 1024)],
 )
 def test_limits_are_read(given: str | int, size: int) -> None:
-    assert memory_plan.limit_of(given) == size
+    assert memory.limit_of(given) == size
 
 
 @pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
 def test_limits_that_are_none_are_refused(given: str) -> None:
     with pytest.raises(ee.OptionError, match="memory_limit"):
-        memory_plan.limit_of(given)
+        memory.limit_of(given)
 
 
 def test_without_a_limit_a_share_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_plan, "free_memory", lambda: 10**10)
-    assert memory_plan.limit_of(None) == 7 * 10**9
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**10)
+    assert memory.limit_of(None) == 7 * 10**9
 
 
 def test_label_groups_hold_so_many_rows() -> None:
@@ -227,7 +227,7 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ready = prepare(open_inputs(*boxes()), "detection", Options())
     heads = heads_of(ready)
     found = [
-        memory_plan.buckets(
+        memory.bucket_count(
             ready,
             heads,
             {"predictions": rows, "ground_truths": rows},
@@ -260,14 +260,14 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     ready = prepare(open_inputs(*boxes()), "detection", Options())
     heads, heights = heads_of(ready), {"predictions": 10**9, "ground_truths": 10**9}
 
-    def sizes(limit: str) -> memory_plan.Sizes:
-        limits = {"limit": memory_plan.limit_of(limit), "given": limit}
-        return memory_plan.buckets(ready, heads, heights, task="detection", **limits)
+    def sizes(limit: str) -> memory.Sizes:
+        limits = {"limit": memory.limit_of(limit), "given": limit}
+        return memory.bucket_count(ready, heads, heights, task="detection", **limits)
 
     with refused("memory_limit_too_small", least="3264MiB") as told:
         sizes("600MB")
     enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
-    assert sizes(enough).n <= memory_plan.MOST_BUCKETS
+    assert sizes(enough).n <= memory.MOST_BUCKETS
 
 
 @pytest.mark.parametrize("task", ["detection", "classification", "classification in files"])
@@ -278,7 +278,7 @@ def test_scratch_holds_no_more_than_was_looked_for(
     """And not so little that a disk with room is refused."""
     looked_for: list[int] = []
 
-    def sized(*given: Any, **how: Any) -> memory_plan.Sizes:
+    def sized(*given: Any, **how: Any) -> memory.Sizes:
         sizes = real(*given, **how)
         looked_for.append(sizes.scratch)
         return msgspec.structs.replace(sizes, n=4, group_rows=40_000)

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from refusals import refused
 
-from evalengine.outofcore import sealed, shuffle_stage
-from evalengine.outofcore.scratch import OWNER, PREFIX, scratch_folder, sweep
+from evalengine.outofcore import shuffle, stages
+from evalengine.outofcore.memory import OWNER, PREFIX, scratch_folder, sweep
 from evalengine.schemas.errors import ScratchError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
@@ -65,23 +65,23 @@ class _Planted:
 
 
 def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path: Path) -> None:
-    digest = sealed.leave(tmp_path / "orders", {"a": 1})
-    assert sealed.taken(tmp_path / "orders", digest) == {"a": 1}
+    digest = stages.leave(tmp_path / "orders", {"a": 1})
+    assert stages.taken(tmp_path / "orders", digest) == {"a": 1}
     mark = tmp_path / "ran"
     (tmp_path / "orders").write_bytes(pickle.dumps(_Planted(mark)))
     with refused("scratch_unsafe", ScratchError):
-        sealed.taken(tmp_path / "orders", digest)
+        stages.taken(tmp_path / "orders", digest)
     assert not mark.exists()
 
 
 def test_what_units_tell_is_data(tmp_path: Path) -> None:
     pairs = pl.DataFrame({"label_key": ["k"], "label_value": [7]})
     keys, ahead = pl.Series(["k", "l"]), pl.DataFrame({"metric": ["m"]})
-    told = shuffle_stage.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
-    home = shuffle_stage.range_folder(tmp_path, "predictions", 0)
+    told = shuffle.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
+    home = shuffle.range_folder(tmp_path, "predictions", 0)
     home.mkdir(parents=True)
-    shuffle_stage._tell(home, told)
-    found = shuffle_stage.told_of(tmp_path, "predictions", 0)
+    shuffle._tell(home, told)
+    found = shuffle.told_of(tmp_path, "predictions", 0)
     assert (found.rows, found.buckets) == (9, [0, 2])
     assert found.pairs["predictions"].equals(pairs)
     assert found.keys is not None
@@ -89,7 +89,7 @@ def test_what_units_tell_is_data(tmp_path: Path) -> None:
     assert found.ahead is not None
     assert found.ahead.equals(ahead)
     mark = tmp_path / "ran"
-    (home / shuffle_stage._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
+    (home / shuffle._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):
-        shuffle_stage.told_of(tmp_path, "predictions", 0)
+        shuffle.told_of(tmp_path, "predictions", 0)
     assert not mark.exists()

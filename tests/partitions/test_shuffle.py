@@ -34,7 +34,8 @@ from evalengine.ingest.collecting import Side
 from evalengine.ingest.opening import open_inputs
 from evalengine.ingest.preparing import prepare
 from evalengine.ingest.slices import SlicePlan
-from evalengine.outofcore import shuffle, shuffle_stage
+from evalengine.outofcore import shuffle
+from evalengine.outofcore import shuffle as shuffle_stage
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.options import Options
 from evalengine.schemas.tuning import Tuning

@@ -11,7 +11,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.training import HeldTable, as_training
+from evalengine.schemas.option_values import HeldTable, as_training
 
 ROWS = pl.DataFrame({"prediction": [1.5], "target": [4.5]})
 DAYS = [date(2024, month, 1) for month in range(1, 13)]

@@ -17,7 +17,7 @@ import evalengine as ee
 from evalengine.cli import main
 from evalengine.report import charts
 from evalengine.report.page import Gate, lead
-from evalengine.report.sections import sections
+from evalengine.report.summary import sections
 from evalengine.report.writing import MOST_BYTES
 from evalengine.reporting import make_report
 from evalengine.schemas.errors import InputError, OptionError, ResultError

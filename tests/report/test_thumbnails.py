@@ -12,10 +12,9 @@ import pytest
 import rasterio
 from rasterio.io import MemoryFile
 
-from evalengine.geometry.silence import silenced
-from evalengine.report import thumbnails
-from evalengine.report.contents import Shown
-from evalengine.report.thumbnails import DASHES, EACH, TOGETHER, Pictures, pictures
+from evalengine.geometry.rasters import silenced
+from evalengine.report import contents
+from evalengine.report.contents import DASHES, EACH, TOGETHER, Pictures, Shown, pictures
 from evalengine.schemas.errors import InputError
 from evalengine.tasks.contents import Box, Boxes, PixelsWrong
 
@@ -105,7 +104,7 @@ def test_nothing_outside_the_folder_is_opened(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(thumbnails, "_thumbnail", lambda path, most: opened.append(path))
+    monkeypatch.setattr(contents, "_thumbnail", lambda path, most: opened.append(path))
     write(tmp_path / "secret.png")
     images = tmp_path / "images"
     images.mkdir()
@@ -202,13 +201,13 @@ def test_images_stay_within_the_budget(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(sizes) == 8
     assert max(sizes) <= EACH
     assert sum(sizes) <= TOGETHER
-    monkeypatch.setattr(thumbnails, "TOGETHER", 80_000)
+    monkeypatch.setattr(contents, "TOGETHER", 80_000)
     small = pictures(datums, str(tmp_path))
     sizes = [len(picture.uri) for picture in small.pictures if picture]
     assert len(sizes) == 8
     assert sum(sizes) <= 80_000
     assert "8 thumbnails smaller or coarser than usual" in small.notes[0]
-    monkeypatch.setattr(thumbnails, "TOGETHER", 800)
+    monkeypatch.setattr(contents, "TOGETHER", 800)
     none = pictures(datums, str(tmp_path))
     assert none.pictures == (None,) * 8
     assert none.notes == ("8 images without a thumbnail: no room for more.",)

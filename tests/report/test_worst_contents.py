@@ -12,14 +12,15 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.analysis.worst import worst
-from evalengine.geometry.mask_runs import from_pixels, to_rle
-from evalengine.held_runs import tallied_of
+from evalengine.geometry.masks import from_pixels, to_rle
+from evalengine.plan.paging import worst
 from evalengine.report.contents import AllShown, contents
+from evalengine.run import tallied_of
 from evalengine.tasks.contents import (
     BOXES,
     CHARACTERS,
     DOCUMENTS,
+    POINTS,
     Boxes,
     Labelled,
     PixelsWrong,
@@ -27,7 +28,6 @@ from evalengine.tasks.contents import (
     Rows,
     Texts,
 )
-from evalengine.tasks.outlines import POINTS
 
 IDS = ["it's", 'a "b"', "<script>alert(1)</script>"]
 

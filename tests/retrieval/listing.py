@@ -9,7 +9,7 @@ import numpy as np
 
 from evalengine import Options, dialects
 from evalengine.executors import Threads
-from evalengine.tasks.retrieval.lists import Lists, Ties
+from evalengine.tasks.retrieval.by_id import Lists, Ties
 from evalengine.tasks.retrieval.measures import all_measures, contexts
 from evalengine.tasks.retrieval.settings import USUAL, Settings, resolve
 

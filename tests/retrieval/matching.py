@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalengine.dialects import get
-from evalengine.executors.threads import Threads
+from evalengine.executors.pools import Threads
 from evalengine.tasks.retrieval.texts import Matched, match_texts
 
 Array = np.ndarray[Any, Any]

@@ -17,8 +17,7 @@ import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.kernels import query_rows
 from evalengine.tasks.retrieval import by_id
-from evalengine.tasks.retrieval.by_id import Side, judged_side, meet_ids
-from evalengine.tasks.retrieval.lists import Lists
+from evalengine.tasks.retrieval.by_id import Lists, Side, judged_side, meet_ids
 
 DOCUMENTS = [f"d{i}" for i in range(12)]
 RUN = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3).map(float), min_size=1)

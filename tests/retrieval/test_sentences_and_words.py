@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalengine.kernels.words import words_of_sentences
-from evalengine.tasks.packing import packed
-from evalengine.tasks.sentences import sentences_of
+from evalengine.tasks.encoding import packed, sentences_of
 
 
 def split(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from partitions.cases import in_buckets, same_as_in_memory
 from refusals import refused
 
 import evalengine as ee
-from evalengine.report.sections import sections
+from evalengine.report.summary import sections
 
 RUN = pl.DataFrame(
     {"query_id": ["a", "a", "b"], "doc_id": ["x", "y", "z"], "score": [2.0, 1.0, 1.0]}

@@ -13,7 +13,7 @@ from known import known_answers
 from retrieval.matching import one
 
 import evalengine as ee
-from evalengine.tasks.sentences import sentences_of
+from evalengine.tasks.encoding import sentences_of
 
 TEXTS = pl.List(pl.String)
 EXPRESSION = re.compile(r"' '\.join\(f'w\{i\}' for i in range\((\d+)\)\)")

@@ -12,7 +12,7 @@ from refusals import noted, refused
 from segmentation.making import write
 
 import evalengine as ee
-from evalengine.ingest.label_map_sets import COLOUR_MAP, SETS
+from evalengine.ingest.label_map_files import COLOUR_MAP, SETS
 
 IMAGES = [f"frankfurt_000000_00{i:04}" for i in (294, 576)] + ["lindau_000001_000019"]
 CITYSCAPES = SETS["cityscapes"]

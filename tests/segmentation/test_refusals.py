@@ -13,7 +13,7 @@ from segmentation.making import NAMES, rows_of, some_maps
 import evalengine as ee
 from evalengine.ingest.frames import Frames
 from evalengine.tally.datums import Datums
-from evalengine.tasks.segmentation.layer_masks import Sizes
+from evalengine.tasks.segmentation.layers import Sizes
 
 FOUND, TRUTH = some_maps(n=2)
 ROWS = rows_of(FOUND)

@@ -10,8 +10,7 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.surely import answer_apart, compare_with
-from evalengine.jobs.verdicts import judge_gates, numbers_of
+from evalengine.jobs.verdicts import answer_apart, compare_with, judge_gates, numbers_of
 
 LACKING = ("q0", "q1", "q2")
 QRELS = {f"q{q}": {"good": 1} for q in range(12)}

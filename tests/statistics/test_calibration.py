@@ -17,7 +17,7 @@ from sklearn.isotonic import IsotonicRegression
 from unsliced_cases import plain
 
 import evalengine as ee
-from evalengine.metrics.calibration import (
+from evalengine.metrics.thresholds import (
     Told,
     bins_of,
     ece_of,

@@ -21,10 +21,9 @@ import evalengine as ee
 from evalengine.kernels.draw_weights import draw_weights, swap_bits
 from evalengine.metrics.registry import all_metrics
 from evalengine.report.verdicts import better, differs, lead
-from evalengine.schemas.task_names import NAMES
-from evalengine.statistics.multiple import adjusted, nothing_found, randomisation_p
-from evalengine.statistics.significance import mcnemar, paired_t
-from evalengine.tasks.packing import hashes_of
+from evalengine.schemas.contract import NAMES
+from evalengine.statistics.tests import adjusted, mcnemar, nothing_found, paired_t, randomisation_p
+from evalengine.tasks.encoding import hashes_of
 
 DRAWS = 20
 

@@ -13,7 +13,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
-from evalengine.statistics.multiple import adjusted
+from evalengine.statistics.tests import adjusted
 
 N = 150
 

@@ -15,8 +15,8 @@ from scipy.stats import binomtest
 
 import evalengine as ee
 from evalengine.outofcore import driver
-from evalengine.statistics.estimates import NOT_MOVED
 from evalengine.statistics.intervals import METHODS
+from evalengine.statistics.resamples import NOT_MOVED
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
 of_draws = pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])

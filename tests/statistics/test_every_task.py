@@ -32,11 +32,10 @@ from polars.testing import assert_frame_equal
 from evalengine.executors import Threads
 from evalengine.kernels.draw_weights import draw_weights
 from evalengine.plan import planner, summary
-from evalengine.schemas.intervals import wanted
-from evalengine.schemas.option_values import make_options
-from evalengine.statistics.estimates import NOT_MOVED, Estimates
+from evalengine.schemas.option_values import make_options, wanted
 from evalengine.statistics.intervals import METHODS
-from evalengine.tasks.packing import hashes_of
+from evalengine.statistics.resamples import NOT_MOVED, Estimates
+from evalengine.tasks.encoding import hashes_of
 from evalengine.tasks.tracking.metrics import numbers
 
 few = settings(max_examples=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalengine.statistics import quantiles as q
+from evalengine.statistics import intervals as q
 from evalengine.statistics.intervals import (
     METHODS,
     Interval,

@@ -11,8 +11,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.surely import answer_apart, compare_with
-from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
+from evalengine.jobs.verdicts import Verdict, answer_apart, compare_with, judge_gates, numbers_of
 from evalengine.report.verdicts import better
 
 N = 40

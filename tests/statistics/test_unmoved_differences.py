@@ -10,8 +10,7 @@ import pytest
 
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
-from evalengine.jobs.surely import compare_with
-from evalengine.jobs.verdicts import Verdict, judge_gates, numbers_of
+from evalengine.jobs.verdicts import Verdict, compare_with, judge_gates, numbers_of
 from evalengine.schemas.errors import OptionError
 
 DRAWS = 60

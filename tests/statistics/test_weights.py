@@ -11,7 +11,7 @@ from scipy import stats
 
 import evalengine as ee
 from evalengine.kernels.draw_weights import MOST, draw_weights, swap_bits
-from evalengine.tasks.packing import hashes_of
+from evalengine.tasks.encoding import hashes_of
 
 IDS = pl.Series(range(2000))
 KEYS = hashes_of(IDS)

@@ -19,8 +19,8 @@ from text.scoring import values
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.endpoint import budget as budgets
-from evalengine.endpoint import patience
+from evalengine.endpoint import client
+from evalengine.endpoint import client as budgets
 from evalengine.endpoint.client import Transient, token_counts
 
 NAME = "SemanticSimilarity"
@@ -42,7 +42,7 @@ def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(patience, "_FIRST_WAIT", 0.01)  # how waits grow, tests of the judge tell
+    monkeypatch.setattr(client, "_FIRST_WAIT", 0.01)  # how waits grow, tests of the judge tell
     monkeypatch.setattr(budgets, "_LEAST_SPREAD", 0.01)
 
 

@@ -18,7 +18,7 @@ from text.scoring import TEXTS, values
 from text.test_continuous_eval import TEXT, overlap, rouge_l
 
 import evalengine as ee
-from evalengine.tasks.sentences import sentences_of
+from evalengine.tasks.encoding import sentences_of
 
 bleu_score = Late("nltk.translate.bleu_score")
 

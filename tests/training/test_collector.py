@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.batches import Batches
+from evalengine.collector import Batches
 
 from .forms import FORMS, Run, Tensor
 

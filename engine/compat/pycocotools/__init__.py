@@ -11,8 +11,7 @@ from contextlib import ExitStack
 
 from . import coco, cocoeval, mask
 from .coco import COCO
-from .cocoeval import COCOeval
-from .params import Params
+from .cocoeval import COCOeval, Params
 
 __all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotools", "mask"]
 

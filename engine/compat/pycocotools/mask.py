@@ -1,26 +1,129 @@
-"""``mask``: run-length codes of masks, encoded, merged and compared as in pycocotools.
-
-A code is a dict of ``size``, [height, width], and ``counts``, COCO's string as bytes.
-"""
+"""``mask``: run-length codes, as in pycocotools."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 
 from ...executors import Threads
-from ...geometry.masks import Masks, concat, from_pixels, to_pixels, to_rle, union_by
+from ...geometry.columns import Over, offsets_of
+from ...geometry.masks import Masks, concat, from_pixels, read_masks, to_pixels, to_rle, union_by
+from ...geometry.polygons import rasterise, read_polygons
 from ...kernels.run_sets import subtract
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
-from ...tasks.detection.near import overlap
-from .regions import masks_of, of_boxes, of_masks
+from ...tasks.detection.geometry import in_order
+from ...tasks.detection.layers import BoxLayer, MaskLayer, Shapes
+from ...tasks.detection.matching import overlap
+
+# Segmentations as pycocotools takes them, polygons and codes of either form, as masks.
+
+
+def of_boxes(boxes: Any) -> Shapes:
+    """Convert boxes to shapes, with the corners that ``kernels.boxes`` computes.
+
+    Args:
+        boxes: float64 [n, 4], x, y, width and height.
+    """
+    boxes = np.asarray(boxes, np.float64).reshape(-1, 4)
+    corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
+    return Shapes((BoxLayer(boxes[:, 2] * boxes[:, 3], corners),), corners)
+
+
+def of_masks(masks: Masks) -> Shapes:
+    """Convert masks to shapes."""
+    return Shapes((MaskLayer(masks.area.astype(np.float64), masks),), masks.boxes)
+
+
+def masks_of(
+    regions: Sequence[Any], height: Array, width: Array, what: str, over: Over | None = None
+) -> Masks:
+    """Convert polygons, run-length codes and counts to masks.
+
+    Args:
+        regions: n lists of flat rings, or dicts of ``size`` and ``counts``, a string or a list.
+        height: int64 [n], image heights, for polygons.
+        width: int64 [n].
+        what: name of the rows, for errors.
+        over: runs ranges in parallel.
+
+    Raises:
+        InputError: any other region, or one that cannot be parsed.
+    """
+    listed = np.fromiter(map(_is_list, regions), np.bool_, len(regions))
+    counted = np.fromiter(map(_is_counted, regions), np.bool_, len(regions))
+    parts = []
+    for kind, read in (
+        (listed, _drawn),
+        (counted, _counted),
+        (~listed & ~counted, _coded),
+    ):
+        rows = np.flatnonzero(kind)
+        if rows.size:
+            some = [regions[i] for i in rows.tolist()]
+            parts.append((rows, read(some, rows, height[rows], width[rows], what, over)))
+    return in_order(parts, concat) if parts else concat([])
+
+
+def _is_list(region: Any) -> bool:
+    return isinstance(region, list)
+
+
+def _is_counted(region: Any) -> bool:
+    return not isinstance(region, list) and isinstance(region["counts"], list)
+
+
+def _drawn(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    rings = [*chain.from_iterable(regions)]
+    flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
+    column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
+    column = pa.LargeListArray.from_arrays(offsets_of(_lengths(regions)), column)
+    polygons = read_polygons(pl.Series("segmentation", pl.from_arrow(column)), side=what, rows=rows)
+    return rasterise(polygons, height, width, over)
+
+
+def _coded(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    codes = [
+        code.encode("ascii", "replace") if isinstance(code, str) else code
+        for code in (region["counts"] for region in regions)
+    ]
+    return _read(regions, pl.Series("counts", codes, dtype=pl.Binary), rows, what, over)
+
+
+def _counted(
+    regions: list[Any], rows: Array, height: Array, width: Array, what: str, over: Over | None
+) -> Masks:
+    counts = [region["counts"] for region in regions]
+    return _read(regions, pl.Series("counts", counts, dtype=pl.List(pl.Int64)), rows, what, over)
+
+
+def _read(
+    regions: list[Any], counts: pl.Series, rows: Array, what: str, over: Over | None
+) -> Masks:
+    sizes = [[*region["size"]] for region in regions]
+    size = pl.Series("size", sizes, dtype=pl.List(pl.Int64))
+    column = pl.DataFrame([size, counts]).to_struct("segmentation")
+    return read_masks(column, side=what, over=over, rows=rows)
+
+
+def _lengths(lists: Sequence[Any]) -> Array:
+    return np.fromiter(map(len, lists), np.int64, len(lists))
+
+
+# ``mask``: run-length codes of masks, encoded, merged and compared as in pycocotools.
+#
+# A code is a dict of ``size``, [height, width], and ``counts``, COCO's string as bytes.
 
 Code = dict[str, Any]
-
-__all__ = ["area", "decode", "encode", "frPyObjects", "iou", "merge", "toBbox"]
 
 
 def encode(bimask: Array) -> Any:
@@ -44,7 +147,7 @@ def decode(rleObjs: Any) -> Array:
     Raises:
         InputError: codes that cannot be parsed, or of different sizes.
     """
-    masks = _read(_listed(rleObjs))
+    masks = _runs_of(_listed(rleObjs))
     _refuse_sizes(masks)
     h, w = (int(masks.height[0]), int(masks.width[0])) if len(masks) else (0, 0)
     out = np.zeros((h, w, len(masks)), np.uint8, order="F")
@@ -55,7 +158,7 @@ def decode(rleObjs: Any) -> Array:
 
 def area(rleObjs: Any) -> Any:
     """Pixels that are set, of a code uint32, of a list of codes uint32 [n]."""
-    found = _read(_listed(rleObjs)).area.astype(np.uint32)
+    found = _runs_of(_listed(rleObjs)).area.astype(np.uint32)
     return found if isinstance(rleObjs, list) else found[0]
 
 
@@ -63,7 +166,7 @@ def toBbox(rleObjs: Any) -> Array:
     """Return the bounding box x, y, width, height of a code, float64 [4], or of a list of codes [n,
     4].
     """
-    found = _read(_listed(rleObjs)).boxes.copy()
+    found = _runs_of(_listed(rleObjs)).boxes.copy()
     found[:, 2:] -= found[:, :2]
     return found if isinstance(rleObjs, list) else found[0]
 
@@ -74,7 +177,7 @@ def merge(rleObjs: Sequence[Code], intersect: bool = False) -> Code:
     Raises:
         InputError: masks of different sizes.
     """
-    masks = _read(list(rleObjs))
+    masks = _runs_of(list(rleObjs))
     _refuse_sizes(masks)
     if not len(masks):
         return {"size": [0, 0], "counts": b""}
@@ -135,7 +238,7 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
     if len(coded) > 1:
         raise InputError("iou: one side holds boxes, the other codes of masks.")
     if True in coded:
-        masks = [_read([*side]) for side in (dt, gt)]
+        masks = [_runs_of([*side]) for side in (dt, gt)]
         _refuse_sizes(concat(masks))
         ours, theirs = map(of_masks, masks)
     else:
@@ -149,7 +252,7 @@ def _listed(rleObjs: Any) -> list[Any]:
     return rleObjs if isinstance(rleObjs, list) else [rleObjs]
 
 
-def _read(codes: list[Any]) -> Masks:
+def _runs_of(codes: list[Any]) -> Masks:
     none = np.zeros(len(codes), np.int64)
     return masks_of(codes, none, none, "codes")
 

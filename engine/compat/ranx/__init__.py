@@ -10,10 +10,7 @@ Example:
 
 from __future__ import annotations
 
-from .comparison import compare
-from .evaluation import evaluate
-from .fusing import fuse
-from .report import Report
+from .evaluation import Report, compare, evaluate, fuse
 from .results import Qrels, Run
 
 __all__ = ["Qrels", "Report", "Run", "compare", "evaluate", "fuse"]

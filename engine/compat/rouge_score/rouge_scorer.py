@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...schemas.errors import InputError, OptionError
-from ...tasks.packing import offsets_of
+from ...tasks.encoding import offsets_of
 from ...tasks.text.measures.rouge import MEASURES, WORDS, Words, grams
 from ...tasks.text.pairs import Pairs, Tokens
-from ..text_pairs import pairs_of, settings_of, workers_for
+from ..arrays import pairs_of, settings_of, workers_for
 from .scoring import Score
 from .tokenizers import DefaultTokenizer
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .metrics import BLEU, CHRF, TER, References
-from .scores import BLEUScore, CHRFScore, TERScore
+from .metrics import BLEU, CHRF, TER, BLEUScore, CHRFScore, References, TERScore
 
 __all__ = [
     "BLEU",

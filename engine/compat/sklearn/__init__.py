@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .binned import calibration_curve, confusion_matrix_at_thresholds, ndcg_score
 from .hard import (
     accuracy_score,
     balanced_accuracy_score,
+    classification_report,
     cohen_kappa_score,
     confusion_matrix,
     f1_score,
@@ -34,14 +34,16 @@ from .hard import (
 from .ranking import (
     average_precision_score,
     brier_score_loss,
+    calibration_curve,
+    confusion_matrix_at_thresholds,
     det_curve,
     log_loss,
+    ndcg_score,
     precision_recall_curve,
     roc_auc_score,
     roc_curve,
     top_k_accuracy_score,
 )
-from .report import classification_report
 
 __all__ = [
     "accuracy_score",

@@ -6,7 +6,7 @@ torch is already imported.
 
 from __future__ import annotations
 
-from .classification import (
+from .metric import (
     AUROC,
     Accuracy,
     AveragePrecision,
@@ -16,10 +16,10 @@ from .classification import (
     F1Score,
     FBetaScore,
     MatthewsCorrCoef,
+    MeanAveragePrecision,
     Precision,
     Recall,
 )
-from .detection import MeanAveragePrecision
 
 __all__ = [
     "AUROC",

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.ingest.boxes import BOX_NAMES
+from evalengine.ingest.geometry import BOX_NAMES
 from evalengine.schemas.errors import InputError
 from evalengine.schemas.wording import option
 
@@ -240,7 +240,7 @@ class _Shapes:
         Raises:
             InputError: a polygon with holes in an image of unknown size.
         """
-        from evalengine.geometry.mask_runs import to_rle
+        from evalengine.geometry.masks import to_rle
         from evalengine.geometry.polygons import rasterise
 
         at = self._at(i)

@@ -14,9 +14,23 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
-from ..file_memory import Room
-from .format import IMAGES, Annotations, Format, Look, broken, image_ids, stems_or_paths
-from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note, turned_row
+from ..files import Room
+from .format import (
+    IMAGES,
+    PIXELS,
+    Annotations,
+    Format,
+    Look,
+    box_row,
+    broken,
+    frame_of,
+    image_ids,
+    mask_row,
+    polygon_row,
+    skipped_note,
+    stems_or_paths,
+    turned_row,
+)
 from .xml_files import number, read_tree, whole
 
 _MARKS = (b"<image ", b"<track ", b"<meta>")

@@ -10,8 +10,18 @@ from typing import Any
 
 import polars as pl
 
-from .format import RINGS, Annotations, Format, Look, broken, image_ids
-from .text_lines import is_number, lines_of, numbers_in, shown
+from .format import (
+    RINGS,
+    Annotations,
+    Format,
+    Look,
+    broken,
+    image_ids,
+    is_number,
+    lines_of,
+    numbers_in,
+    shown,
+)
 
 _HEADERS = ("imagesource:", "gsd:")
 _CORNERS = 8

@@ -1,21 +1,28 @@
-"""Interface of annotation formats: detection, and the result of reading."""
+"""Formats of annotations: recognition, and helpers of their readers."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
+import struct
 import zlib
-from collections.abc import Callable, Iterator
-from typing import IO, Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, Any, BinaryIO
 
 import msgspec
+import numpy as np
 import polars as pl
 
-from evalengine.schemas.errors import ReadError
-
-from ..file_memory import Room
+from ...schemas.arrays import Array
+from ...schemas.errors import ReadError
+from ..files import Room
+from ..geometry import CORNER_NAMES
 from .titles import PACKED, TITLES
+
+# Interface of annotation formats: detection, and the result of reading.
 
 _HEAD = 1 << 16
 
@@ -275,3 +282,275 @@ def stems_or_paths(names: list[str]) -> list[str]:
     paths = [os.path.splitext(name.removesuffix(PACKED))[0] for name in names]
     stems = [path.rsplit("/", 1)[-1] for path in paths]
     return stems if len({*stems}) == len(stems) else paths
+
+
+# Rows of objects that are boxes, polygons or masks, as one table.
+
+PIXELS = 1 << 29
+"""Pixels of one mask at most."""
+Point = list[float]
+
+_MASK = pl.Struct({"size": pl.List(pl.Int64()), "counts": pl.List(pl.Int64())})
+
+
+def box_row(xmin: float, ymin: float, xmax: float, ymax: float) -> dict[str, Any]:
+    """Make a box from two corners in any order."""
+    return {
+        "xmin": min(xmin, xmax),
+        "ymin": min(ymin, ymax),
+        "xmax": max(xmin, xmax),
+        "ymax": max(ymin, ymax),
+    }
+
+
+def polygon_row(ring: list[Point]) -> dict[str, Any]:
+    """A polygon of one ring of three points or more, and the box around it."""
+    xs, ys = zip(*ring, strict=True)
+    return {**box_row(min(xs), min(ys), max(xs), max(ys)), "polygon": [ring]}
+
+
+def turned_row(centre: Point, width: float, height: float, degrees: float) -> dict[str, Any]:
+    """A box turned clockwise about its centre, as a polygon."""
+    angle = np.deg2rad(degrees)
+    cos, sin = float(np.cos(angle)), float(np.sin(angle))
+    x, y = centre
+    return polygon_row(
+        [
+            [x + cos * dx - sin * dy, y + sin * dx + cos * dy]
+            for dx, dy in (
+                (-width / 2, -height / 2),
+                (width / 2, -height / 2),
+                (width / 2, height / 2),
+                (-width / 2, height / 2),
+            )
+        ]
+    )
+
+
+def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dict[str, Any]:
+    """Make a mask from part of an image, and the box around its pixels.
+
+    Args:
+        pixels: bool [h, w], of the part.
+    """
+    columns, rows = np.nonzero(pixels.T)  # runs go down the columns
+    columns, rows = columns + left, rows + top
+    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+    columns, rows = columns[inside], rows[inside]
+    if not rows.size:
+        return {**box_row(0.0, 0.0, 0.0, 0.0), "mask": {"size": [height, width],
+                "counts": [height * width]}}  # fmt: skip
+    at = columns * height + rows
+    last = np.flatnonzero(np.diff(at, append=-2) != 1)
+    ends = at[last] + 1
+    first = at[np.concatenate([[0], last[:-1] + 1])]
+    counts = np.diff(np.stack([first, ends], axis=1).reshape(-1), prepend=0).tolist()
+    if ends[-1] < height * width:
+        counts.append(height * width - int(ends[-1]))
+    box = box_row(float(columns.min()), float(rows.min()), float(columns.max() + 1),
+                  float(rows.max() + 1))  # fmt: skip
+    return {**box, "mask": {"size": [height, width], "counts": counts}}
+
+
+def frame_of(rows: list[dict[str, Any]], more: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """Build a table of rows without columns that no row has.
+
+    If some objects are polygons, boxes become polygons of four corners, so that all have a shape.
+
+    Args:
+        rows: with ``datum_id``, ``label_value``, corners, and ``polygon`` or ``mask``.
+    """
+    if any("polygon" in row for row in rows):
+        for row in rows:
+            if "polygon" not in row and "mask" not in row:
+                low, high = (row["xmin"], row["ymin"]), (row["xmax"], row["ymax"])
+                ring = [[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]]
+                row["polygon"] = [ring]
+    schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String, "score": pl.Float64}
+    schema |= dict.fromkeys(CORNER_NAMES, pl.Float64) | {"polygon": RINGS, "mask": _MASK}
+    schema |= more or {}
+    frame = pl.DataFrame(rows, schema=schema)
+    kept = ("datum_id", "label_value", *CORNER_NAMES)
+    return frame.drop(
+        [
+            name
+            for name in frame.columns
+            if name not in kept and frame[name].null_count() == frame.height
+        ]
+    )
+
+
+def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
+    """Return a note on skipped objects that are neither boxes nor areas; empty if there are
+    none.
+    """
+    if not skipped:
+        return ()
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in skipped.most_common())
+    said = f"objects that are neither boxes nor areas are left out: {kinds}."
+    return (("objects_left_out", said, skipped.total()),)
+
+
+# Text files with an object a line and blanks between fields.
+
+_SHOWN = 60
+
+
+def lines_of(file: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number, from 1, and the fields of every non-empty line.
+
+    Raises:
+        ReadError: the file cannot be read, or is not UTF-8.
+    """
+    for number, line in enumerate(text_of(file).splitlines(), 1):
+        fields = line.split()
+        if fields:
+            yield number, fields
+
+
+def numbers_in(file: str, line: int, fields: list[str]) -> list[float]:
+    """Parse fields as finite numbers.
+
+    Raises:
+        ReadError: another value; names file and line.
+    """
+    try:
+        values = [float(field) for field in fields]
+    except ValueError:
+        values = [math.nan]
+    if all(map(math.isfinite, values)):
+        return values
+    odd = next(field for field in fields if not is_number(field))
+    raise broken(file, line, f"{odd!r} is not a number: {shown(fields)}", "Correct the line.")
+
+
+def whole_in(file: str, line: int, fields: list[str]) -> list[int]:
+    """Parse fields as whole numbers.
+
+    Raises:
+        ReadError: another value; names file and line.
+    """
+    values = numbers_in(file, line, fields)
+    for field, value in zip(fields, values, strict=True):
+        if not value.is_integer():
+            raise broken(
+                file, line, f"{field!r} is not a whole number: {shown(fields)}", "Correct the line."
+            )
+    return [int(value) for value in values]
+
+
+def is_number(field: str | bytes) -> bool:
+    """Return whether a field is a finite number."""
+    try:
+        return math.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def shown(fields: list[str]) -> str:
+    """A line for a message, shortened."""
+    text = " ".join(fields)
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+# Width and height of image files, from their headers.
+#
+# JPEG and PNG are parsed here, as GDAL takes ten times as long to open them; other and unusual
+# files use GDAL. JPEG: ITU-T T.81, annex B; orientation: Exif 2.32, tag 0x0112; PNG: W3C, section
+# 5.
+
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".jp2", ".pgm",
+            ".ppm")  # fmt: skip
+_TURNED = (5, 6, 7, 8)  # orientations of EXIF in which width is height
+_IMAGE_HEADERS_HEAD = 4096  # bytes in which most headers end
+_PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"
+_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers that say an image's size
+_EXIF = 0xE1
+_ORIENTATION = 0x0112
+
+
+def images_by_stem(files: Iterable[str]) -> dict[str, str]:
+    """Image files by their names without folder and extension; of several the first."""
+    found: dict[str, str] = {}
+    for file in files:
+        stem, suffix = os.path.splitext(os.path.basename(file))
+        if suffix.lower() in IMAGE_SUFFIXES:
+            found.setdefault(stem, file)
+    return found
+
+
+def sizes_of(images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return width and height of each image as displayed, in pixels; unreadable ones are omitted.
+
+    Args:
+        images: key to path of a local file.
+    """
+    sizes = {}
+    for key, path in images.items():
+        try:
+            size = _size(path) or _by_gdal(path)
+        except OSError:
+            continue
+        sizes[key] = size
+    return sizes
+
+
+def _size(path: str) -> tuple[int, int] | None:
+    """Return the size of a plain JPEG or PNG; None for other files."""
+    with open(path, "rb", buffering=_IMAGE_HEADERS_HEAD) as file:
+        head = file.read(24)
+        try:
+            if head.startswith(_PNG):
+                width, height = struct.unpack(">II", head[16:])
+                # An orientation, if any, comes before the pixels.
+                return (
+                    None
+                    if b"eXIf" in file.read(_IMAGE_HEADERS_HEAD - len(head))
+                    else (width, height)
+                )
+            return _of_jpeg(file) if head.startswith(b"\xff\xd8\xff") else None
+        except (struct.error, IndexError):  # cut off, or nothing that is known
+            return None
+
+
+def _of_jpeg(file: BinaryIO) -> tuple[int, int] | None:
+    """Skip segments up to the frame header; read an orientation on the way."""
+    turned, at = False, 2
+    while True:
+        file.seek(at)
+        mark, marker, length = struct.unpack(">BBH", file.read(4))
+        if mark != 0xFF:
+            return None
+        if marker == 0xFF:  # a byte that fills
+            at += 1
+            continue
+        if marker in _FRAMES:
+            _, height, width = struct.unpack(">BHH", file.read(5))
+            size = (height, width) if turned else (width, height)
+            return size if height and width else None
+        if marker == _EXIF:
+            turned = _orientation(file.read(length - 2)) in _TURNED or turned
+        at += 2 + length
+
+
+def _orientation(exif: bytes) -> int:
+    """The orientation of an Exif segment; 0 without one."""
+    if not exif.startswith(b"Exif\0\0"):
+        return 0
+    tiff = exif[6:]
+    order = "<" if tiff[:2] == b"II" else ">"
+    (first,) = struct.unpack_from(f"{order}I", tiff, 4)
+    (entries,) = struct.unpack_from(f"{order}H", tiff, first)
+    for i in range(entries):
+        tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, first + 2 + 12 * i)
+        if tag == _ORIENTATION and kind == 3:
+            return int(value)
+    return 0
+
+
+def _by_gdal(path: str) -> tuple[int, int]:
+    from ...geometry.rasters import opened  # rasterio takes a while to import
+
+    with opened(path) as image:
+        turned = image.tags().get("EXIF_Orientation") in map(str, _TURNED)
+        return (image.height, image.width) if turned else (image.width, image.height)

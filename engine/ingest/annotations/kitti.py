@@ -11,8 +11,17 @@ from typing import Any
 
 import polars as pl
 
-from .format import Annotations, Format, Look, broken, image_ids
-from .text_lines import is_number, lines_of, numbers_in, shown
+from .format import (
+    Annotations,
+    Format,
+    Look,
+    broken,
+    image_ids,
+    is_number,
+    lines_of,
+    numbers_in,
+    shown,
+)
 
 _COUNTS = (15, 16)  # fields of ground truths, and of detections
 _REGION = "DontCare"

@@ -14,9 +14,21 @@ import msgspec
 import polars as pl
 
 from ..problems import count_of
-from .format import IMAGES, Annotations, Format, Look, broken, stems_or_paths, text_of
-from .image_headers import SUFFIXES
-from .shape_rows import box_row, frame_of, polygon_row, skipped_note, turned_row
+from .format import (
+    IMAGE_SUFFIXES,
+    IMAGES,
+    Annotations,
+    Format,
+    Look,
+    box_row,
+    broken,
+    frame_of,
+    polygon_row,
+    skipped_note,
+    stems_or_paths,
+    text_of,
+    turned_row,
+)
 
 _BOXES, _POLYGONS = "rectanglelabels", "polygonlabels"
 _LABELS = "labels"  # of a region that another result of its id is: <Labels> beside <Rectangle>
@@ -166,7 +178,7 @@ def _name(task: _Task, file: str, number: int) -> str:
     texts = [value for value in task.data.values() if isinstance(value, str) and value]
     said = task.data.get("image")
     paths = [said] if isinstance(said, str) and said else []
-    paths += [text for text in texts if _base(text).lower().endswith(SUFFIXES)]
+    paths += [text for text in texts if _base(text).lower().endswith(IMAGE_SUFFIXES)]
     paths += [text for text in texts if "." in _base(text) and " " not in text]
     if paths:
         name = _base(paths[0])

@@ -18,8 +18,23 @@ import numpy as np
 import polars as pl
 
 from ..problems import count_of
-from .format import IMAGES, Annotations, Format, Look, Note, broken, image_ids, plain, text_of
-from .shape_rows import PIXELS, box_row, frame_of, mask_row, polygon_row, skipped_note
+from .format import (
+    IMAGES,
+    PIXELS,
+    Annotations,
+    Format,
+    Look,
+    Note,
+    box_row,
+    broken,
+    frame_of,
+    image_ids,
+    mask_row,
+    plain,
+    polygon_row,
+    skipped_note,
+    text_of,
+)
 
 _SHAPES = b'"shapes"'
 _BLOCK = 1 << 20
@@ -198,8 +213,7 @@ def _made(shape: _Shape, found: _File, file: str) -> dict[str, Any] | None:
 def _mask(shape: _Shape, found: _File, file: str) -> dict[str, Any]:
     from rasterio.io import MemoryFile
 
-    from evalengine.geometry.grids import png_damage
-    from evalengine.geometry.silence import silenced
+    from evalengine.geometry.rasters import png_damage, silenced
 
     if shape.mask is None or found.imageWidth is None or found.imageHeight is None:
         raise broken(

@@ -17,9 +17,8 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 
 from ..problems import count_of
-from .format import FIRST, Annotations, Format, Look, broken, text_of
-from .image_headers import SUFFIXES
-from .yolo_folders import HIGH, LOW
+from .format import FIRST, IMAGE_SUFFIXES, Annotations, Format, Look, broken, text_of
+from .yolo import HIGH, LOW
 
 _CORNERS = {"xmin": "xmin", "ymin": "ymin", "xmax": "xmax", "ymax": "ymax"}
 _SCORES = ("score", "conf")
@@ -234,7 +233,7 @@ def _uneven(file: str, error: Exception) -> ReadError:
 
 def _stems(frame: pl.DataFrame) -> pl.DataFrame:
     """Remove image suffixes that some exporters include in ids."""
-    pattern = rf"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
+    pattern = rf"(?i)({'|'.join(map(re.escape, IMAGE_SUFFIXES))})$"
     return frame.with_columns(pl.col("datum_id").str.replace(pattern, ""))
 
 

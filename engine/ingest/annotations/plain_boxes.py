@@ -20,11 +20,24 @@ import polars as pl
 from evalengine.schemas.errors import ReadError
 from evalengine.schemas.wording import option
 
-from .format import FIRST, RINGS, Annotations, Format, Look, Note, broken, image_ids, lines_in
-from .image_headers import SUFFIXES
-from .text_lines import is_number, lines_of, numbers_in, shown
+from .format import (
+    FIRST,
+    IMAGE_SUFFIXES,
+    RINGS,
+    Annotations,
+    Format,
+    Look,
+    Note,
+    broken,
+    image_ids,
+    is_number,
+    lines_in,
+    lines_of,
+    numbers_in,
+    shown,
+)
 from .titles import BY_SIZE, PER_IMAGE
-from .yolo_folders import may_be_label
+from .yolo import may_be_label
 
 _CLASS = re.compile(r"^(comp\d+_det_[^_]+_|Task\d+_|det_[^_]+_)?(.+)\.txt$", re.IGNORECASE)
 _COUNTS = (6, 10)  # fields of a line in a file per class: of boxes, and of oriented ones
@@ -126,7 +139,7 @@ def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
         for line in some:
             files[line.name].add(file)
     stems, firsts = {_stem(file) for file in lines}, {*files}
-    if any(name.lower().endswith(SUFFIXES) for name in firsts):
+    if any(name.lower().endswith(IMAGE_SUFFIXES) for name in firsts):
         return _Reading(PER_CLASS, "the first fields are names of images")
     images, labels = look.named()
     for_image = len(stems & images) + len(firsts & labels)
@@ -162,7 +175,7 @@ def _some(names: set[str]) -> str:
 def _stem(name: str) -> str:
     base = os.path.basename(name)
     stem, suffix = os.path.splitext(base)
-    return stem if suffix.lower() in (".txt", *SUFFIXES) else base
+    return stem if suffix.lower() in (".txt", *IMAGE_SUFFIXES) else base
 
 
 def _why(look: Look, name: str) -> str:
@@ -219,7 +232,7 @@ def _object(file: str, line: int, fields: list[str]) -> dict[str, Any]:
     xs, ys = numbers[::2], numbers[1::2]
     return {
         "datum_id": os.path.splitext(os.path.basename(fields[0]))[0]
-        if fields[0].lower().endswith(SUFFIXES)
+        if fields[0].lower().endswith(IMAGE_SUFFIXES)
         else fields[0],
         "score": score,
         "xmin": min(xs), "ymin": min(ys), "xmax": max(xs), "ymax": max(ys),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import glob
 import os
 
-from evalengine.ingest.extensions import by_extension
-from evalengine.ingest.folders import files_below
+from evalengine.ingest.files import by_extension, files_below
 from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
@@ -15,11 +14,10 @@ from .format import Format, Look, Other
 from .kitti import KITTI
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
-from .mots import MOTS
 from .open_images import OPEN_IMAGES
 from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
 from .titles import TITLES, may_be_annotations
-from .tracks import KITTI_TRACKS, MOT
+from .tracks import KITTI_TRACKS, MOT, MOTS
 from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC
 from .yolo import YOLO

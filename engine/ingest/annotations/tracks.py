@@ -1,24 +1,43 @@
-"""Tracks as text (MOTChallenge, KITTI): one file per sequence, one line per box and frame.
-
-MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results and
-in the first benchmark three numbers after the confidence: points in space, unless all are whole);
-ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI has frame,
-id, class, truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven numbers of 3-D
-boxes, and a score in results: https://www.cvlibs.net/datasets/kitti/eval_tracking.php
-"""
+"""Tracks of MOTChallenge, KITTI and MOTS: reading and writing."""
 
 from __future__ import annotations
 
 import configparser
 import os
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
 
 from ...schemas.arrays import Array
-from .format import Annotations, Format, Look, broken, stems_or_paths, text_of
-from .text_lines import is_number, lines_of, numbers_in, shown, whole_in
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ..geometry import CORNER_NAMES
+from ..problems import count_of, listing
+from .format import (
+    Annotations,
+    Format,
+    Look,
+    broken,
+    is_number,
+    lines_of,
+    numbers_in,
+    shown,
+    stems_or_paths,
+    text_of,
+    whole_in,
+)
+
+# Tracks as text (MOTChallenge, KITTI): one file per sequence, one line per box and frame.
+#
+# MOTChallenge has ``frame, id, x, y, width, height, confidence, class, visibility`` (in results
+# and in the first benchmark three numbers after the confidence: points in space, unless all are
+# whole); ground truths of confidence 0 do not count: https://motchallenge.net/instructions. KITTI
+# has frame, id, class, truncation, occlusion, angle, the box (xmin, ymin, xmax, ymax) and seven
+# numbers of 3-D boxes, and a score in results:
+# https://www.cvlibs.net/datasets/kitti/eval_tracking.php
 
 MOT_CLASSES = (
     "pedestrian", "person_on_vehicle", "car", "bicycle", "motorbike", "non_mot_vehicle",
@@ -274,3 +293,303 @@ def _kitti(look: Look) -> bool:
 
 MOT = Format("mot", (".txt",), _mot, _read_mot, datum="sequence")
 KITTI_TRACKS = Format("kitti-tracking", (".txt",), _kitti, _read_kitti, datum="sequence")
+
+
+# Tables of tracks as MOTChallenge's or KITTI's text, a file a sequence.
+
+Writer = Callable[[IO[bytes]], object]
+
+_TRUTHS, _FOUND = "groundtruths", "predictions"
+_MARKED = (pl.col("ignored").cast(pl.Boolean), pl.col("region").cast(pl.Boolean),
+           ~pl.col("considered").cast(pl.Boolean))  # fmt: skip
+_UNSAID = {MOT.name: _MARKED[:2], KITTI_TRACKS.name: _MARKED[::2]}
+"""Marks on rows that the format cannot represent."""
+
+
+def track_files(
+    form: str,
+    truths: pl.DataFrame | None,
+    found: pl.DataFrame | None,
+    datums: pl.DataFrame | None,
+    warn: Callable[[str], object],
+) -> dict[str, tuple[Writer, int]]:
+    """Return writers of all files, with their numbers of lines.
+
+    Ids that are not whole numbers are numbered from 1 in their order. MOTChallenge's ground truths
+    are written to ``groundtruths/SEQUENCE/gt/gt.txt``, all else to ``SIDE/SEQUENCE.txt``.
+
+    Args:
+        truths: canonical columns, or None.
+        found: the predictions, in canonical columns, or None.
+        datums: ``datum_id`` and, if known, ``frames``; or None.
+        warn: receives messages on information that the format cannot represent.
+
+    Raises:
+        InputError: rows without boxes, labels that the format has no class for, frames that it does
+            not have, or sequences that are no valid file names.
+    """
+    sides = {_TRUTHS: truths, _FOUND: found}
+    if form == MOT.name:
+        sides = _from_one(sides, warn)
+    named = [] if datums is None else [datums["datum_id"].cast(pl.String)]
+    named += [side["sequence"].cast(pl.String) for side in sides.values() if side is not None]
+    sequences = pl.concat(named).unique().sort()
+    odd = sequences.filter(sequences.str.contains(r"[/\\\x00]|^\.|^$")).to_list()
+    if odd:
+        raise InputError(
+            f"sequences are names of files here, and {listing(odd[:3])} cannot be.",
+            code="not_a_file_name",
+            column="sequence",
+            value=odd[0],
+        )
+    files: dict[str, tuple[Writer, int]] = {}
+    for name, side in sides.items():
+        if side is None:
+            continue
+        side = _sayable(side, form, name, warn)
+        lines = FORMS[form](_boxed(side, name), name)
+        for sequence in sequences:
+            own = lines.filter(side["sequence"].cast(pl.String) == sequence)
+            nested = form == MOT.name and name == _TRUTHS
+            path = f"{name}/{sequence}/gt/gt.txt" if nested else f"{name}/{sequence}.txt"
+            files[path] = (partial(_write, own, "," if form == MOT.name else " "), own.height)
+    if form == MOT.name and truths is not None and datums is not None and "frames" in datums:
+        for sequence, frames in datums.select(pl.col("datum_id").cast(pl.String), "frames").rows():
+            said = f"[Sequence]\nname={sequence}\nseqLength={frames}\n".encode()
+            if frames is not None:
+                files[f"{_TRUTHS}/{sequence}/seqinfo.ini"] = (partial(_put, said), 1)
+    return files
+
+
+def _from_one(
+    sides: dict[str, pl.DataFrame | None], warn: Callable[[str], object]
+) -> dict[str, pl.DataFrame | None]:
+    """Shift frame numbers of both sides together so that they count from 1.
+
+    Raises:
+        InputError: frames below 0.
+    """
+    from_zero = False
+    for name, side in sides.items():
+        early = 0 if side is None else side.filter(pl.col("frame") < 0).height
+        if early:
+            raise InputError(
+                f"{name}: {count_of(early, 'row')} of frames below 0, and MOTChallenge counts"
+                " frames from 1. Renumber those of both sides.",
+                code="too_low",
+                column="frame",
+                count=early,
+            )
+        from_zero |= side is not None and bool((side["frame"] == 0).any())
+    if not from_zero:
+        return sides
+    warn("frames count from 0 here and from 1 in MOTChallenge's text: 1 is added to all of them.")
+    return {
+        name: None if side is None else side.with_columns(pl.col("frame") + 1)
+        for name, side in sides.items()
+    }
+
+
+def _write(lines: pl.DataFrame, separator: str, file: IO[bytes]) -> None:
+    lines.write_csv(file, include_header=False, separator=separator, quote_style="never")
+
+
+def _put(text: bytes, file: IO[bytes]) -> None:
+    file.write(text)
+
+
+def _sayable(
+    side: pl.DataFrame, form: str, name: str, warn: Callable[[str], object]
+) -> pl.DataFrame:
+    """A side without rows whose marks the format does not have."""
+    for marked in _UNSAID[form]:
+        (column,) = marked.meta.root_names()
+        gone = side.filter(marked).height if column in side.columns else 0
+        if gone:
+            warn(
+                f"{name}: {count_of(gone, 'row')} marked in {column!r} left out: the format has no"
+                " place for that, and predictions that lie there will count as wrong."
+            )
+            side = side.filter(~marked)
+    shapes = [one for one in ("mask", "polygon") if one in side.columns]
+    if shapes:
+        warn(f"{name}: {listing(shapes)} not written: the format has boxes alone.")
+    return side
+
+
+def _boxed(side: pl.DataFrame, name: str) -> pl.DataFrame:
+    """A side whose ids are whole numbers, as ``id``."""
+    lone = side.height
+    if {*CORNER_NAMES} <= {*side.columns}:
+        lone = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
+    if lone:
+        raise InputError(
+            f"{name}: {count_of(lone, 'row')} without a box, which the format needs.",
+            code="geometry_missing",
+            count=lone,
+        )
+    ids = side["object_id" if "object_id" in side.columns else "track_id"]
+    if not ids.dtype.is_integer() or (ids < 0).any():
+        ids = ids.rank("dense")
+    return side.with_columns(id=ids.cast(pl.Int64))
+
+
+def _given(side: pl.DataFrame, name: str, otherwise: float) -> pl.Expr:
+    return pl.col(name).fill_null(otherwise) if name in side.columns else pl.lit(otherwise)
+
+
+def _as_mot(side: pl.DataFrame, name: str) -> pl.DataFrame:
+    box = (
+        "xmin",
+        "ymin",
+        (pl.col("xmax") - pl.col("xmin")).alias("width"),
+        (pl.col("ymax") - pl.col("ymin")).alias("height"),
+    )
+    kind = _classes(side, name)
+    if name == _TRUTHS:
+        counted = _given(side, "considered", 1).cast(pl.Int8).alias("considered")
+        seen = _given(side, "visibility", 1.0).alias("visibility")
+        return side.select("frame", "id", *box, counted, kind, seen)
+    nothing = [pl.lit(-1).alias(f"nothing_{i}") for i in range(2)]
+    return side.select(
+        "frame", "id", *box, _given(side, "score", 1.0).alias("score"), kind, *nothing
+    )
+
+
+def _classes(side: pl.DataFrame, name: str) -> pl.Series:
+    """Return MOTChallenge's class numbers; pedestrians by default."""
+    if "label_value" not in side.columns:
+        return pl.Series("class", [1], pl.Int64).new_from_index(0, side.height)
+    numbers = {one: i for i, one in enumerate(MOT_CLASSES, 1)}
+    words = side["label_value"].cast(pl.String)
+    kind = words.str.to_lowercase().replace_strict(numbers, default=None, return_dtype=pl.Int64)
+    kind = kind.fill_null(words.cast(pl.Int64, strict=False))
+    odd = side["label_value"].filter(kind.is_null()).unique().sort().to_list()
+    if odd:
+        raise InputError(
+            f"{name}: MOTChallenge has no class for the labels {listing(odd[:5], len(odd))}; it has"
+            f" {', '.join(MOT_CLASSES)}. Say which of them each is:"
+            f" {option('label_map', {odd[0]: MOT_CLASSES[0]})}.",
+            code="unknown_label",
+            value=odd[0],
+        )
+    return kind.alias("class")
+
+
+def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
+    if "label_value" not in side.columns:
+        raise InputError(
+            f"{name}: KITTI has a class a box: give a column label_value.",
+            code="column_missing",
+            column="label_value",
+        )
+    label = pl.col("label_value").cast(pl.String)
+    odd = side.filter(label.str.contains(r"\s") | (label == ""))["label_value"].unique().to_list()
+    if odd:
+        raise InputError(
+            f"{name}: labels with blanks in KITTI's text: {listing(odd[:5])}.",
+            code="label_unwritable",
+            value=odd[0],
+        )
+    region = _given(side, "region", 0).cast(pl.Boolean)
+    nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_TRACK_WRITING_NOWHERE)]
+    known = name == _FOUND and "score" in side.columns and side["score"].count()
+    scored = ["score"] if known else []
+    return side.select(
+        "frame",
+        pl.when(region).then(-1).otherwise("id").alias("id"),
+        pl.when(region).then(pl.lit(REGION)).otherwise(label).alias("label"),
+        _given(side, "truncated", 0).cast(pl.Int64).alias("truncated"),
+        _given(side, "occluded", 0).cast(pl.Int64).alias("occluded"),
+        pl.lit(-10).alias("angle"),
+        *CORNER_NAMES,
+        *nowhere,
+        *scored,
+    )
+
+
+_TRACK_WRITING_NOWHERE = (-1, -1, -1, -1000, -1000, -1000, -10)
+"""Size, place and turn in space, unknown."""
+FORMS = {MOT.name: _as_mot, KITTI_TRACKS.name: _as_kitti}
+"""Formats that are written."""
+KIND = "tracks"
+"""Format name of track sources."""
+
+
+# MOTS text: masks of tracks, one file per sequence, one line per mask and frame.
+#
+# ``time_frame id class_id height width rle`` separated by blanks, the last in COCO's compressed
+# form; class 10 marks regions of objects that are not annotated individually:
+# https://www.vision.rwth-aachen.de/page/mots
+
+_CLASSES = {1: "car", 2: "pedestrian", 10: "ignore"}
+_REGION = 10
+_NAMES = ("frame", "object_id", "kind", "height", "width")
+_FIELDS = len(_NAMES) + 1
+
+
+def _is_mots(head: bytes) -> bool:
+    lines = head.decode("utf-8", "replace").lstrip().split("\n", 1)
+    fields = lines[0].split()
+    numbers, counts = fields[:-1], fields[-1:]
+    return len(fields) == _FIELDS and all(map(str.isdecimal, numbers)) and not is_number(counts[0])
+
+
+def _rows(file: str) -> pl.DataFrame:
+    """All masks of a file; each region is one by itself."""
+    text = text_of(file)
+    schema = {**dict.fromkeys(_NAMES, pl.Int64), "counts": pl.String}
+    if text.strip():
+        try:
+            table = pl.read_csv(
+                text.encode(), has_header=False, separator=" ", quote_char=None, schema=schema
+            )
+        except pl.exceptions.PolarsError:
+            raise _wrong_mots_line(file) from None
+    else:
+        table = pl.DataFrame(schema=schema)
+    if sum(table.null_count().row(0)):
+        raise _wrong_mots_line(file)
+    region = pl.col("kind") == _REGION
+    named = pl.col("kind").replace_strict(_CLASSES, default=None, return_dtype=pl.String)
+    return table.select(
+        "frame",
+        object_id=pl.when(region).then(-region.cast(pl.Int64).cum_sum()).otherwise("object_id"),
+        label_value=named.fill_null(pl.col("kind").cast(pl.String)),
+        mask=pl.struct(size=pl.concat_list("height", "width"), counts="counts"),
+        region=region,
+    )
+
+
+def _wrong_mots_line(file: str) -> Exception:
+    for line, fields in lines_of(file):
+        if len(fields) != _FIELDS:
+            return broken(
+                file, line, f"{len(fields)} fields: {shown(fields)}",
+                "Needed are time_frame, id, class_id, height, width and the run-length code, with"
+                " one blank between them.",
+            )  # fmt: skip
+        whole_in(file, line, fields[:-1])
+    return broken(
+        file, None, "lines that are not masks of tracks", "Write one blank between fields, and none"
+        " at the ends of lines.",
+    )  # fmt: skip
+
+
+def _read(look: Look) -> Annotations:
+    files = sequence_files(look)
+    names = sequences_of(files, look)
+    rows = pl.concat(
+        _rows(file).select(pl.lit(name, pl.String).alias("sequence"), pl.all())
+        for file, name in zip(files, names, strict=True)
+    )
+    if not rows["region"].any():
+        rows = rows.drop("region")
+    return Annotations(rows=rows, datums=with_lengths(files, names))
+
+
+def _mots(look: Look) -> bool:
+    return look.mostly(_is_mots, ".txt")
+
+
+MOTS = Format("mots", (".txt",), _mots, _read, datum="sequence")

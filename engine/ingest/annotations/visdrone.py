@@ -14,11 +14,21 @@ import numpy as np
 import polars as pl
 
 from ..problems import count_of
-from .format import Annotations, Format, Look, Note, broken, image_ids, lines_in, text_of
-from .text_lines import is_number, shown
+from .format import (
+    Annotations,
+    Format,
+    Look,
+    Note,
+    broken,
+    image_ids,
+    is_number,
+    lines_in,
+    shown,
+    text_of,
+)
 from .titles import TITLES
 from .tracks import MOT_CLASSES, sequences_of, without_ids
-from .yolo_folders import may_be_label
+from .yolo import may_be_label
 
 CLASSES = (
     "ignored-regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle",

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from ..boxes import CORNER_NAMES
+from ..geometry import CORNER_NAMES
 from ..problems import count_of
 from .format import IMAGES, RINGS, Annotations, Format, Look, Note, broken, image_ids
 from .xml_files import number_of, read_tree, text_in, whole

@@ -12,10 +12,9 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..file_memory import text_held
-from .csv import separator
+from ..files import text_held
 from .formats import NAMES
-from .scanning import scan
+from .scanning import scan, separator
 from .source import Source
 
 _REPAIR = {

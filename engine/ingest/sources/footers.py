@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from evalengine.schemas.errors import ReadError
 
-from ..file_memory import LONG, Held
+from ..files import LONG, Held
 
 _END = struct.Struct("<I4s")
 _MAGIC = b"PAR1"

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from evalengine.schemas.errors import ReadError
 
-from ..extensions import by_extension
-from ..file_memory import Held, Room, text_held
+from ..files import Held, Room, by_extension, text_held
 from .footers import refuse_miscounted
-from .foreign import foreign
-from .trec_layouts import layout_of, start_of
+from .scanning import foreign
+from .trec import layout_of, start_of
 
 NAMES = {
     "parquet": "Parquet",

@@ -1,15 +1,21 @@
-"""Typed decoding of long JSON arrays, piece by piece, so that memory stays at the columns' size."""
+"""JSON arrays and mappings, decoded in pieces."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
+import polars as pl
 
-from evalengine.schemas.errors import ReadError
-from evalengine.schemas.tuning import tuning
+from ...schemas.errors import InputError, ReadError
+from ...schemas.tuning import tuning
+from .source import Source
+
+# Typed decoding of long JSON arrays, piece by piece, so that memory stays at the columns' size.
 
 Row = TypeVar("Row")
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
@@ -115,4 +121,158 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
         reason, advice = "NaN and Infinity are not JSON", "Repair or remove these values."
     return ReadError(
         f"{name}: malformed JSON at byte {offset + at:,}: {reason}: ...{around}... {advice}"
+    )
+
+
+# Mappings ``{"q1": {"d1": 1.5}}``, as many retrieval tools keep runs and qrels, to columns.
+
+_COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
+EXACT = 2.0**53  # floats hold every integer up to here
+_OPENING = re.compile(
+    rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
+)
+"""An object whose first value is an object of numbers, or an empty one."""
+
+
+def is_nested(head: bytes) -> bool:
+    """Return whether a JSON object begins as a mapping of queries to mappings of documents to
+    numbers.
+
+    Args:
+        head: the first bytes, from the opening brace on.
+    """
+    found = _OPENING.match(head)
+    return found is not None and found["key"] not in _COCO
+
+
+def read_mapping(buffer: Any, name: str) -> Source:
+    """Read a JSON file ``{"q1": {"d1": 1.5, ...}, ...}``: a run, or qrels.
+
+    Args:
+        buffer: the file's bytes, or a memory map of them.
+
+    Raises:
+        ReadError: malformed JSON, or a value that is not a number.
+    """
+    try:
+        nested = msgspec.json.decode(buffer, type=dict[str, dict[str, int | float]])
+    except msgspec.ValidationError as error:
+        raise ReadError(
+            f"{name}: a mapping of queries to documents to numbers is needed, as in"
+            f' {{"q1": {{"d1": 1.5}}}}: {error}.'
+        ) from None
+    except UNREADABLE as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+    return source_of(nested, name, (name,))
+
+
+def source_of(
+    nested: Mapping[Any, Mapping[Any, Any]], description: str, files: tuple[str, ...] = ()
+) -> Source:
+    """Convert a mapping to a table of ``query_id``, ``doc_id`` and ``score`` (Float64).
+
+    The side of the table decides if the numbers are scores or relevance.
+
+    Args:
+        nested: query to document to number; ids are strings or integers, all of one kind.
+        files: the source file, if any.
+
+    Raises:
+        InputError: ids of two kinds, or a value that is not a number.
+    """
+    for query, own in nested.items():
+        if not isinstance(own, Mapping):
+            raise InputError(
+                f"{description}: query {query!r} holds {own!r:.60} where a mapping of"
+                ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.'
+            )
+    sizes = [len(own) for own in nested.values()]
+    queries = _ids(list(nested), "query", description)
+    documents = list(itertools.chain.from_iterable(nested.values()))
+    frame = pl.DataFrame(
+        {
+            "query_id": queries.gather(np.repeat(np.arange(len(sizes)), sizes)),
+            "doc_id": _ids(documents, "document", description),
+            "score": _numbers(nested, description),
+        }
+    )
+    empty = sizes.count(0)
+    notes = _rounded(nested, frame["score"], description)
+    if empty:
+        notes += (
+            ("queries_without_documents", f"{description}: {empty:,} queries without any document,"
+             " left out.", empty),
+        )  # fmt: skip
+    return Source(frame.lazy(), description, "mapping", files, notes=notes)
+
+
+def _ids(found: list[Any], what: str, description: str) -> pl.Series:
+    kinds = set(map(type, found))
+    if kinds <= {str}:
+        return pl.Series(found, dtype=pl.String)
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        low, high = min(found), max(found)
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+                return pl.Series(np.fromiter(found, dtype, len(found)))
+        raise InputError(
+            f"{description}: {what} ids go from {low} to {high}, which no integer of 64 bits"
+            " holds. Write str(id) for each of them."
+        )
+    if all(issubclass(kind, str) for kind in kinds):
+        return pl.Series([str(one) for one in found], dtype=pl.String)
+    odd = next((one for one in found if type(one) is not type(found[0])), found[0])
+    raise InputError(
+        f"{description}: {what} ids must be all strings or all integers; there are {found[0]!r} and"
+        f" {odd!r}. Write str(id) for each of them."
+    )
+
+
+def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Series:
+    values = list(itertools.chain.from_iterable(one.values() for one in nested.values()))
+    if all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, values))):
+        try:
+            return pl.Series(np.fromiter(values, np.float64, len(values)))
+        except OverflowError:
+            large = max(values, key=abs)
+            raise InputError(
+                f"{description}: a value is beyond what a float64 holds: {str(large)[:20]}..., of"
+                f" {len(str(abs(large)))} digits. Leave such documents out, or divide all values."
+            ) from None
+    bad = [
+        (query, document, value)
+        for query, own in nested.items()
+        for document, value in own.items()
+        if not isinstance(value, (int, float, np.number))
+    ]
+    query, document, value = bad[0]
+    raise InputError(
+        f"{description}: {len(bad):,} values are not numbers, first {value!r:.60} of query"
+        f" {query!r}, document {document!r}. Leave such documents out."
+    )
+
+
+def _rounded(
+    nested: Mapping[Any, Mapping[Any, Any]], score: pl.Series, description: str
+) -> tuple[tuple[str, str, int | None], ...]:
+    """A note of integers that are others as floats, so that different ones may be equal."""
+    if not len(score) or not bool((score.abs() >= EXACT).any()):
+        return ()
+    values = itertools.chain.from_iterable(one.values() for one in nested.values())
+    found = [
+        value
+        for value in values
+        if isinstance(value, (int, np.integer)) and int(float(value)) != value
+    ]
+    if not found:
+        return ()
+    return (("values_rounded", rounded_words(description, len(found), int(found[0])), len(found)),)
+
+
+def rounded_words(where: str, count: int, first: int) -> str:
+    """Return the message about integers that floats change."""
+    word = "integer" if count == 1 else "integers"
+    return (
+        f"{where}: {count:,} {word} beyond 2^53 rounded to float64, first {first}; different ones"
+        " may tie."
     )

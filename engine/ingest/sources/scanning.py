@@ -1,15 +1,444 @@
-"""Files of one format as one lazy table."""
+"""Paths and globs, CSV, partitions, and files as one lazy table."""
 
 from __future__ import annotations
 
+import atexit
+import difflib
+import glob
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 
-from ..file_memory import Held
-from .partitions import PATH, with_partitions
-from .paths import looks_wild
+from ...schemas.errors import ReadError
+from ..files import LONG, Held, by_extension, files_below
+from ..label_map_files import LISTED, MAPS
+
+# CSV and TSV: separator by extension or header, and ids with leading zeros stay strings.
+
+_AGAIN = re.compile(r"_duplicated_\d+$")  # how Polars names another column of one name
+_INTEGER = r"^-?\d+$"
+_ZEROS = r"^-?0\d"
+_FLOAT = r"^[-+]?((\d*\.\d+)([eE][-+]?\d+)?|inf|NaN|\d+[eE][-+]?\d+|\d+\.)$"
+_TRUTH = r"(?i)^(true|false)$"
+_WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
+"""Kinds of values as bits; the kinds of a column are their sum."""
+_LONG = 18  # digits that every integer of 64 bits has room for
+
+
+def scan_csv(
+    paths: list[str],
+    storage_options: dict[str, str] | None = None,
+    *,
+    remote: bool = False,
+    path: str | None = None,
+    held: dict[str, Held] | None = None,
+) -> pl.LazyFrame:
+    """Scan CSV files as a lazy table.
+
+    Types are inferred from all rows, not the first hundred, with the rules of Polars. Rows are read
+    in batches, so that large or highly compressed files are not loaded at once. An integer column
+    with leading zeros (``007``), or with integers too large for any type, stays a string.
+
+    Args:
+        remote: whether paths are of an object store.
+        held: receives the sizes of columns of long texts.
+    """
+
+    def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
+        return pl.scan_csv(
+            paths,
+            separator="," if remote else separator(paths[0]),
+            infer_schema=False,
+            schema_overrides=dtypes,
+            storage_options=storage_options,
+            glob=remote,
+            include_file_paths=path,
+        )
+
+    return scan(_dtypes(scan({}), paths[0], held), path)
+
+
+def _dtypes(
+    texts: pl.LazyFrame, path: str, held: dict[str, Held] | None = None
+) -> dict[str, pl.DataType]:
+    """Infer the type of every column from all of its values.
+
+    Args:
+        texts: the table, all columns strings; nulls are ignored.
+
+    Raises:
+        ReadError: a header that names a column twice.
+    """
+    names = texts.collect_schema().names()
+    _refuse_repeated(names, path)
+    asked = [pl.col(name) for name in names]
+    seen = texts.select(
+        *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
+        *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
+    )
+    row = seen.collect(engine="streaming").row(0) if names else ()
+    kinds, lengths = row[: len(names)], row[len(names) :]
+    if held is not None:
+        long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
+        held.update((name, Held(cell=n, least=n)) for name, n in long_texts)
+    found = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
+    long = [
+        name
+        for name, length in zip(names, lengths, strict=True)
+        if found[name] == pl.Int64 and length > _LONG
+    ]
+    return found | (_long_integers(texts, long) if long else {})
+
+
+def _refuse_repeated(names: Sequence[str], path: str) -> None:
+    twice = [
+        name[: found.start()]
+        for name in names
+        if (found := _AGAIN.search(name)) and name[: found.start()] in names
+    ]
+    if any(twice):  # unnamed columns, as of commas at the line's end, are none
+        named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
+        raise ReadError(
+            f"{path}: the header names {named} more than once. Rename the columns, so that it"
+            " is clear which is meant."
+        )
+
+
+def _kind(column: pl.Expr) -> pl.Expr:
+    """Return the kind of each text, uint8; 0 for nulls."""
+    text = column.str
+    return (
+        pl.when(text.contains(_INTEGER))
+        .then(pl.when(text.contains(_ZEROS)).then(_NAME).otherwise(_WHOLE))
+        .when(text.contains(_FLOAT))
+        .then(_NUMBER)
+        .when(text.contains(_TRUTH))
+        .then(_BOOL)
+        .when(column.is_not_null())
+        .then(_TEXT)
+        .otherwise(0)
+        .cast(pl.UInt8)
+    )
+
+
+def _dtype(kinds: int) -> pl.DataType:
+    """The type of a column whose values are of these kinds."""
+    if kinds == _WHOLE:
+        return pl.Int64()
+    if kinds & _NUMBER and not kinds & (_BOOL | _TEXT):
+        return pl.Float64()  # leading zeros beside fractions are no names
+    return pl.Boolean() if kinds == _BOOL else pl.String()
+
+
+def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataType]:
+    """Return the narrowest integer type for columns of many digits.
+
+    Integers too large for any type stay strings.
+    """
+    dtypes: tuple[pl.DataType, ...] = (pl.Int64(), pl.UInt64(), pl.Int128())
+    fits = texts.select(
+        (pl.col(name).is_null() | pl.col(name).cast(dtype, strict=False).is_not_null())
+        .all()
+        .alias(f"{i} {dtype}")
+        for i, name in enumerate(names)
+        for dtype in dtypes
+    )
+    row = iter(fits.collect(engine="streaming").row(0))
+    return {
+        name: next((dtype for dtype, fit in whole if fit), pl.String())
+        for name in names
+        for whole in ([(dtype, next(row)) for dtype in dtypes],)
+    }
+
+
+def separator(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if any(suffix in (".tsv", ".tab") for suffix in suffixes):
+        return "\t"
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        return ","
+    with open(path, encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    return max(",\t;|", key=header.count) if any(mark in header for mark in "\t;|") else ","
+
+
+# Hive-partitioned columns, stored only in paths: ``year=2024/month=1/part.parquet``.
+
+PATH = "__evalengine_path"
+"""Helper column of a scan: the file of each row, as given."""
+
+_PARTITIONS_WHOLE = re.compile(r"[+-]?\d{1,18}")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataType]:
+    """Return the partition columns of files, and their dtypes: Int64, or String.
+
+    Raises:
+        ReadError: partitioned files mixed with others, or partitions of different columns.
+    """
+    own = [_values(file) for file in files]
+    first = next((i for i, values in enumerate(own) if values), None)
+    if first is None:
+        return {}
+    odd = next((i for i, values in enumerate(own) if [*values] != [*own[first]]), None)
+    if odd is not None:
+        there = ", ".join(own[odd]) or "none"
+        raise ReadError(
+            f"{description}: {files[first]} lies in partitions ({', '.join(own[first])}), and"
+            f" {files[odd]} in others ({there}). Give the files of one table, whose folders name"
+            " the same columns."
+        )
+    found: dict[str, pl.DataType] = {}
+    for name in own[first]:
+        known = [value for values in own if (value := values[name]) is not None]
+        whole = bool(known) and all(map(_PARTITIONS_WHOLE.fullmatch, known))
+        found[name] = pl.Int64() if whole else pl.String()
+    return found
+
+
+def with_partitions(
+    frame: pl.LazyFrame, files: Sequence[str], partitions: dict[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Replace the path column of a scan by its partition columns.
+
+    Args:
+        frame: of these files, with a column ``PATH``.
+        partitions: columns to their dtypes; a column in the files takes precedence.
+    """
+    there = frame.collect_schema()
+    own = [_values(file) for file in files]
+    made = [
+        pl.col(PATH)
+        .replace_strict(list(files), [values[name] for values in own], return_dtype=pl.String)
+        .cast(dtype)
+        .alias(name)
+        for name, dtype in partitions.items()
+        if name not in there
+    ]
+    return frame.with_columns(made).drop(PATH)
+
+
+def _values(file: str) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for folder in os.path.dirname(file).split(os.sep):
+        name, sign, value = folder.partition("=")
+        if sign and name:
+            found[unquote(name)] = None if value == _NULL else unquote(value)
+    return found
+
+
+# Unsupported formats of other tools, by name, with alternatives.
+
+_BOXES = "a table of datum_id, label_value, xmin, ymin, xmax, ymax (and score), or COCO JSON"
+_TEXTS = "a table of datum_id and text"
+_KNOWN = (
+    ("GeoJSON", rb'^\{[^{}]{0,200}?"type"\s*:\s*"(FeatureCollection|Feature)"',
+     "a table of datum_id, label_value and polygon (WKT or GeoJSON texts; GeoPandas: to_wkt())"),
+    ("VGG Image Annotator's JSON",
+     rb'^\{\s*"(_via_\w+"\s*:|[^"]+"\s*:\s*\{\s*("fileref"\s*:|"filename"\s*:\s*"[^"]*",\s*"size"\s*:))',
+     f"its export as COCO JSON, or {_BOXES}"),
+    ("MegaDetector's JSON",
+     rb'^\{.*("(detection_categories|max_detection_conf)"\s*:|"detections"\s*:\s*\[\s*\{\s*"category")',
+     _BOXES),
+    ("odgt (CrowdHuman)", rb'^\{.*"(gtboxes|dtboxes)"\s*:\s*\[', _BOXES),
+    ("run-length codes of a competition", rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
+     "a table of datum_id, label_value and mask (COCO's run lengths)"),
+)  # fmt: skip
+"""Name, first bytes, and alternative."""
+_NAMED = {
+    ".trn": ("trn transcripts", _TEXTS),
+    ".ctm": ("ctm transcripts", _TEXTS),
+    ".stm": ("stm transcripts", _TEXTS),
+    ".conll": ("CoNLL", "a table with a list of tags per sentence"),
+    ".conllu": ("CoNLL-U", "a table with a list of tags per sentence"),
+}
+"""Suffixes of text formats without marks in their content."""
+
+
+def foreign(head: bytes, name: str = "") -> str | None:
+    """Return the name of an unsupported format, and the alternative; None for others.
+
+    Args:
+        head: first bytes of the file.
+    """
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start[:1] == b"<":
+        return (
+            "is XML, and neither an annotation of Pascal VOC (<annotation>) nor of CVAT"
+            " (<annotations> with images or tracks). Bring one of these, or a table."
+        )
+    found = [(title, way) for title, mark, way in _KNOWN if re.match(mark, start, re.DOTALL)]
+    found += [named for end, named in _NAMED.items() if name.lower().endswith(end)]
+    return f"is {found[0][0]}, which is not read. Bring {found[0][1]}." if found else None
+
+
+# Expansion of paths and globs to files, with suggestions for missing ones.
+
+_REMOTE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_MASKS = "SegmentationClass"  # of Pascal VOC's layout: one of several folders of PNGs
+_WILD = re.compile(r"[*?\[]")
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is that of an object store or server: ``s3://``, ``gs://``, ``az://``,
+    ...
+    """
+    return bool(_REMOTE.match(path)) and not path.startswith("file://")
+
+
+def looks_wild(paths: Sequence[str]) -> bool:
+    return any(_WILD.search(path) for path in paths)
+
+
+def expand(path: str) -> list[str]:
+    """Return the local files of a path, folder or glob, sorted by name.
+
+    Raises:
+        ReadError: nonexistent, or a folder without a readable file.
+    """
+    path = os.path.expanduser(path.removeprefix("file://"))
+    if path == "-" or _is_stream(path):
+        return [_kept(path)]
+    if os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        return _in_folder(path)
+    if not _WILD.search(path):
+        raise ReadError(f"{path}: no such file.{_near(path)}", code="file_missing", file=str(path))
+    found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not found:
+        raise ReadError(f"{path}: no file matches.{_near(path)}")
+    return found
+
+
+def _is_stream(path: str) -> bool:
+    """Return whether a path is a pipe or a device: standard input, or a shell's ``<(...)``."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _kept(path: str) -> str:
+    """Copy a stream, which can be read only once, to a temporary file.
+
+    Raises:
+        ReadError: the stream is empty.
+    """
+    folder = tempfile.mkdtemp(prefix="evalengine-stream-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name = os.path.join(folder, "stdin" if path == "-" else os.path.basename(path))
+    stream = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+    try:
+        with open(name, "wb") as file:
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror or error}.") from None
+    finally:
+        if path != "-":
+            stream.close()
+    if not os.path.getsize(name):
+        raise ReadError(f"{path}: nothing came from it.")
+    return name
+
+
+def _in_folder(path: str) -> list[str]:
+    """Return the readable files of a folder; if there are none, those of its subfolders."""
+    there = [entry for entry in os.scandir(path) if not entry.name.startswith((".", "_"))]
+    found = sorted(entry.path for entry in there if entry.is_file())
+    readable = _of_one_kind(found)
+    hive = sorted(entry.name for entry in there if entry.is_dir() and "=" in entry.name)
+    if readable and hive:
+        raise ReadError(
+            f"{path}: the folder holds both files ({os.path.basename(readable[0])!r}, ...) and"
+            f" partitions ({hive[0]!r}, ...). Name one of them:"
+            f" {os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or"
+            f" {os.path.join(path, '*=*', '**', '*.parquet')!r}."
+        )
+    readable = readable or _of_one_kind(list(files_below(path, _HIDDEN)))
+    kinds = {by_extension(name) for name in readable}
+    if len(kinds) == 1:
+        return readable
+    if not readable:
+        raise ReadError(
+            _foreign(found)
+            or _lossy(path, found)
+            or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
+        )
+    some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
+    raise ReadError(
+        f"{path}: the folder holds several formats ({some}); name the files, e.g."
+        f" {os.path.join(path, '*.parquet')!r}."
+    )
+
+
+def _of_one_kind(files: Sequence[str]) -> list[str]:
+    """Return the tables among files, or the label maps if there is no table."""
+    readable = [name for name in files if by_extension(name) and os.path.basename(name) != LISTED]
+    for end in MAPS:  # what a data set has beside them is not a table, nor another map
+        maps = [name for name in readable if os.path.splitext(name)[0].endswith(end)]
+        if maps:
+            return maps
+    maps = [name for name in readable if os.path.basename(os.path.dirname(name)) == _MASKS]
+    if maps:
+        return maps
+    tables = [name for name in readable if by_extension(name) != "raster"]
+    return tables or readable  # a chart beside tables is not a label map
+
+
+_HIDDEN = (".", "_")
+"""Prefixes of names that are no data, such as bookkeeping."""
+
+
+def _foreign(files: Sequence[str]) -> str | None:
+    """Describe the first XML file of a folder if another tool's format is recognised."""
+    for name in files:
+        if name.lower().endswith(".xml"):
+            with open(name, "rb") as file:
+                other = foreign(file.read(4096))
+            return f"{name}: {other}" if other else None
+    return None
+
+
+def _lossy(path: str, files: Sequence[str]) -> str | None:
+    """That files are JPEG, which no label map can be."""
+    found = [name for name in files if name.lower().endswith((".jpg", ".jpeg"))]
+    if not found:
+        return None
+    return (
+        f"{path}: the folder holds JPEG files ({os.path.basename(found[0])!r}, ...). They lose"
+        " values of pixels: label maps are written as PNG or TIFF."
+    )
+
+
+def _near(path: str) -> str:
+    """Return a sentence on existing names similar to a missing path."""
+    folder, name = os.path.split(path)
+    while _WILD.search(folder) or (folder and not os.path.exists(folder)):
+        folder, name = os.path.split(folder)
+    if not os.path.isdir(folder or "."):
+        return ""
+    there = sorted(os.listdir(folder or "."))
+    where = f"the folder {folder!r}" if folder else "the working folder"
+    if not there:
+        return f" {where[0].upper()}{where[1:]} is empty."
+    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5) or there[:5]
+    more = ", ..." if len(there) > len(near) else ""
+    return f" In {where} there are: {', '.join(repr(entry) for entry in near)}{more}."
+
+
+# Files of one format as one lazy table.
 
 
 def scan(
@@ -63,8 +492,6 @@ def _scan(
             streams = [stream.with_columns(pl.lit(one).alias(path)) for one, stream in pairs]
         return pl.concat([stream.lazy() for stream in streams])
     if format_ == "csv":
-        from .csv import scan_csv
-
         return scan_csv(paths, storage_options, remote=remote, path=path, held=held)
     assert format_ == "ndjson", format_  # others are opened by readers of their own
     return pl.scan_ndjson(

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalengine.schemas.wording import without_secrets
 
-from ..file_memory import Held
+from ..files import Held
 
 SEGMENTED = frozenset({"segmentation"})
 """Default geometry fields of COCO rows to read."""

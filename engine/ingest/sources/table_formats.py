@@ -19,7 +19,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..file_memory import Room, refuse_beyond
+from ..files import Room, refuse_beyond
 from .source import Source
 
 _KEY = "huggingface"  # in the metadata of Arrow's schemas

@@ -10,21 +10,18 @@ from typing import Any
 
 import polars as pl
 
+from evalengine.atomic import reads
 from evalengine.forked import refuse_cut_off
-from evalengine.overwriting import reads
-from evalengine.schemas.columns import DATUM_ID
+from evalengine.schemas.contract import DATUM_ID
 from evalengine.schemas.errors import OptionError, ReadError
 
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
-from ..extensions import by_extension
-from ..file_memory import Held, Room, refuse_beyond, refuse_expanding
+from ..files import Held, Room, by_extension, refuse_beyond, refuse_expanding
 from . import formats
 from .explain import explain
 from .objects import COLUMNS, open_object
-from .partitions import partitions_of
-from .paths import expand, is_remote, looks_wild
-from .scanning import scan
+from .scanning import expand, is_remote, looks_wild, partitions_of, scan
 from .source import SEGMENTED, Source
 from .table_formats import open_table
 
@@ -148,7 +145,7 @@ def _open_paths(
 
         return open_trec(files, description)
     if format_ == "raster":
-        from .label_maps import open_label_map_files
+        from .objects import open_label_map_files
 
         return open_label_map_files(files, description)
     source = Source(pl.LazyFrame(), description, format_, tuple(files), held=held)

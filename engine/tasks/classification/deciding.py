@@ -14,8 +14,8 @@ from ...kernels.label_matching import match_labels
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally.datums import Labels
-from ...tally.precision import comparable
-from ..label_limits import limits_of, notes_of
+from ...tally.ranked import comparable
+from ..scores import limits_of, notes_of
 from .encode import Batch, Rows
 from .settings import Settings
 

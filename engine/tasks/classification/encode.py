@@ -1,4 +1,4 @@
-"""Encode: checked classification tables become arrays; ids, keys and labels become codes."""
+"""Encoding of classification tables as arrays."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.codes import encode
 from ...ingest.frames import Frames
-from ...ingest.marks import Marks
+from ...ingest.ids import Marks, encode
+from ...ingest.measured import or_measured
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
-from ...tally.grid import Grid
-from ...tally.units import Listed
+from ...tally.units import Grid, Listed
 from ..encoding import (
     dataset_of,
     declared_labels,
@@ -27,7 +26,97 @@ from ..encoding import (
     table_datums,
     taken,
 )
-from .binary import both_classes, find_label, positive_code
+
+# Binary tables: which of the two labels the one score column speaks of.
+
+
+def positive_code(
+    labels: Labels, truth: Array, hard: Array | None, positive_label: Any
+) -> int | None:
+    """Return the code of the label that the score column refers to.
+
+    Args:
+        truth: int32 [n], true labels.
+        hard: int32 [n], predicted labels, or None.
+        positive_label: label given by the user, or None.
+
+    Returns:
+        the code; None if there are more than two labels and a column of predicted labels, to which
+        the scores then belong.
+
+    Raises:
+        InputError: the positive label is unknown or missing.
+    """
+    values = labels.frame["label_value"]
+    if positive_label is not None:
+        return find_label(values, positive_label)
+    if len(labels) > 2:
+        if hard is not None:
+            return None
+        measured = or_measured(["actual"]) if values.dtype.is_integer() else ""
+        raise InputError(
+            f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
+            " is it? Add a column 'predicted' if it is the predicted label's, give"
+            f" {option('score_columns')} with one column a label, or"
+            f" {option('positive_label')} to score one label against the rest.{measured}"
+        )
+    # 1 and 2 are class numbers: scikit-learn scores the greater, but reports F1 of label 1.
+    if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
+        if len(labels) == 2 or hard is None:
+            raise InputError(
+                f"table: the labels are {_some(values)}: which of them is the score the score of?"
+                f" Write {option('positive_label')}, for instance"
+                f" {option('positive_label', values[-1] if len(values) else 'yes')}."
+            )
+        return None
+    found = values.index_of(True if values.dtype == pl.Boolean else 1)
+    if found is None:
+        raise InputError(
+            f"table: no label is 1 (labels: {_some(values)}), so nothing says which one the score"
+            f" is of. Write {option('positive_label')}."
+        )
+    return int(found)
+
+
+def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | None:
+    """Return the labels 0 and 1 if a table has no others, since one of them may not occur."""
+    if actual.dtype == pl.Boolean:
+        return pl.Series("label_value", [False, True])
+    if not actual.dtype.is_integer():
+        return None
+    columns = [actual] if predicted is None else [actual, predicted]
+    for column in columns:
+        if len(column) and not (column.min() >= 0 and column.max() <= 1):  # type: ignore[operator]
+            return None
+    return pl.Series("label_value", [0, 1]).cast(actual.dtype)
+
+
+def find_label(values: pl.Series, wanted: Any) -> int:
+    """Return the code of a label by value, whatever its type on the command line.
+
+    Raises:
+        InputError: no such label; the message lists the labels.
+    """
+    listed = values.to_list()
+    for code, value in enumerate(listed):
+        if type(value) is type(wanted) and value == wanted:
+            return code
+    by_text = {str(value).lower(): code for code, value in enumerate(listed)}
+    found = by_text.get(str(wanted).lower())
+    if found is None:
+        raise InputError(
+            f"{option('positive_label', wanted)}: no such label; there are {_some(values)}."
+        )
+    return found
+
+
+def _some(values: pl.Series) -> str:
+    from ...ingest.problems import listing
+
+    return listing(values.head(5).to_list(), len(values))
+
+
+# Encode: checked classification tables become arrays; ids, keys and labels become codes.
 
 # Predictions that list the same labels in the same order for every datum: found, and cut short.
 
@@ -502,3 +591,56 @@ def _declared(frames: Frames, labels: Labels) -> Array | None:
     places = table.select(key).unique(maintain_order=True).with_row_index("place")
     joined = labels.frame.select(key).join(places, on=key, how="left", maintain_order="left")
     return joined["place"].cast(pl.Int32).fill_null(-1).to_numpy()
+
+
+# After a label map: labels that became one, each of which may appear once in a unit.
+
+
+def without_repeats(batch: Batch) -> Batch:
+    """Drop repeated labels within a unit, keeping the best score, the first of equals.
+
+    Raises:
+        InputError: the map puts the truth and the prediction of one row under different keys.
+    """
+    rows, truth, start = batch.rows, batch.truth, batch.truth_start
+    if batch.key is not None and batch.hard is not None:
+        _check_keys(batch, batch.hard)
+    if rows is not None and rows.label_codes is not None:
+        rows = _strongest(rows, rows.label_codes, len(batch.labels))
+    if start is not None:
+        unit = np.repeat(np.arange(start.size - 1), np.diff(start))
+        pair = np.unique(unit * len(batch.labels) + truth)
+        unit, truth = pair // len(batch.labels), (pair % len(batch.labels)).astype(np.int32)
+        start = np.searchsorted(unit, np.arange(start.size))
+    return msgspec.structs.replace(batch, rows=rows, truth=truth, truth_start=start)
+
+
+def _strongest(rows: Rows, label: Array, n_labels: int) -> Rows:
+    unit = np.arange(label.size) if rows.unit_codes is None else rows.unit_codes
+    pair = unit.astype(np.int64) * n_labels + label
+    order = np.lexsort((-rows.score, pair))  # stable: of equal scores the first row
+    first = np.ones(order.size, bool)
+    first[1:] = np.diff(pair[order]) != 0
+    if first.all():
+        return rows
+    kept = np.sort(order[first])
+    return msgspec.structs.replace(
+        rows,
+        parts=(rows.score[kept],),
+        label=label[kept],
+        unit=unit[kept].astype(np.int32),
+        grid=None,
+    )
+
+
+def _check_keys(batch: Batch, hard: Array) -> None:
+    assert batch.key is not None
+    predicted = np.flatnonzero(hard >= 0)
+    wrong = predicted[batch.labels.key[hard[predicted]] != batch.key[predicted]]
+    if wrong.size:
+        labels = batch.labels.frame
+        actual, other = (labels.row(code[wrong[0]]) for code in (batch.truth, hard))
+        raise InputError(
+            f"label_map: {wrong.size:,} rows have their two labels under different label keys"
+            f" ({actual[:2]} and {other[:2]}). Map both labels to one key."
+        )

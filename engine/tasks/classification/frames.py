@@ -1,28 +1,524 @@
-"""Frames that are not made of cells: which they are, and outcomes of hard predictions."""
+"""Views of classification, and frames such as the confusion matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ...exports.phoenix import automatic_positive
+from ...exports.rows import automatic_positive
+from ...kernels.detailed_cells import N_CELLS, detailed_cells
 from ...kernels.sums import ExactSums
 from ...metrics import get
-from ...metrics.label_averages import in_use
+from ...metrics.averages import in_use
 from ...schemas.arrays import Array
-from ...schemas.asked import in_name
 from ...schemas.label_errors import OTHER_LABEL, WAYS
+from ...schemas.option_values import in_name
 from ...schemas.results import empty_frame, frame_schema
-from ...tally.scored_view import ScoredView
-from .binary import find_label
-from .confusion import confusion_examples, confusion_frame
-from .detailed import detailed_frames
+from ...tally.draws import Draws
+from ...tally.scored_parts import PartsDraws, PartsView
+from ...tally.scored_view import ScoredDraws, ScoredView
+from ...tally.sorted_scores import Sorted
+from ...tally.stored import PartGroups
+from ..encoding import Workers
+from .deciding import decision_of
+from .encode import find_label
 from .settings import Settings
 from .tallies import Tallies
-from .views import EachView, view
+
+# Views of a classification tally, and the frames that are not made of cells.
+
+EachView = Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]]
+"""Calls a function with slice column (None for the whole set), group names and view of each."""
+
+
+def view(
+    tallies: Tallies,
+    settings: Settings,
+    group: Array | PartGroups | None = None,
+    n_groups: int = 1,
+    weights: Array | None = None,
+    threads: Workers | None = None,
+) -> ScoredView:
+    """Return the tally by groups of datums.
+
+    Args:
+        group: int32 [n_datums], -1 for none; for tallies on disk, the groups of their datums; None
+            for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        threads: used for sorting segments; serial if None.
+    """
+    make: Callable[..., ScoredView] = ScoredView
+    if tallies.parts is not None:
+        make = partial(PartsView, tallies.parts)
+    return make(
+        tallies.units,
+        tallies.scored,
+        tallies.labels,
+        declared=None if tallies.declared is None else tallies.declared >= 0,
+        order=tallies.declared,
+        decision=decision_of(settings, tallies.labels),
+        **({} if threads is None else {"over": threads.over}),
+        group=group,
+        n_groups=n_groups,
+        weights=weights,
+    )
+
+
+def drawn(view: ScoredView, draws: Draws) -> Any:
+    """Return the view of a block of resamples."""
+    return PartsDraws(view, draws) if isinstance(view, PartsView) else ScoredDraws(view, draws)
+
+
+def one_draw(view: ScoredView, weights: Array) -> ScoredView:
+    """Return the view of one resample, which shares the sorted scores.
+
+    Args:
+        view: of a tally in memory.
+        weights: int64 [n_datums], multiplicity of each datum.
+    """
+    one = ScoredView(
+        view.units,
+        view.scored,
+        view.labels,
+        declared=view.declared,
+        order=view.order,
+        decision=view.decision,
+        over=view.over,
+        group=view.group,
+        n_groups=view.n_groups,
+        weights=weights,
+    )
+    if view.scored is not None:
+        rows = view.ordered_rows
+        drawn = weights[rows.datum].astype(np.float64)
+        weight = drawn if rows.own is None else drawn * rows.own
+        one.__dict__["sorted"] = Sorted(rows.sorted.start, rows.sorted.score, weight)
+    return one
+
+
+def whole_datums(
+    tallies: Tallies, settings: Settings, of: ScoredView
+) -> Iterator[tuple[Tallies, ScoredView]]:
+    """Yield tallies and views of disjoint sets of datums: for a tally on disk, its parts.
+
+    Args:
+        of: view of the tally, whose groups the others use.
+    """
+    if tallies.parts is None:
+        yield tallies, of
+        return
+    assert isinstance(of, PartsView)
+    yield from of.whole_datums()
+
+
+def cells_per_group(tallies: Tallies, settings: Settings) -> int:
+    """Return the curve cells per group of datums, which limits the groups in memory."""
+    of_curve = len(tallies.labels) * len(settings.score_thresholds)
+    if not tallies.details:
+        return of_curve
+    return of_curve * N_CELLS * (1 + settings.pr_curve_max_examples)
+
+
+# The detailed precision-recall curve: every outcome by kind, with examples, per threshold.
+
+CELLS = (
+    ("tp", "all"),
+    ("fp", "misclassifications"),
+    ("fp", "hallucinations"),
+    ("fn", "misclassifications"),
+    ("fn", "no_predictions"),
+    ("tn", "all"),
+)
+"""Outcome and observation, in the order of rows and of the kernel's kinds."""
+
+
+def detailed_frames(
+    tallies: Tallies, settings: Settings, each_view: EachView
+) -> list[pl.DataFrame]:
+    """Build the ``examples`` rows of the detailed curve, for the whole set and every slice.
+
+    Counts ignore weights.
+    """
+    if tallies.scored is None or not len(tallies.labels):
+        return []
+    laid = _LaidOut(tallies, settings) if tallies.parts is None else None
+    return each_view(partial(_of_view, tallies, settings, laid))
+
+
+class _LaidOut:
+    """Inputs of the kernel, shared by all slices.
+
+    Attributes:
+        places: see :func:`detailed_cells`, as for the others.
+        rows: scored rows by label, for labels that are scored.
+        truths: true labels by label.
+        judged: bool [u].
+    """
+
+    def __init__(self, tallies: Tallies, settings: Settings) -> None:
+        units, scored, labels = tallies.units, tallies.scored, tallies.labels
+        assert scored is not None
+        n, n_labels = len(units), len(labels)
+        grid = np.array([scored.comparable(t) for t in settings.score_thresholds])
+        unit = np.arange(n) if scored.unit_codes is None else scored.unit_codes
+        label = scored.label_codes
+        if label is None:
+            label = np.full(unit.size, scored.only, np.int32)
+        by_label = np.argsort(label, kind="stable")
+        level = np.searchsorted(grid, scored.score[by_label], side="right")
+        self.rows = _starts(label, n_labels), unit[by_label], level
+        truth_unit, truth_label = units.truth_rows()
+        shown = scored.labels[truth_label]
+        truth_unit, truth_label = truth_unit[shown], truth_label[shown]
+        order = np.argsort(truth_label, kind="stable")
+        self.truths = _starts(truth_label, n_labels), truth_unit[order]
+        self.judged = units.n_truths > 0
+        known = self.judged.copy()
+        known[unit] = True
+        self.places = _places(tallies, known, every_datum=settings.rules.curve_every_datum)
+
+
+def _starts(code: Array, n: int) -> Array:
+    out = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(code, minlength=n), out=out[1:])
+    return out
+
+
+def _places(tallies: Tallies, known: Array, *, every_datum: bool) -> tuple[Array, Array, Array]:
+    """Datums that have something under each key, and their units; or all that have something."""
+    units, n_keys = tallies.units, len(tallies.labels.key_names)
+    order = np.argsort(units.datum_of(), kind="stable")
+    order = order[known[order]]
+    datum = units.datum_of(order)
+    if units.key is None:
+        return np.array([0, order.size]), datum, order
+    every = np.unique(datum)
+    datums, codes = [], []
+    for k in range(n_keys):
+        inside = units.key[order] == k
+        if not every_datum:
+            datums.append(datum[inside])
+            codes.append(order[inside])
+            continue
+        code = np.full(every.size, -1, np.int64)
+        code[np.searchsorted(every, datum[inside])] = order[inside]
+        datums.append(every)
+        codes.append(code)
+    start = np.r_[0, np.cumsum([part.size for part in codes])]
+    return start, np.concatenate(datums), np.concatenate(codes)
+
+
+class _Found(NamedTuple):
+    """Cells of some datums.
+
+    Attributes:
+        present: see :func:`detailed_cells`.
+        counts: see :func:`detailed_cells`.
+        shown: see :func:`detailed_cells`; indices into ``datum_id``.
+        datum_id: ids, ascending.
+        dataset: dataset of each; None without datasets.
+    """
+
+    present: Array
+    counts: Array
+    shown: Array
+    datum_id: pl.Series
+    dataset: pl.Series | None
+
+
+def _found(
+    part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, alone: bool
+) -> _Found:
+    """Compute the cells of the datums of one tally; ``alone``: it is the only tally."""
+    cells = detailed_cells(
+        laid.places,
+        part.labels.key,
+        view.group,
+        laid.rows,
+        laid.truths,
+        laid.judged,
+        len(settings.score_thresholds),
+        view.n_groups,
+        settings.pr_curve_max_examples,
+        absent_too=not alone,
+    )
+    return _Found(*cells, part.datums.id, part.datums.dataset)
+
+
+def _together(one: _Found, other: _Found) -> _Found:
+    """Cells of two disjoint sets of datums: counts add up, and the first of all are shown."""
+    most = one.shown.shape[-1]
+    sizes = len(one.datum_id), len(other.datum_id)
+    ids = pl.concat([one.datum_id, other.datum_id])
+    order = ids.arg_sort().to_numpy()
+    rank = np.full(sum(sizes) + 1, sum(sizes))  # of places in both, one after the other; last none
+    rank[order] = np.arange(order.size)
+    places = np.concatenate(
+        [one.shown, np.where(other.shown < 0, -1, other.shown + sizes[0])], axis=-1, dtype=np.int64
+    )
+    first = np.sort(rank[places], axis=-1)[..., :most]
+    used = np.unique(first[first < order.size])  # others are shown nowhere, and let go
+    shown = np.where(first < order.size, np.searchsorted(used, first), -1)
+    kept = order[used]
+    dataset = None
+    if one.dataset is not None and other.dataset is not None:
+        dataset = pl.concat([one.dataset, other.dataset]).gather(kept)
+    return _Found(
+        one.present | other.present, one.counts + other.counts, shown, ids.gather(kept), dataset
+    )
+
+
+def _of_view(
+    tallies: Tallies,
+    settings: Settings,
+    laid: _LaidOut | None,
+    column: str | None,
+    names: list[str],
+    view: ScoredView,
+) -> pl.DataFrame:
+    """Rows of one view: by group, label, threshold and kind, one per example or one without."""
+    labels = tallies.labels
+    thresholds = np.array(settings.score_thresholds)
+    found: _Found | None = None
+    for part, few in whole_datums(tallies, settings, view):
+        own = laid or _LaidOut(part, settings)
+        more = _found(part, settings, own, few, alone=laid is not None)
+        found = more if found is None else _together(found, more)
+    assert found is not None
+    present, counts, shown, datum_id, dataset = found
+    group, label = np.nonzero(present)
+    counts = counts[group, label].swapaxes(1, 2)  # [curve, threshold, kind]
+    shown = shown[group, label].swapaxes(1, 2)
+    n_shown = np.minimum(counts, shown.shape[-1])
+    curve, at, cell = (
+        np.repeat(index.ravel(), np.maximum(n_shown, 1).ravel())
+        for index in np.indices(counts.shape)
+    )
+    datum = np.full(curve.size, -1, np.int64)
+    some = np.repeat(n_shown.ravel() > 0, np.maximum(n_shown, 1).ravel())
+    datum[some] = shown[shown >= 0]
+    index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
+    outcome, observation = (np.array(words)[cell] for words in zip(*CELLS, strict=True))
+    made = {
+        "dataset": None if dataset is None else dataset.gather(index),
+        "label_key": labels.frame["label_key"].gather(label[curve]),
+        "label_value": labels.frame["label_value"].gather(label[curve]),
+        "score_threshold": thresholds[at],
+        "outcome": outcome,
+        "observation": observation,
+        "count": counts[curve, at, cell],
+        "datum_id": datum_id.gather(index),
+        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, curve.size),
+        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group[curve]),
+    }
+    return as_examples(tallies, made)
+
+
+def as_examples(tallies: Tallies, columns: dict[str, Any]) -> pl.DataFrame:
+    """Return columns in the schema of the ``examples`` frame; missing ones are null.
+
+    Args:
+        tallies: give the dtypes of labels and ids.
+        columns: arrays and series by name.
+    """
+    schema = frame_schema("examples", label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+    frame = pl.DataFrame({name: column for name, column in columns.items() if column is not None})
+    missing = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
+    return frame.with_columns(missing).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+
+
+# The confusion matrix: units by true and predicted label, and examples of its cells.
+
+KINDS = (
+    ("tp", "all"),
+    ("fn", "misclassifications"),
+    ("fn", "no_predictions"),
+    ("fp", "hallucinations"),
+)
+"""Outcome and observation of cells on the diagonal, off it, without prediction, without truth."""
+
+
+def confusion_frame(tallies: Tallies, settings: Settings, each_view: EachView) -> pl.DataFrame:
+    """Build the confusion frame: units by true and predicted label, null if missing, per slice."""
+    labels = tallies.labels
+    if tallies.units.hard is None or len(labels) == 0:
+        return empty_frame("confusion", label=labels.dtype)
+    return pl.concat(each_view(partial(_counts_of, tallies)))
+
+
+def confusion_examples(
+    tallies: Tallies, settings: Settings, each_view: EachView
+) -> list[pl.DataFrame]:
+    """Build the ``examples`` rows of the confusion matrix, for the whole set and every slice.
+
+    They are the first datums of every non-empty cell; counts ignore weights.
+    """
+    if tallies.units.hard is None or len(tallies.labels) == 0:
+        return []
+    return each_view(partial(_examples_of, tallies, settings))
+
+
+class _Cells:
+    """Units of one view with their confusion cells.
+
+    Attributes:
+        unit: int64 [m], units with a truth or a prediction, in a group.
+        cell: int64 [m], (group * n + actual) * n + predicted; code n - 1 means none.
+    """
+
+    def __init__(self, tallies: Tallies, view: ScoredView) -> None:
+        units = view.units
+        assert units.hard is not None
+        n = len(tallies.labels) + 1
+        cell = units.truth.astype(np.int64)
+        cell[cell < 0] = n - 1
+        cell *= n
+        cell += units.hard
+        cell[units.hard < 0] += n  # -1 stands for code n - 1
+        kept = cell != n * n - 1
+        if view.unit_group is not None:
+            kept &= view.unit_group >= 0
+            cell += view.unit_group.astype(np.int64) * (n * n)
+        everything = bool(kept.all())  # of which no copies are made
+        self.unit = np.arange(cell.size) if everything else np.flatnonzero(kept)
+        self.cell = cell if everything else cell[self.unit]
+
+
+def _split(tallies: Tallies, cell: Array) -> tuple[Array, Array, Array]:
+    """Group, actual and predicted of some cells."""
+    n = len(tallies.labels) + 1
+    return cell // (n * n), cell // n % n, cell % n
+
+
+def _named(tallies: Tallies, cell: Array, column: str | None, names: list[str]) -> dict[str, Any]:
+    """Return the columns that identify cells."""
+    group, actual, predicted = _split(tallies, cell)
+    labels = tallies.labels.frame
+    values = labels["label_value"].extend_constant(None, 1)
+    return {
+        "label_key": labels["label_key"].gather(
+            np.where(actual == len(tallies.labels), predicted, actual)
+        ),
+        "actual": values.gather(actual),
+        "predicted": values.gather(predicted),
+        "slice": pl.Series([column], dtype=pl.String).new_from_index(0, cell.size),
+        "slice_value": pl.Series(names or [None], dtype=pl.String).gather(group),
+    }
+
+
+def _counts_of(
+    tallies: Tallies, column: str | None, names: list[str], view: ScoredView
+) -> pl.DataFrame:
+    """The cells of one view."""
+    schema = frame_schema("confusion", label=tallies.labels.dtype, weighted=tallies.weighted)
+    there, sums = np.zeros(0, np.int64), ExactSums(0)
+    for few in view.blocks():
+        cells = _Cells(tallies, few)
+        weight = few.unit_weight
+        each = None if weight is None else weight[cells.unit]
+        there, sums = _added(there, sums, cells.cell, each)
+    count = sums.rounded()
+    made = _named(tallies, there, column, names)
+    nothing = pl.Series([None], dtype=pl.Float64).new_from_index(0, there.size)
+    made |= {"iou_threshold": nothing, "score_threshold": nothing, "count": count}
+    return pl.DataFrame(made).select(list(schema)).cast(schema)  # type: ignore[arg-type]
+
+
+def _added(
+    there: Array, sums: ExactSums, cell: Array, each: Array | None
+) -> tuple[Array, ExactSums]:
+    """Add units to sums by cell.
+
+    Args:
+        there: int64 [c], existing cells, ascending.
+        sums: sums of the existing cells.
+        cell: int64 [m], cells of further units.
+        each: float64 [m], summands; None for 1 each.
+    """
+    many = cell.size and int(cell.max()) >= max(_DENSE, 4 * cell.size)
+    found = np.unique(cell) if many else np.flatnonzero(np.bincount(cell))
+    every = np.union1d(there, found)
+    at = np.searchsorted(every, cell) if many else _cell_places(every)[cell]
+    whole = sums.gathered(np.searchsorted(every, there), every.size)
+    if each is None:
+        counts = np.bincount(at, minlength=every.size).astype(np.float64)
+        return every, whole.add(counts, np.arange(every.size))
+    return every, whole.add(each, at)
+
+
+def _cell_places(cell: Array) -> Array:
+    """Return a look-up table from cell to its index."""
+    out = np.zeros(int(cell[-1]) + 1 if cell.size else 0, np.int64)
+    out[cell] = np.arange(cell.size)
+    return out
+
+
+_DENSE = 1 << 20  # cells up to which a table of them costs nothing
+
+
+def _examples_of(
+    tallies: Tallies, settings: Settings, column: str | None, names: list[str], view: ScoredView
+) -> pl.DataFrame:
+    """Return the first datums of every cell of one view; one row without datums if empty."""
+    labels, most = tallies.labels, settings.pr_curve_max_examples
+    shown: pl.DataFrame | None = None
+    there, sums = np.zeros(0, np.int64), ExactSums(0)
+    for part, few in whole_datums(tallies, settings, view):
+        more, cell, count = _first_of(part, few, max(most, 1))
+        there, sums = _added(there, sums, cell, count)
+        shown = more if shown is None else _first(pl.concat([shown, more]), max(most, 1))
+    assert shown is not None
+    cell = shown["cell"].to_numpy()
+    nothing = [pl.lit(None).alias(name) for name in shown.columns if name != "cell" and not most]
+    shown = shown.with_columns(nothing)
+    _, actual, predicted = _split(tallies, cell)
+    none = len(tallies.labels)
+    kind = np.select([actual == predicted, predicted == none, actual == none], [0, 2, 3], 1)
+    outcome, observation = (np.array(words)[kind] for words in zip(*KINDS, strict=True))
+    named = np.where(actual == none, predicted, actual)
+    made = _named(tallies, cell, column, names) | {
+        "label_value": labels.frame["label_value"].gather(named),
+        "outcome": outcome,
+        "observation": observation,
+        "count": sums.rounded()[np.searchsorted(there, cell)],
+        **{column.name: column for column in shown.drop("cell")},
+    }
+    return as_examples(tallies, made)
+
+
+def _first_of(part: Tallies, view: ScoredView, most: int) -> tuple[pl.DataFrame, Array, Array]:
+    """Return the first datums of every cell of one tally.
+
+    Returns:
+        rows by cell and datum: cell, datum_id, and dataset and score if available; int64 [c], the
+        cells, ascending; float64 [c], number of datums in each.
+    """
+    units, datums = part.units, part.datums
+    cells = _Cells(part, view)
+    order = np.lexsort((units.datum_of(cells.unit), cells.cell))
+    cell, unit = cells.cell[order], cells.unit[order]
+    every, first, count = np.unique(cell, return_index=True, return_counts=True)
+    kept = np.arange(cell.size) - np.repeat(first, count) < most
+    datum = units.datum_of(unit[kept])
+    made = {"cell": pl.Series(cell[kept]), "datum_id": datums.id.gather(datum)}
+    if datums.dataset is not None:
+        made["dataset"] = datums.dataset.gather(datum)
+    if units.hard_score is not None:
+        made["score"] = pl.Series(units.hard_score[unit[kept]], nan_to_null=True)
+    return pl.DataFrame(made), every, count.astype(np.float64)
+
+
+def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The first datums of every cell, by id."""
+    ordered = rows.sort("cell", "datum_id", maintain_order=True)
+    return ordered.filter(pl.int_range(pl.len()).over("cell") < most)
+
+
+# Frames that are not made of cells: which they are, and outcomes of hard predictions.
 
 # Likely wrong labels of ground truths, by confident learning.
 #

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...metrics.aims import Aims, aims_of
-from ...schemas.asked import in_name
+from ...metrics.thresholds import Aims, aims_of
 from ...schemas.errors import OptionError, unknown
-from ...schemas.label_thresholds import LabelThresholds
+from ...schemas.option_values import LabelThresholds, in_name
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import ClassificationDefaults, ClassificationRules

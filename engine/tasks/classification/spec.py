@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from ... import metrics
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, listing
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ...tally.merging import merge_datums, merge_labels, merged_seconds, one_precision
-from ...tally.merging_units import merge_places, merge_scored, merge_units
-from ...tally.parts import SHOWN, Place, parts_of, things_of_part
+from ...tally.merging import (
+    merge_datums,
+    merge_labels,
+    merge_places,
+    merge_scored,
+    merge_units,
+    merged_seconds,
+    one_precision,
+)
 from ...tally.scored_parts import ScoredRows
+from ...tally.stored import SHOWN, Place, parts_of, things_of_part
 from ...tally.units import Scored, Units
 from ..contents import Contents
-from ..page_frames import HUNDREDTHS
+from ..counted import HUNDREDTHS
 from ..task import InParts, LateNotes, PageFrame, Ranking, Task
-from .contents import contents
-from .frames import own_frames
-from .losses import losses
+from .frames import cells_per_group, drawn, one_draw, own_frames, view
+from .losses import contents, losses
 from .metrics.thresholds import curve_of, drawn_curves
-from .samples import samples, warm_large
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, by_rank, by_value, examine, tally, truth, weight_notes
-from .views import cells_per_group, drawn, one_draw, view
+
+# Tiny tables that make every kernel of classification run once.
+
+Sample = tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Predictions, ground truths and options: two tables and one, with weights and without."""
+    every = {"metrics": metrics.names("classification"), "by": "slice"}
+    truth = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "b"], "slice": ["x", "y"]})
+    predicted = pl.DataFrame(
+        {"datum_id": [1, 1, 2, 2], "label_value": ["a", "b"] * 2, "score": [0.9, 0.1, 0.6, 0.4]}
+    )
+    yield predicted, truth, every
+    yield predicted, truth.with_columns(weight=pl.Series([1.0, 2.0])), every
+    table = pl.DataFrame({"actual": [0, 1, 1], "score": [0.2, 0.7, 0.4], "slice": ["x", "x", "y"]})
+    yield table, None, every
+    yield table, None, {"metrics": ["ROCAUC", "AP"], "intervals": 0.95, "draws": 20}
+
+
+def warm_large() -> None:
+    """Run the kernels that only large tables reach."""
+    from ...kernels import warm
+
+    warm.scores()
+    warm.parts()
+    warm.fits()
+
 
 # Merging classification tallies of disjoint sets of datums.
 

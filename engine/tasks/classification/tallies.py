@@ -15,19 +15,15 @@ from ...kernels.label_matching import match_labels, true_label_facts
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels
-from ...tally.grid import best_labels, outcomes_of
-from ...tally.parts import Parts
-from ...tally.precision import comparable
-from ...tally.ranks import scored_by_rank
+from ...tally.ranked import comparable
 from ...tally.registry import stored_as
-from ...tally.units import Facts, Scored, Units
-from ..probabilities import check_probabilities
-from ..truth import truth_of_labels
-from ..workers import Workers
+from ...tally.stored import Parts
+from ...tally.units import Facts, Scored, Units, best_labels, outcomes_of, scored_by_rank
+from ..encoding import Workers, truth_of_labels
+from ..scores import check_probabilities
 from .apart import notes_of
 from .deciding import best_above, cut_of, tell, tell_cut
-from .encode import Batch, Rows, encode_batch
-from .relabelled import without_repeats
+from .encode import Batch, Rows, encode_batch, without_repeats
 from .settings import Settings
 
 # Weights that are all zero over the whole set, a slice or a label leave its metrics undefined.

@@ -2,10 +2,181 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import msgspec
 
 from ...dialects.registry import Dialect
-from .rules import INF, DetectionDefaults, DetectionRules, Difficulty
+from ...schemas.layouts import EACH, PARTS, Entry, Layout
+
+# Rules of detection dialects: matching, arithmetic, defaults of options.
+
+INF = math.inf
+
+
+class Difficulty(msgspec.Struct, frozen=True):
+    """Visibility limits of counted ground truths; the others are ignored.
+
+    Attributes:
+        name: value in column ``area``.
+        height: pixels, exclusive minimum for ground truths and inclusive for predictions.
+        occluded: highest level.
+        truncated: largest share.
+    """
+
+    name: str
+    height: float
+    occluded: float
+    truncated: float
+
+
+class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules on which the references disagree.
+
+    Attributes:
+        matching: ``greedy`` (COCO), ``nearest`` (nuScenes), ``locked`` (Valor's code), ``pool``
+            (Valor's document), ``best`` (Pascal VOC) or ``anew`` (KITTI).
+        from_extent: far corner = near corner + extent, as pycocotools computes on x, y, w, h.
+        crowd: crowd regions are supported; otherwise they are ordinary ground truths.
+        crowd_counts: crowd regions are ground truths, each matched by one prediction; otherwise
+            they
+            are ignored.
+        ignore: ground truths flagged in column ``ignore``, and their matches, do not count.
+        declared_only: drop rows of datums or labels that ``datums`` or ``labels`` do not declare,
+            as
+            COCO does for images and categories.
+        iou_ceiling: thresholds above it are lowered to it.
+        above: predictions hit if their IoU is above a threshold; otherwise, at or above.
+        whole_pixels: boxes include their last pixels: width is xmax - xmin + 1. Otherwise
+            xmax - xmin.
+        decimals: rounding of predictions' scores and of their corners, before any computation; None
+            for no rounding.
+        levels: recall levels of the curve of interpolated precision, whose mean is AP.
+        every_point: AP is the area under that curve instead, at all of its points.
+        integer_grid: recall level j of 100 is reached once 100 tp >= j n, in integers; otherwise
+            tp / n is compared with a float grid.
+        epsilon: added to the denominator of precision in average precision.
+        mean_over_cells: mAP and mAR are one mean over all threshold x recall x label cells, in
+            that order; otherwise means over labels of per-label values. Equal up to rounding.
+        unannotated_labels_are_zero: labels without ground truth count as 0 in means; otherwise
+            they are undefined and skipped.
+        masks_first: polygons become masks if other rows have masks, as in pycocotools;
+            otherwise masks become polygons.
+        box_areas: area ranges use a prediction's box if it has one in addition to its mask, as in
+            pycocotools; otherwise the compared geometry.
+        region_areas: if boxes are compared, area ranges use the polygon or mask of rows without a
+            box, as in pycocotools; otherwise the bounding box.
+        first_best: TIDE errors follow tidecv: a separate match of this many predictions per datum
+            over all labels, the first of equal overlaps winning; with its arithmetic of AP, in
+            percent. None to use the dialect's match.
+        hulls: masks that become polygons become the convex hull of their pixels' upper-left
+            corners, as in Valor's service; otherwise their outline.
+        federated: names of the required lists of datums; empty if all predictions count.
+            Predictions count only in datums in which their label was searched for: it is among the
+            datum's ``positive_labels`` or ``negative_labels``, or has a ground truth there. Those
+            without a match are ignored if it is among ``partial_labels``.
+        needs_area: sides whose rows of zero or infinite area are dropped.
+        sized_by_box: the size of people is a share of their box, even if areas are annotated.
+        compares: supported values of ``iou_type``.
+        alike: similarity of oriented boxes: ``exact``, the shared area, or the method of another
+            tool.
+        crossing: self-intersecting quadrilaterals are used unchanged, with parts of opposite
+            orientation subtracted; otherwise they are refused.
+        cap_of_datum: the cap on predictions is per datum over all labels, by score, and predictions
+            beyond it are dropped; otherwise it is per datum and label.
+        linear: precision is linear between points, and AP uses precision above this value at
+            recalls above it; None for interpolated precision.
+        later_first: among equal scores the later row comes first, whatever its datum; otherwise
+            rows are ordered by datum, then row.
+        every_label: all labels enter means, including those only declared by ``labels``.
+        ranges: label -> maximum distance from the sensor, in metres, of objects that count.
+        unjudged: label -> true-positive errors that are meaningless for it.
+        half_turns: labels whose front and back are alike.
+        most_of_label: number of best predictions per label that count, over all datums; 0 for no
+            limit.
+        difficulties: replacement of area ranges.
+        positions: indices of the recall levels whose mean is AP; see
+            :mod:`evalengine.tally.ranked_points`. None for interpolated precision.
+        label_ious: label -> its IoU threshold, the lowest being that of others; unless other
+            thresholds are requested, AP of a label uses only its threshold.
+        neighbours: label -> label whose predictions may also match its ground truths.
+        unscored: labels whose ground truths do not count.
+        region: label of ground truths that are regions, in which boxes do not count.
+    """
+
+    matching: str = "greedy"
+    from_extent: bool = True
+    crowd: bool = True
+    crowd_counts: bool = False
+    ignore: bool = False
+    declared_only: bool = False
+    iou_ceiling: float = 1.0
+    above: bool = False
+    whole_pixels: bool = False
+    decimals: tuple[int, int] | None = None
+    levels: tuple[float, ...] = tuple(x * 0.01 for x in range(101))
+    every_point: bool = False
+    integer_grid: bool = False
+    epsilon: float = 0.0
+    linear: float | None = None
+    later_first: bool = False
+    every_label: bool = False
+    ranges: dict[str, float] = {}
+    unjudged: dict[str, tuple[str, ...]] = {}
+    half_turns: tuple[str, ...] = ()
+    mean_over_cells: bool = False
+    unannotated_labels_are_zero: bool = False
+    masks_first: bool = False
+    box_areas: bool = False
+    region_areas: bool = False
+    hulls: bool = False
+    federated: tuple[str, ...] = ()
+    needs_area: tuple[str, ...] = ()
+    cap_of_datum: bool = False
+    most_of_label: int = 0
+    difficulties: tuple[Difficulty, ...] = ()
+    positions: tuple[int, ...] | None = None
+    label_ious: dict[str, float] = {}
+    neighbours: dict[str, str] = {}
+    unscored: tuple[str, ...] = ()
+    region: str | None = None
+    sized_by_box: bool = False
+    compares: tuple[str, ...] = ("bbox", "obb", "probiou", "segm", "boundary")
+    alike: str = "exact"
+    crossing: bool = False
+    first_best: int | None = None
+
+
+class DetectionDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """Default values of options.
+
+    Attributes:
+        metrics: default set.
+        iou_thresholds: IoU thresholds of averages.
+        iou_thresholds_to_return: those with separate AP and mAP rows.
+        score_thresholds: thresholds of curves and counts.
+        pr_curve_iou_threshold: IoU threshold of the score-threshold curves.
+        pr_curve_max_examples: examples per cell of the detailed curves.
+        max_detections: caps per datum and label; empty for none.
+        area_ranges: named ranges in squared pixels, both ends included; empty for none.
+        background_iou: IoU up to which a wrong prediction is on background.
+        keypoint_sigmas: name of the sigmas; None for COCO's if the number of points matches.
+    """
+
+    metrics: tuple[str, ...]
+    iou_thresholds: tuple[float, ...]
+    iou_thresholds_to_return: tuple[float, ...] = (0.5, 0.75)
+    score_thresholds: tuple[float, ...] = tuple(x / 100 for x in range(5, 100, 5))
+    pr_curve_iou_threshold: float = 0.5
+    pr_curve_max_examples: int = 1
+    max_detections: tuple[int, ...] = ()
+    area_ranges: dict[str, tuple[float, float]] = {}
+    background_iou: float = 0.1
+    keypoint_sigmas: str | None = None
+
+
+# Detection dialects: matching, arithmetic and defaults of each reference.
 
 # numpy.linspace(0.5, 0.95, 10), written out: the grid COCO compares with is not round decimals.
 _COCO_IOUS = (*(0.5 + i * ((0.95 - 0.5) / 9) for i in range(9)), 0.95)
@@ -410,3 +581,151 @@ DIALECTS = {
         ),
     )
 }
+
+
+# Layouts of detection results: AP by label and its means, in the conventions of each dialect.
+
+_BOXES = Layout(
+    headline=(
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP @ IoU {iou:g}"),
+        Entry("mAR", "mAR"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs, {area}", area=PARTS),
+        Entry("mAR", "mAR, {area}", area=PARTS),
+    ),
+    label_columns=(
+        Entry("APAveragedOverIOUs", "APAveragedOverIOUs"),
+        Entry("AP", "AP@{iou:g}"),
+        Entry("AR", "AR"),
+    ),
+    slice_columns=(
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP@{iou:g}"),
+        Entry("mAR", "mAR"),
+    ),
+)
+
+_COCO_BOXES = Layout(
+    headline=(
+        Entry("mAPAveragedOverIOUs", "AP"),
+        Entry("mAP", "AP{percent:g}"),
+        Entry("mAPAveragedOverIOUs", "AP{area}", area=PARTS),
+        Entry("mAR", "AR{cap}", cap=EACH),
+        Entry("mAR", "AR{area}", area=PARTS),
+    ),
+    label_columns=(
+        Entry("APAveragedOverIOUs", "AP"),
+        Entry("AP", "AP{percent:g}"),
+        Entry("AR", "AR"),
+    ),
+    slice_columns=(
+        Entry("mAPAveragedOverIOUs", "AP"),
+        Entry("mAP", "AP{percent:g}"),
+        Entry("mAR", "AR"),
+    ),
+    exact=True,
+)
+
+_CENTRES = Layout(
+    headline=(
+        Entry("NDS", "NDS"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP @ {iou:g} m"),
+        *(Entry(name, name) for name in ("ATE", "ASE", "AOE", "AVE", "AAE")),
+    ),
+    label_columns=(
+        Entry("AP", "AP@{iou:g}m"),
+        *(Entry(name, name) for name in ("ATE", "ASE", "AOE", "AVE", "AAE")),
+    ),
+    slice_columns=(
+        Entry("NDS", "NDS"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs"),
+        Entry("mAP", "mAP@{iou:g}m"),
+    ),
+)
+
+_DIFFICULTIES = Layout(
+    headline=(
+        Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),
+        Entry("AOS", "AOS {area}", area=PARTS),
+    ),
+    label_columns=(
+        Entry("AP", "AP {area}", area=PARTS),
+        Entry("AOS", "AOS {area}", area=PARTS),
+    ),
+    slice_columns=(Entry("mAPAveragedOverIOUs", "mAP {area}", area=PARTS),),
+)
+
+_COCO_KEYPOINTS = msgspec.structs.replace(
+    _COCO_BOXES,
+    headline=(
+        Entry("mAPAveragedOverIOUs", "AP"),
+        Entry("mAP", "AP{percent:g}"),
+        Entry("mAPAveragedOverIOUs", "AP{area}", area=PARTS),
+        Entry("mAR", "AR"),
+        Entry("mARAtIOU", "AR{percent:g}"),
+        Entry("mAR", "AR{area}", area=PARTS),
+    ),
+    slice_columns=(*_COCO_BOXES.slice_columns, Entry("mARAtIOU", "AR{percent:g}")),
+)
+
+LAYOUTS: dict[str | None, Layout] = {
+    None: _BOXES,
+    "coco": _COCO_BOXES,
+    "coco-keypoints": _COCO_KEYPOINTS,
+    "crowdpose": _COCO_KEYPOINTS,
+    "nuscenes": _CENTRES,
+    "kitti": _DIFFICULTIES,
+    "kitti-r11": _DIFFICULTIES,
+}
+"""Dialect -> layout; None is the task's own."""
+
+
+# Names of the true-positive errors of 3-D boxes, shared by metrics and tally.
+
+OF_FOUND = "true positives"
+"""Need of true positives at ``pr_curve_iou_threshold`` with their errors."""
+ANGLES = "angles"
+"""Need of the angles at which objects are seen."""
+READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alpha",)}
+"""Needs of columns that both sides must have."""
+FOUND = "found"
+"""Name of their tally among the additional tallies of a view."""
+ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
+"""The errors, in the order of :attr:`..tally.ranked.Ranked.values`."""
+
+
+# Names of the marks of single keypoints.
+
+PCK, PCKH = "keypoints by box", "keypoints by head"
+KINDS, SHOWN = "kinds of keypoints", "shown kinds of keypoints"
+NEEDS = frozenset({PCK, PCKH, KINDS, SHOWN})
+"""Needs of the metrics of single keypoints."""
+POINTS = "keypoints"
+"""Name of their tally, in addition to that of predictions."""
+OF_KINDS = ("good", "jitter", "inversion", "swap", "miss")
+"""Outcomes of points, in the order of the kernel's codes."""
+SHARES = {PCK: 0.2, PCKH: 0.5}
+"""Share of a person's size within which a keypoint is found, unless another is given."""
+_MARKS = {PCK: ("in a box", "near by box"), PCKH: ("with a head", "near by head"), KINDS: OF_KINDS}
+
+
+def marks_of(needs: frozenset[str]) -> tuple[str, ...]:
+    """Names of the marks of every point."""
+    return tuple(name for need, names in _MARKS.items() if need in needs for name in names)
+
+
+def found(need: str) -> tuple[str, str]:
+    """Marks of labelled points of people of known size, and of those among them that were found."""
+    labelled, near = _MARKS[need]
+    return labelled, near
+
+
+def named(n_points: int, marks: Sequence[str]) -> list[str]:
+    """Names of the marks of all points, those of the first point first."""
+    return [f"{mark} {q}" for q in range(1, n_points + 1) for mark in marks]
+
+
+def places(names: Sequence[str], mark: str) -> list[int]:
+    """Return the indices of a mark, one per point."""
+    return [i for i, name in enumerate(names) if name.rpartition(" ")[0] == mark]

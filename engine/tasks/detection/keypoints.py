@@ -10,19 +10,18 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.columns import flat
-from ...geometry.places import Origin, Place
+from ...geometry.columns import Origin, Place, flat
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
 from ...kernels.jit import frozen
 from ...kernels.keypoints import People, Points, Rows, exponents, extents, means, reaching
 from ...kernels.pairs import rows_by_datum
 from ...schemas.arrays import Array
+from ...schemas.contract import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.errors import InputError
-from ...schemas.geometry_columns import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.wording import option
 from ...tally.datums import Labels
-from ..workers import Workers
+from ..encoding import Workers
 from .layers import Meeting, Shapes, joined
 from .settings import Settings
 

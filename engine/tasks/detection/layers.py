@@ -1,10 +1,4 @@
-"""Layers: a kind of geometry, and the similarity of two rows of that kind.
-
-A layer selects candidate pairs and computes their similarity. For regions that is the IoU,
-i / (a + a' - i), and i / a of the detection against a crowd region, in double precision as in
-pycocotools; mask pixels are integers, so that results are bit-identical. Source: pycocotools
-``rleIou``.
-"""
+"""Layers: kinds of geometry and their similarity."""
 
 from __future__ import annotations
 
@@ -15,15 +9,46 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.mask_runs import columns_of
-from ...geometry.masks import Masks, intersections
+from ...geometry.columns import in_ranges
+from ...geometry.masks import Masks, columns_of, intersections
 from ...geometry.polygons import Polygons, intersection_areas
-from ...geometry.ranges import in_ranges
 from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
 from ...kernels.quads import measure, shared_areas
 from ...schemas.arrays import Array
-from ..outlines import Ring, of_geometry, of_pixels
-from ..workers import Workers
+from ..contents import Ring, of_geometry, of_pixels
+from ..encoding import Workers
+
+# Centre distances as similarities: from 1 for the nearest down to 0.
+#
+# Positive doubles are ordered like their bits, so that metres map to similarities and back
+# without loss: between 2^-20 m (a micrometre), below which all is 1, and 2^12 m, from which on it
+# is 0. A distance of d is a similarity of about 1 / (2^20 d).
+
+NEAREST, FARTHEST = 2.0**-20, 2.0**12
+"""Metres."""
+_TURN = int(np.float64(1.0).view(np.int64)) + int(np.float64(NEAREST).view(np.int64))
+
+
+def similarity(metres: Any) -> Array:
+    """Return the similarity of boxes at these distances, float64."""
+    away = np.maximum(np.asarray(metres, np.float64), NEAREST)
+    alike: Array = np.where(away < FARTHEST, (_TURN - away.view(np.int64)).view(np.float64), 0.0)
+    return alike
+
+
+def metres(alike: Any) -> Array:
+    """The distance of a similarity above 0, as :func:`similarity` makes it; NaN of none."""
+    given = np.asarray(alike, np.float64)
+    away = (_TURN - given.view(np.int64)).view(np.float64)
+    return np.where(np.isnan(given), np.nan, np.where(away <= NEAREST, 0.0, away))
+
+
+# Layers: a kind of geometry, and the similarity of two rows of that kind.
+#
+# A layer selects candidate pairs and computes their similarity. For regions that is the IoU, i /
+# (a + a' - i), and i / a of the detection against a crowd region, in double precision as in
+# pycocotools; mask pixels are integers, so that results are bit-identical. Source: pycocotools
+# ``rleIou``.
 
 
 class Meeting(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Loss of single images: F1 at one IoU and one score threshold."""
+"""Losses and contents of single images."""
 
 from __future__ import annotations
 
@@ -6,24 +6,97 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from ...dialects import Dialect
-from ...ingest.boxes import CORNER_NAMES
+from ...ingest.frames import Frames
+from ...ingest.geometry import CORNER_NAMES
 from ...ingest.problems import count_of, listing
 from ...metrics import Metric
-from ...metrics.aims import Aims
-from ...metrics.thresholds import LARGEST_F, Curve, walk
+from ...metrics.thresholds import LARGEST_F, Aims, Curve, walk
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally import ranked_points
 from ...tally.ranked import Ranked
 from ...tally.ranked_groups import RankedGroups
+from ..contents import BOXES, POINTS, Box, Boxes, Content, Ring, called, copied
+from ..encoding import Workers
 from ..task import Cuts, Losses
+from .encode import Side, encode_batch
 from .errors import MISS
+from .overlaps import find_facts, find_pairs, label_of
 from .settings import Settings
-from .tallies import Tallies
+from .tallies import Tallies, met
+
+# Contents of single images: boxes and their outcomes.
+
+_ORDER = ("missed", "fp", "tp", "ignored")
+_TOGETHER = 1_000  # points of all outlines of an image
+_FEWEST = 16  # of one of them
+
+
+def contents(
+    frames: Frames, settings: Settings, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.of_tables`: matched again, datum by datum as in the run."""
+    told, lowest = made_with["iou_threshold"], made_with["score_threshold"]
+    iou = settings.meant(told)
+    settings = msgspec.structs.replace(settings, spot_ious=(iou,))
+    batch = encode_batch(copied(frames), settings, workers)
+    matched, near = met(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
+    pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, near)
+    facts, ranked = find_facts(matched, pairs, iou), matched.ranked
+    shown = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
+    missed = np.flatnonzero(
+        facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < ranked.comparable(lowest)))
+    )
+    outcome = np.select([facts.hit, facts.ignored], [2, 3], default=1)[shown]
+    kind = np.r_[outcome, np.zeros(missed.size, np.int64)]
+    score = np.r_[ranked.score[shown], np.full(missed.size, np.nan)]
+    datum = np.r_[ranked.datum[shown], ranked.gt_datum[missed]]
+    label = np.r_[label_of(ranked.start)[shown], label_of(ranked.gt_start)[missed]]
+    corners = np.concatenate(
+        [
+            batch.predictions.boxes(ranked.row[shown]),
+            batch.ground_truths.boxes(ranked.gt_row[missed]),
+        ]
+    )
+    row = np.r_[ranked.row[shown], ranked.gt_row[missed]]
+    order = np.lexsort((np.arange(kind.size), -np.nan_to_num(score), kind, datum))
+    sides = batch.predictions, batch.ground_truths
+    code = {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
+    out: list[Content | None] = []
+    for one in ids:
+        own = order[datum[order] == code[one]] if one in code else order[:0]
+        most = min(POINTS, max(_FEWEST, _TOGETHER // max(1, min(own.size, BOXES))))
+        boxes = [
+            Box(
+                label=called(batch.labels.frame, int(label[at])),
+                outcome=_ORDER[kind[at]],
+                score=None if np.isnan(score[at]) else float(score[at]),
+                corners=tuple(corners[at].tolist()),
+                rings=_outline(sides[int(at >= shown.size)], int(row[at]), most),
+            )
+            for at in own[:BOXES].tolist()
+        ]
+        out.append(
+            Boxes(
+                boxes=tuple(boxes),
+                left_out=max(0, own.size - BOXES),
+                iou_threshold=told,
+                score_threshold=lowest,
+            )
+        )
+    return out
+
+
+def _outline(side: Side, row: int, most: int) -> tuple[Ring, ...]:
+    return () if side.shapes is None else side.shapes.outline(row, most)
+
+
+# Loss of single images: F1 at one IoU and one score threshold.
 
 IOU = 0.5
 

@@ -1,4 +1,4 @@
-"""Matching of predictions and ground truths per datum and label, at all variants at once."""
+"""Matching of predictions and ground truths at all IoU thresholds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ from ...kernels.matching import (
     Scratch,
 )
 from ...kernels.matching import match as match_labels
+from ...kernels.matching_anew import Anew, Gains
+from ...kernels.matching_anew import match_anew as matching_anew_match_labels
 from ...kernels.order import group_by_label, rank_by_score
+from ...kernels.pairs import rows_by_datum
 from ...schemas.arrays import Array
 from ...tally.ranked import Ranked, Variants, Word
-from ..workers import Workers
+from ..encoding import Workers
+from .dialects import DetectionRules
 from .encode import Batch, Side
+from .layers import BoxLayer, Meeting, Shapes
+
+# Matching of predictions and ground truths per datum and label, at all variants at once.
 
 RULES = {"greedy": GREEDY, "locked": LOCKED, "pool": POOL, "best": BEST, "nearest": NEAREST}
 LOOKING_AT_ALL = ("locked", "pool")
@@ -324,3 +331,241 @@ def match(
         if took:
             each[word.places] = some.reshape(word.n_areas, word.n_thresholds, n)
     return Matched(ranked, predictions, order, ground_truths, takers, each)
+
+
+# Pairs of similar geometry within a datum, by the layers' similarity.
+#
+# Boundaries use the smaller of boundary IoU and mask IoU; against a crowd region only the mask.
+# Source: Cheng et al., "Boundary IoU", CVPR 2021, and its code boundary-iou-api.
+
+
+class Near(msgspec.Struct, frozen=True):
+    """Pairs within a datum and their similarity, by datum, prediction and ground truth.
+
+    Attributes:
+        prediction: int32 [k], index in the layout of predictions.
+        ground_truth: int32 [k], index in the layout of ground truths.
+        iou: float64 [k], above 0.
+    """
+
+    prediction: Array
+    ground_truth: Array
+    iou: Array
+
+    def at_least(self, lowest: float) -> Near:
+        keep = self.iou >= lowest
+        return Near(self.prediction[keep], self.ground_truth[keep], self.iou[keep])
+
+    def given(self, n: int) -> Pairs:
+        """Return the pairs by prediction, for matching.
+
+        Args:
+            n: number of predictions.
+        """
+        start, order = rows_by_datum(self.prediction, n)
+        return Pairs(start, self.ground_truth[order], self.iou[order])
+
+
+def find_near(
+    sides: tuple[LaidOut, LaidOut],
+    shapes: tuple[Shapes, Shapes],
+    keys: tuple[Array, Array],
+    crowd: Array,
+    n_datums: int,
+    lowest: float,
+    threads: Workers,
+) -> Near:
+    """Find the pairs of one datum and key with IoU above 0, complete from ``lowest`` on.
+
+    Args:
+        sides: layouts of predictions and ground truths.
+        shapes: by row of the tables.
+        keys: int32 [n], [m] in layout order: only rows of the same key are paired.
+        crowd: bool [m] in layout order, ground truths that count as crowd regions.
+        lowest: pairs below it may be missing; 0 for all.
+    """
+    laid, truths = sides
+    meeting = Meeting(
+        datum=(laid.datum, truths.datum),
+        key=keys,
+        row=(laid.row, truths.row),
+        boxes=(laid.boxes, truths.boxes),
+        crowd=crowd,
+        n_datums=n_datums,
+        lowest=lowest,
+    )
+    p, g = shapes[0].layers[0].candidates(shapes[1].layers[0], meeting, threads)
+    rows, truth_rows = laid.row[p], truths.row[g]
+    iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
+    keep = iou > 0
+    return Near(p[keep], g[keep], iou[keep])
+
+
+def overlap(
+    shapes: tuple[Shapes, Shapes], rows: Array, truth_rows: Array, crowd: Array, threads: Workers
+) -> Array:
+    """Return the similarity of pairs, float64 [k]: IoU, or against a crowd the detection's share.
+
+    Args:
+        shapes: by row of the tables.
+        rows: int64 [k], the detection of each pair.
+        truth_rows: int64 [k], its ground truth.
+        crowd: bool [k], the ground truth is a crowd region.
+    """
+    iou = np.full(rows.size, np.inf)
+    counts = np.ones(rows.size, np.bool_)
+    for mine, other in zip(shapes[0].layers, shapes[1].layers, strict=True):
+        part = mine.similarity(other, rows, truth_rows, crowd, threads)
+        np.minimum(iou, part, out=iou, where=counts)
+        counts = ~crowd  # against a crowd the mask's share alone counts, not its boundary's
+    return iou
+
+
+# Repeated matching at every score, as in KITTI, and exclusion of predictions in regions.
+
+_NONE = np.uint64(0)
+
+
+def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> Array:
+    """Return the largest share of each prediction inside one region, float64 [n], in layout order.
+
+    3-D boxes get 0, since regions are in pixels.
+
+    Args:
+        ours: layout of the predictions.
+        lowest: shares below it may be missing.
+    """
+    share = np.zeros(ours.row.size)
+    seen, mine = batch.graded, batch.predictions.shapes
+    if seen is None or mine is None or not isinstance(mine.layers[0], BoxLayer):
+        return share
+    boxes, n = seen.regions, seen.of_region.size
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    every = np.arange(n, dtype=np.int32)
+    laid = LaidOut(np.array([0, n]), boxes, area, seen.of_region, every, np.zeros(0))
+    found = find_near(
+        (ours, laid),
+        (mine, Shapes((BoxLayer(area, boxes),), boxes)),
+        (np.zeros(share.size, np.int32), np.zeros(n, np.int32)),
+        np.ones(n, np.bool_),
+        len(batch.datums),
+        lowest,
+        threads,
+    )
+    np.maximum.at(share, found.prediction, found.iou)
+    return share
+
+
+def match_anew(
+    batch: Batch,
+    sides: tuple[LaidOut, LaidOut],
+    rules: DetectionRules,
+    variants: Variants,
+    near: Near,
+    share: Array,
+    threads: Workers,
+    *,
+    took: bool,
+    turned: bool,
+) -> Matched:
+    """Match all labels at all thresholds and difficulties.
+
+    Args:
+        sides: layouts of predictions and ground truths.
+        variants: thresholds and difficulties.
+        near: overlaps across labels.
+        share: float64 [n], from :func:`in_regions`.
+        took: record the ground truth of each prediction.
+        turned: gains include angles.
+
+    Returns:
+        The match; values of its rows are their gains, by kind, difficulty and threshold.
+    """
+    ours, theirs = sides
+    seen = batch.graded
+    assert seen is not None
+    n, m = ours.row.size, theirs.row.size
+    number = ours.row if batch.predictions.rows is None else batch.predictions.rows[ours.row]
+    small = [seen.small(one)[ours.row] for one in rules.difficulties]
+    set_aside = theirs.laid(batch.ignore)
+    regular = [seen.regular(one)[theirs.row] & ~set_aside for one in rules.difficulties]
+    alpha = [
+        one[laid.row] if turned else one[:0] for one, laid in zip(seen.alpha, sides, strict=True)
+    ]
+    pairs_start, pairs = rows_by_datum(near.ground_truth, m)
+    shape = len(variants.areas), len(variants.thresholds)
+    gains = np.zeros((4 if turned else 2, *shape, n))
+    order, rank = np.empty(n, np.int32), np.zeros(n, np.int32)
+    words = variants.words
+    hit, ignored = np.zeros((2, len(words), n), np.uint64)
+    counted = np.zeros((len(words), m), np.uint64)
+    takes = np.full((*shape, n), -1, np.int32)
+    jobs = []
+    for w, word in enumerate(words):
+        areas, ious = word.places
+        bits = [area_bits(word, a) for a in range(word.n_areas)]
+        tiny, absorbed = np.zeros((2, n), np.uint64)
+        for bit, little, there in zip(bits, small[areas], regular[areas], strict=True):
+            tiny |= np.where(little, bit, _NONE)
+            counted[w] |= np.where(there, bit, _NONE)
+        for t, iou in enumerate(variants.thresholds[ious]):
+            every = sum(1 << (a * word.n_thresholds + t) for a in range(word.n_areas))
+            absorbed |= np.where(share >= iou, np.uint64(every), _NONE)
+        both = Anew(
+            frozen(ours.start, np.int64),
+            frozen(ours.datum, np.int32),
+            frozen(number, np.int64),
+            frozen(ours.score, np.float64),
+            frozen(tiny, np.uint64),
+            frozen(absorbed, np.uint64),
+            frozen(alpha[0], np.float64),
+            frozen(theirs.start, np.int64),
+            frozen(theirs.datum, np.int32),
+            frozen(counted[w], np.uint64),
+            frozen(alpha[1], np.float64),
+            frozen(pairs_start, np.int64),
+            frozen(near.prediction[pairs], np.int32),
+            frozen(near.iou[pairs], np.float64),
+        )
+        size = word.n_areas * word.n_thresholds
+        out = Gains(rank, hit[w], ignored[w], np.full((size, n), -1, np.int32),
+                    np.zeros((len(gains), size, n)))  # fmt: skip
+        jobs.append((both, frozen([*variants.thresholds[ious]] * word.n_areas, np.float64), out))
+
+    def run(first: int, last: int) -> None:
+        rank_by_score(ours.score, ours.start, first, last, order)
+        for both, thresholds, out in jobs:
+            matching_anew_match_labels(first, last, both, thresholds, out)
+
+    threads.over(ours.start, run)
+    for word, (_, _, out) in zip(words, jobs, strict=True):
+        block = word.n_areas, word.n_thresholds, n
+        takes[word.places] = out.taken.reshape(block)[..., order]
+        gains[:, *word.places] = out.gains.reshape(len(gains), *block)[..., order]
+    hit, ignored = hit[:, order], ignored[:, order]
+    taker = np.full((shape[1], m), -1, np.int32)
+    for t in range(shape[1]):
+        w, place = variants.bit(t)
+        of = np.flatnonzero((hit[w] >> np.uint64(place)) & np.uint64(1))
+        taker[t, takes[0, t, of]] = of
+    ranked = Ranked(
+        variants=variants,
+        start=ours.start,
+        score=ours.score[order],
+        datum=ours.datum[order],
+        row=ours.row[order].astype(np.int64),
+        rank=rank[order],
+        hit=hit,
+        ignored=ignored,
+        skipped=np.zeros(0, bool),
+        tie=np.zeros(0),
+        gt_start=theirs.start,
+        gt_datum=theirs.datum,
+        gt_row=theirs.row.astype(np.int64),
+        gt_counted=counted,
+        cap=None,
+        single=batch.single,
+        values=gains.reshape(len(gains) * shape[0] * shape[1], n),
+    )
+    each = takes if took else np.empty((0, 0, 0), np.int32)
+    return Matched(ranked, ours, order, theirs, taker, each)

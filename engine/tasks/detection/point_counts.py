@@ -22,12 +22,12 @@ from ...kernels.keypoint_errors import Found, Laid, judged_points, mark_near
 from ...schemas.arrays import Array
 from ...tally.ranked import BITS, Ranked, Variants
 from ...tally.registry import stored_as
+from .dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, found, marks_of, named
 from .encode import Batch
-from .error_rows import error_rows
+from .errors import error_rows
 from .keypoints import KeypointLayer
 from .matching import Matched
 from .overlaps import label_of, regular_ground_truths
-from .point_marks import KINDS, OF_KINDS, PCK, PCKH, SHOWN, found, marks_of, named
 from .settings import Settings
 
 ANY = float(np.nextafter(0.0, 1.0))
@@ -66,7 +66,7 @@ def count_points(
     Args:
         batch: encoded tables of keypoints.
         matched: the match, with takers, including the thresholds of :func:`pairing`.
-        needs: subset of :data:`.point_marks.NEEDS`.
+        needs: subset of :data:`.dialects.NEEDS`.
         notes: receives notes on people of unknown size.
 
     Returns:

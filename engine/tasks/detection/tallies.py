@@ -1,4 +1,4 @@
-"""Tallies of detection: one match shared by all requested outputs."""
+"""Tally of detection."""
 
 from __future__ import annotations
 
@@ -11,51 +11,80 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import note_of
+from ...ingest.problems import count_of, listing, note_of
 from ...kernels.federated import judged
 from ...kernels.matching import Pairs
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...schemas.errors import InputError, OptionError
-from ...tally.counts import Counts
+from ...schemas.wording import option
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_counts, merge_datums, merge_labels, merge_ranked, merged_seconds
-from ...tally.ranked import Ranked, Variants
-from ...tally.ranks import ranked_by_rank
+from ...tally.ranked import Counts, Ranked, Variants
+from ...tally.ranked_points import places_of
 from ...tally.registry import stored_as
-from ..label_limits import limits_of, notes_of
-from ..probabilities import check_probabilities
-from ..truth import truth_of_labels
-from ..workers import Workers
-from .anew import in_regions, match_anew
-from .detailed import detailed_examples
+from ...tally.units import ranked_by_rank
+from ..encoding import Workers, declared_sizes, truth_of_labels
+from ..scores import check_probabilities, limits_of, notes_of
+from .detailed import Examples, detailed_examples, merge_examples
+from .dialects import ANGLES, OF_FOUND, DetectionRules
+from .dialects import NEEDS as OF_POINTS
 from .encode import Batch, Side, encode_batch
-from .error_rows import in_order
-from .errors import Errors, in_the_input, merge_errors, merge_rows
+from .errors import Errors, find_label_errors, in_order, in_the_input, merge_errors, merge_rows
 from .errors import find as find_errors
-from .examples import Examples, merge_examples
-from .found_errors import ANGLES, OF_FOUND
-from .label_errors import find_label_errors
 from .matching import (
     BY_BOXES,
     LOOKING_AT_ALL,
     LaidOut,
     Matched,
+    Near,
     annotated_areas,
+    find_near,
+    in_regions,
     lay_out_sides,
     match,
+    match_anew,
 )
-from .near import Near, find_near
-from .outcomes import in_order as outcomes_in_order
-from .outcomes import merge_outcomes, outcomes_frame
-from .overlaps import cross_match, find_facts, find_pairs, label_of
-from .places import PLACES, placed
+from .overlaps import cross_match, find_facts, find_pairs, label_of, merge_outcomes, outcomes_frame
+from .overlaps import in_order as outcomes_in_order
 from .point_counts import PointCounts, count_points, merge_points, pairing
-from .point_marks import NEEDS as OF_POINTS
-from .rules import DetectionRules
 from .settings import Settings
 from .true_positives import found_rows
+
+# Position and size of predictions in their images, as bins.
+
+PLACES = "places"
+"""Need of every prediction's position and size in its image."""
+_SHOWN = 3
+
+
+def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -> Matched:
+    """Add the position bins of predictions to the match.
+
+    Args:
+        frames: the tables; ``datums`` declares height and width.
+        settings: resolution of the bins.
+
+    Raises:
+        InputError: predictions on images of unknown size; the message names the first.
+    """
+    ranked = matched.ranked
+    sizes = declared_sizes(frames, batch.datums)[ranked.datum]
+    unknown = np.unique(ranked.datum[sizes[:, 0] == 0])
+    if unknown.size:
+        shown = [batch.datums.id[int(code)] for code in unknown[:_SHOWN]]
+        raise InputError(
+            f"calibration by position and size: {count_of(unknown.size, 'datum')} with predictions"
+            f" and without height and width, first: {listing(shown, unknown.size)}. Give all of"
+            f" them in {option('datums')}, or leave these metrics out."
+        )
+    boxes = matched.predictions.boxes[matched.order]
+    place = places_of(boxes, sizes.astype(np.float64), settings.box_bins.boxes)
+    return msgspec.structs.replace(matched, ranked=msgspec.structs.replace(ranked, place=place))
+
+
+# Tallies of detection: one match shared by all requested outputs.
 
 # Federated annotation: drop rows of labels not searched for in a datum, and rows without area.
 

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from ...schemas.arrays import Array
-from ...schemas.geometry_columns import ATTRIBUTE, VX, VY
+from ...schemas.contract import ATTRIBUTE, VX, VY
 from ...tally.ranked import Ranked, Variants
+from .dialects import ERRORS
 from .encode import Batch, Side
-from .found_errors import ERRORS
 from .matching import Matched
+from .preparing import CentreLayer, apart
 from .settings import Settings
-from .solids import CentreLayer, apart
 
 
 def found_rows(batch: Batch, matched: Matched, settings: Settings) -> Ranked:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Layout
 
 Empties = dict[str, dict[str, float]]
 
@@ -255,3 +256,8 @@ DIALECTS: dict[str, Dialect] = {
     )
 }
 """The dialects of judged metrics."""
+
+
+# Layout of judged results: the metrics in their order.
+
+LAYOUTS: dict[str | None, Layout] = {}

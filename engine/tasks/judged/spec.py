@@ -8,13 +8,11 @@ from typing import Any
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...tally.stats_draws import StatsDraws
+from ...tally.stats import StatsDraws
 from ..contents import Content, Contents, by_datum, rows_of
-from ..stats_losses import losses
-from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, common, merge, own_frames, view
+from ..encoding import Workers
 from ..task import Common, Task, ToldByRows
-from ..workers import Workers
+from ..values import IN_PARTS, cells_per_group, common, losses, merge, own_frames, view
 from .findings import Findings, together
 from .fitting import AHEAD, fit, fit_written, may_fit, needs_all_rows
 from .settings import Settings, default_metrics, resolve

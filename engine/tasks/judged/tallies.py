@@ -14,8 +14,8 @@ from ...ingest.problems import Note
 from ...schemas.arrays import Array
 from ...tally.datums import Datums
 from ...tally.stats import Column, Stats
-from ..stats_views import StatsTallies, no_labels
-from ..workers import Workers
+from ..encoding import Workers
+from ..values import StatsTallies, no_labels
 from .encode import Batch, encode_batch
 from .findings import EXTRA, MISSING, NAMED, TOLD, UNLIKE, Findings, Some, metric_of, notes, refuse
 from .fitting import written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Layout
 
 
 class PanopticRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,3 +71,8 @@ DIALECTS: dict[str, Dialect] = {
     ),
 }
 """The dialects of panoptic segmentation."""
+
+
+# Layout of panoptic results: the metrics in their order.
+
+LAYOUTS: dict[str | None, Layout] = {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...schemas.arrays import Array
 from ...tally.segments import STUFF
-from ..pixels.histograms import Pairs
+from ..pixels.rasters import Pairs
 from .encode import VOID, Batch, Segmented
 from .settings import Settings
 

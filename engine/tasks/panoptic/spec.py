@@ -1,20 +1,108 @@
-"""Panoptic segmentation: reading, matching and counting of segment maps."""
+"""Panoptic segmentation as a task."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ... import metrics
+from ...dialects import Dialect
 from ...ingest.frames import Frames
 from ...ingest.problems import Note
-from ...metrics.registry import Metric
+from ...metrics import Metric
+from ...schemas.arrays import Array
 from ...tally.segments import SegmentDraws, SegmentView
-from ..contents import Contents
-from ..counted_parts import counts_in_parts
-from ..counted_views import cells_per_group, frames_of, view_of
-from ..crossings import crossing_frame
-from ..task import PageFrame, Task
-from .losses import contents, losses
-from .samples import samples, warm_large
+from ..contents import ROWS, Content, Contents, Rows, called
+from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
+from ..task import Cuts, Losses, PageFrame, Task
 from .settings import Settings, default_metrics, resolve
-from .tallies import examine, merge, outcomes, tally
+from .tallies import Tallies, examine, merge, outcomes, tally
+
+# Loss of single images: PQ over their labels; and their contents.
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses:
+    """See :class:`..task.JudgeDatums`."""
+    (column,) = tallies.stats.columns["PQ"]
+    value = column.values[:, 0, 0]
+    rows = tallies.segments.rows
+    fp, fn = (
+        np.bincount(rows.datum, getattr(rows, name), minlength=value.size) for name in ("fp", "fn")
+    )
+
+    def why(codes: Array) -> list[str]:
+        return [f"{int(fn[code]):,} missed, {int(fp[code]):,} too many" for code in codes.tolist()]
+
+    return Losses(
+        metric="PQ",
+        value=value,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [fp[codes] + fn[codes]],
+        why=why,
+    )
+
+
+def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
+    """See :attr:`..contents.Contents.of_tally`: labels of images, those with most errors first."""
+    rows = tallies.segments.rows
+    out: list[Content] = []
+    for code in codes.tolist():
+        own = np.flatnonzero(rows.datum == code)
+        own = own[np.argsort(-(rows.fp[own] + rows.fn[own]), kind="stable")]
+        shown = tuple(
+            (
+                called(tallies.labels.frame, int(rows.label[at])),
+                str(rows.tp[at]),
+                str(rows.fn[at]),
+                str(rows.fp[at]),
+                f"{rows.iou[at] / rows.tp[at]:.3f}" if rows.tp[at] else None,
+            )
+            for at in own[:ROWS].tolist()
+        )
+        names = ("label", "matched", "missed", "too many", "mean IoU")
+        out.append(Rows(columns=names, rows=shown, left_out=max(0, own.size - ROWS)))
+    return out
+
+
+# Tiny tables that make every kernel of panoptic segmentation run once.
+
+Sample = tuple[Any, Any, dict[str, Any]]
+
+
+def samples() -> Iterator[Sample]:
+    """Maps of few ids and of many, whole segments and their boundaries."""
+    every = metrics.names("panoptic")
+    for factor in (1, 1000):
+        ids = (np.arange(64) // 16 + 1).reshape(8, 8) * factor
+        side = pl.DataFrame(
+            {
+                "datum_id": [0] * 4,
+                "segment_id": np.unique(ids),
+                "label_value": [1, 1, 2, 2],
+                "raster": pl.Series([ids.tolist()] * 4, dtype=pl.List(pl.List(pl.Int64))),
+            }
+        )
+        for kind in ("segm", "boundary"):
+            yield side, side, {"metrics": every, "iou_type": kind}
+
+
+def warm_large() -> None:
+    """Run the kernels that only files and masks reach."""
+    from ...kernels import warm, warm_masks
+    from ...kernels.segment_edges import colour_ids
+
+    warm.parts()
+    warm_masks.warm_masks()
+    colour_ids(np.zeros((3, 2, 2), np.uint8))
+
+
+# Panoptic segmentation: reading, matching and counting of segment maps.
 
 # The plan of a panoptic run in words.
 

@@ -19,7 +19,7 @@ from ...tally.merging import merge_datums, merge_labels, merged_present, merged_
 from ...tally.registry import stored_as
 from ...tally.segments import SegmentRows, Segments, merge_segments
 from ...tally.stats import Column, Stats
-from ..workers import Workers
+from ..encoding import Workers
 from .encode import Batch, encode_batch
 from .matching import THRESHOLD, Matched, joined_stuff, match
 from .metrics.quality import OF_IMAGE

@@ -6,16 +6,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.codes import encode
 from ...ingest.frames import Frames
+from ...ingest.ids import encode
 from ...ingest.problems import note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS
 from ...tally.datums import Datums, Labels
-from ...tally.paired_rows import Paired
-from ..encoding import dataset_of, encode_datums, row_numbers, table_datums, taken
-from ..packing import hashes_of
-from .columns import IDS, SAMPLES, numbers_of
+from ...tally.paired_values import Paired
+from ..encoding import dataset_of, encode_datums, hashes_of, row_numbers, table_datums, taken
+from .dialects import IDS, SAMPLES, numbers_of
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""

@@ -7,7 +7,7 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from .columns import GROUP, INTERVALS, QUANTILES, SCALES, intervals_of, quantiles_of, read_of
+from .dialects import GROUP, INTERVALS, QUANTILES, SCALES, intervals_of, quantiles_of, read_of
 from .settings import Settings
 
 _CALLED = {

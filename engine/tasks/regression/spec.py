@@ -1,4 +1,4 @@
-"""Regression: pairing of predicted and true numbers, and sums of their errors."""
+"""Regression as a task."""
 
 from __future__ import annotations
 
@@ -11,21 +11,82 @@ import numpy as np
 import polars as pl
 
 from ... import metrics
+from ...dialects import Dialect
+from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.results import frame_schema
-from ...tally.paired_draws import PairedDraws
-from ...tally.paired_rows import Paired, merge_paired
-from ...tally.paired_values import PairedView
-from ..contents import Contents
-from ..counted_parts import counts_in_parts
-from ..counted_views import cells_per_group, view_of
-from ..per_datum import FRAME, per_datum_frame
-from ..task import Common, EachView, PageFrame, Task, Unanswered
+from ...tally.paired_values import Paired, PairedDraws, PairedView, merge_paired
+from ..contents import ROWS, Content, Contents, Rows
+from ..counted import cells_per_group, counts_in_parts, view_of
+from ..task import Common, Cuts, EachView, Losses, PageFrame, Task, Unanswered
+from ..values import FRAME, per_datum_frame
 from .encode import STATUS
 from .fitting import fit
-from .losses import contents, losses
 from .settings import Settings, default_metrics, resolve
-from .tallies import Tallies, common, counted, errors_of, examine, merge, tally
+from .tallies import ERROR, Tallies, common, counted, errors_of, examine, merge, tally
+
+# Loss of single datums, their error; and their contents.
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses:
+    """See :class:`..task.JudgeDatums`; of several targets the worst counts."""
+    ((error, (column,)),) = tallies.stats.columns.items()
+    value = column.values[:, 0, 0]
+    paired, names = tallies.paired, tallies.labels.key_names
+
+    def why(codes: Array) -> list[str]:
+        sentences = []
+        for code in codes.tolist():
+            own = _rows(paired.datum, code)
+            each = errors_of(paired.chosen(own), error, settings)
+            at = own[int(np.argmax(each))]
+            of = f"{names[paired.key[at]]}: " if len(names) > 1 else ""
+            found = f"predicted {paired.prediction[at]:.6g}"
+            if error != ERROR:
+                found = f"{error} {each.max():.6g}"
+            sentences.append(f"{of}{found} where {paired.target[at]:.6g} is true")
+        return sentences
+
+    return Losses(metric=error, value=value, higher=False, best=0.0, ties=lambda codes: [], why=why)
+
+
+def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
+    """See :attr:`..contents.Contents.of_tally`: targets of datums, the worst first."""
+    paired, names = tallies.paired, tallies.labels.key_names
+    (error,) = tallies.stats.columns
+    out: list[Content] = []
+    for code in codes.tolist():
+        own = _rows(paired.datum, code)
+        each = errors_of(paired.chosen(own), error, settings)
+        order = np.argsort(-each, kind="stable")
+        shown = tuple(
+            (
+                str(names[paired.key[at]]),
+                f"{paired.target[at]:.6g}",
+                *(
+                    (
+                        f"{paired.prediction[at]:.6g}",
+                        f"{paired.prediction[at] - paired.target[at]:+.6g}",
+                    )
+                    if error == ERROR
+                    else (f"{value:.6g}",)
+                ),
+            )
+            for at, value in zip(own[order].tolist(), each[order].tolist(), strict=True)
+        )
+        columns = ("target", "true", *(("predicted", "error") if error == ERROR else (error,)))
+        out.append(Rows(columns=columns, rows=shown[:ROWS], left_out=max(0, own.size - ROWS)))
+    return out
+
+
+def _rows(datum: Array, code: int) -> Array:
+    """The rows of a datum; rows go by datum."""
+    return np.arange(np.searchsorted(datum, code), np.searchsorted(datum, code, side="right"))
+
+
+# Regression: pairing of predicted and true numbers, and sums of their errors.
 
 # Errors of single datums: a row each, or one a target that both sides have.
 

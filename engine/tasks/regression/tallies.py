@@ -12,14 +12,14 @@ import numpy as np
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...schemas.arrays import Array
-from ...tally.common_values import Fill, row_places
 from ...tally.datums import Datums, Labels
 from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ...tally.paired_rows import Paired, merge_paired
+from ...tally.paired_values import Paired, merge_paired
 from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
-from ..workers import Workers
-from .columns import INTERVALS, QUANTILES, SAMPLES, SCALES, read_of
+from ...tally.stats_parts import Fill, row_places
+from ..encoding import Workers
+from .dialects import INTERVALS, QUANTILES, SAMPLES, SCALES, read_of
 from .encode import STATUS, Batch, encode_batch
 from .metrics.intervals import winkler
 from .metrics.quantiles import of_quantiles, of_samples
@@ -42,7 +42,7 @@ class Tallies(msgspec.Struct, frozen=True):
     Attributes:
         datums: ids and slices.
         labels: the label keys, each of which is a target.
-        paired: rows that both sides have, :class:`~evalengine.tally.paired_rows.Paired`, or on disk
+        paired: rows of both sides, :class:`~evalengine.tally.paired_values.Paired`, or on disk
             :class:`~evalengine.tally.counted_rows.CountParts`.
         stats: per-datum errors, :class:`~evalengine.tally.stats.Stats`, or on disk
             :class:`~evalengine.tally.stats_parts.StatsParts`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Layout
 
 
 class RetrievalRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,3 +185,8 @@ DIALECTS: dict[str, Dialect] = {
     ),
 }
 """The dialects of retrieval."""
+
+
+# Layout of retrieval results: the metrics in their order.
+
+LAYOUTS: dict[str | None, Layout] = {}

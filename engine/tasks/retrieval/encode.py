@@ -11,11 +11,10 @@ import polars as pl
 from ...ingest import dtypes
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
-from ...ingest.list_ranks import check_ranks
 from ...ingest.meeting import refuse_negative
 from ...ingest.mismatch import differing
 from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of
-from ...ingest.ranked import LISTS
+from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.text_hits import credit
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -23,11 +22,17 @@ from ...schemas.errors import InputError, OptionError
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
-from ..encoding import dataset_of, encode_datums, row_numbers, row_of_datums, table_datums, taken
+from ..encoding import (
+    Workers,
+    dataset_of,
+    encode_datums,
+    row_numbers,
+    row_of_datums,
+    table_datums,
+    taken,
+)
 from ..tied import Tied, tied_notes
-from ..workers import Workers
-from .by_id import LaidOut, Side, judged_side, lists_of, meet_ids
-from .lists import Lists
+from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 from .settings import MATCHES, SENTENCES, Settings
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.

@@ -14,9 +14,9 @@ from ...ingest.frames import Frames
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.stats import Column
-from ..limits import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
+from ..task import AT_MOST, EXACT, RANGE, UNKNOWN, Bound, Facts, Given, Limit, any_of
+from .by_id import Lists
 from .encode import encode_batch
-from .lists import Lists
 from .measures.common import cuts_of, levels_of, log_weights
 from .measures.counts import looked_at
 from .measures.gains import gains_of

@@ -11,16 +11,25 @@ import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
-from ...ingest.ranked import LISTS
+from ...ingest.shapes import LISTS
 from ...schemas.wording import option
-from ...tally.stats_draws import StatsDraws
+from ...tally.stats import StatsDraws
 from ..contents import DOCUMENTS, Content, Contents, Document, Ranking, by_datum, copied, shortened
-from ..stats_losses import Judging, values
-from ..stats_losses import losses as of_stats
-from ..stats_parts import IN_PARTS
-from ..stats_views import StatsTallies, cells_per_group, common, counted, merge, own_frames, view
+from ..encoding import Workers
 from ..task import Common, LateNotes, Scaling, Task, Unanswered
-from ..workers import Workers
+from ..values import (
+    IN_PARTS,
+    Judging,
+    StatsTallies,
+    cells_per_group,
+    common,
+    counted,
+    merge,
+    own_frames,
+    values,
+    view,
+)
+from ..values import losses as of_stats
 from .encode import encode_batch, needs_all_rows
 from .fitting import fit
 from .limits import LIMITS

@@ -13,8 +13,8 @@ from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
-from ..stats_views import StatsTallies, no_labels
-from ..workers import Workers
+from ..encoding import Workers
+from ..values import StatsTallies, no_labels
 from .encode import Batch, encode_batch
 from .measures import all_measures, averageable, scaled
 from .measures.gains import refuse_endless

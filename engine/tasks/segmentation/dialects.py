@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Entry, Layout
 
 USED = "used"
 TRUE = "true"
@@ -108,3 +109,15 @@ DIALECTS: dict[str, Dialect] = {
     ),
 }
 """The dialects of segmentation."""
+
+
+# Layout of segmentation results: IoU and pixel accuracy.
+
+_PIXELS = Layout(
+    headline=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),
+    label_columns=(),
+    slice_columns=(Entry("mIOU", "mIOU"), Entry("PixelAccuracy", "PixelAccuracy")),
+)
+
+LAYOUTS: dict[str | None, Layout] = {None: _PIXELS}
+"""Dialect -> layout; None is the task's own."""

@@ -20,18 +20,28 @@ from ...schemas.wording import option
 from ...tally.counted_rows import Crossings
 from ...tally.datums import Datums, Labels
 from ...tally.pixels import Areas, Pixels
-from ..encoding import dataset_of, encode_datums, encode_labels, taken
-from ..pixels.histograms import NOTHING, Pairs
+from ..encoding import Workers, dataset_of, encode_datums, encode_labels, taken
 from ..pixels.maps import Pair, count_maps, opened_pair
-from ..pixels.rasters import quiet
-from ..pixels.sides import Side, side_of
+from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of
 from ..renamed import renamed
-from ..workers import Workers
 from . import surfaces
-from .coded import IGNORED, decoded
-from .naming import Names, apply_map, ignored_codes, index_names, labels_of
+from .naming import (
+    IGNORED,
+    Names,
+    Units,
+    apply_map,
+    declared_codes,
+    decoded,
+    distinct,
+    ignored_codes,
+    images_of,
+    index_names,
+    labels_of,
+    seen_of,
+    summed,
+    with_keys,
+)
 from .settings import Settings
-from .units import Units, declared_codes, distinct, images_of, seen_of, summed, with_keys
 
 # Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
 

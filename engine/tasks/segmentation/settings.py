@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...ingest.id_forms import steps_of
+from ...ingest.ids import steps_of
 from ...schemas.errors import OptionError, unknown
 from ...schemas.options import Options
 from ...schemas.wording import option

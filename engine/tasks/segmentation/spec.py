@@ -1,8 +1,8 @@
-"""Semantic segmentation: encoding of label maps and masks, pixel-wise comparison, counts."""
+"""Semantic segmentation as a task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,24 +11,78 @@ import numpy as np
 import polars as pl
 
 from ... import metrics
+from ...dialects import Dialect
 from ...ingest.frames import Frames
+from ...metrics import Metric
+from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tally.pixels import PixelDraws, PixelView
-from ..contents import LABELS, Content, Contents, LabelPixels, PixelsWrong, called, copied
-from ..counted_parts import counts_in_parts
-from ..counted_views import cells_per_group, frames_of, view_of
-from ..crossings import crossing_frame
+from ..contents import (
+    LABELS,
+    Content,
+    Contents,
+    LabelPixels,
+    PixelsWrong,
+    called,
+    copied,
+    of_pixels,
+)
+from ..counted import cells_per_group, counts_in_parts, crossing_frame, frames_of, view_of
 from ..encoding import dataset_of, encode_datums, taken
-from ..outlines import of_pixels
 from ..pixels.maps import Pair, opened_pair
-from ..pixels.rasters import quiet, windows_of
-from ..pixels.sides import side_of
-from ..task import Common, LateNotes, PageFrame, Task
+from ..pixels.rasters import quiet, side_of, windows_of
+from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Task
 from .fitting import fit
-from .losses import losses
+from .naming import Units
 from .settings import Settings, default_metrics, resolve
 from .tallies import Tallies, common, examine, label_notes, merge, tally
-from .units import Units
+
+# Loss of single images: mean IOU over their labels.
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses:
+    """See :class:`..task.JudgeDatums`; of several label keys the worst counts."""
+    stats, areas = tallies.stats, tallies.pixels.areas
+    ((column,), (agreeing,)) = stats.columns["mIOU"], stats.columns["PixelAccuracy"]
+    value, agreement = (
+        np.fmin.reduce(np.where(stats.counted[:, None], one.values[:, :, 0], np.nan), axis=1)
+        for one in (column, agreeing)
+    )
+
+    def why(codes: Array) -> list[str]:
+        """Pixels that are wrong, and the label with the most of them."""
+        rows = np.flatnonzero(np.isin(areas.datum, codes))
+        off = areas.truth[rows] + areas.found[rows] - 2 * areas.right[rows]
+        rows = rows[np.lexsort((areas.label[rows], -off, areas.datum[rows]))]
+        datums, first = np.unique(areas.datum[rows], return_index=True)
+        worst = dict(zip(datums.tolist(), rows[first].tolist(), strict=True))
+        sentences = []
+        for code in codes.tolist():
+            share = 100 * (1 - agreement[code])
+            said = [] if np.isnan(share) else [f"{share:.3g} % of the pixels wrong"]
+            if code in worst:
+                at = worst[code]
+                missed, false = (side[at] - areas.right[at] for side in (areas.truth, areas.found))
+                said.append(
+                    f"most of {called(tallies.labels.frame, int(areas.label[at]))}: {missed:,} of"
+                    f" its {areas.truth[at]:,} missed, {false:,} too many"
+                )
+            sentences.append(", ".join(said))
+        return sentences
+
+    return Losses(
+        metric="mIOU",
+        value=value,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [-agreement[codes]],
+        why=why,
+    )
+
+
+# Semantic segmentation: encoding of label maps and masks, pixel-wise comparison, counts.
 
 # Contents of single images: wrong pixels of every label, and their regions.
 

@@ -17,10 +17,9 @@ from ...kernels.segment_edges import INSIDE, segment_edges
 from ...kernels.surfaces import distances, outline
 from ...schemas.arrays import Array
 from ...tally.pixels import Surfaces
-from ..pixels.histograms import Pairs
+from ..encoding import Workers
 from ..pixels.maps import Pair, opened_pair
-from ..pixels.rasters import in_thread, quiet
-from ..workers import Workers
+from ..pixels.rasters import Pairs, in_thread, quiet
 from .settings import Settings
 
 Labelled = tuple[int, Array | None, Array | None]

@@ -16,14 +16,19 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
-from ...tally.common_values import Fill, aligned, row_places
 from ...tally.datums import Datums, Labels
-from ...tally.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ...tally.merging_stats import merge_pixels
+from ...tally.merging import (
+    merge_datums,
+    merge_labels,
+    merge_pixels,
+    merged_present,
+    merged_seconds,
+)
 from ...tally.pixels import Images, Pixels, PixelView
 from ...tally.registry import stored_as
 from ...tally.stats import Column, Stats
-from ..workers import Workers
+from ...tally.stats_parts import Fill, aligned, row_places
+from ..encoding import Workers
 from .encode import Batch, encode_batch
 from .metrics.images import OF_IMAGE
 from .settings import Settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Layout
 
 
 class TextRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,3 +127,8 @@ DIALECTS: dict[str, Dialect] = {
     ),
 }
 """The dialects of text."""
+
+
+# Layout of text results: the metrics in their order.
+
+LAYOUTS: dict[str | None, Layout] = {}

@@ -11,7 +11,7 @@ import polars as pl
 
 from ...kernels.token_hashes import local_codes
 from ...schemas.arrays import Array
-from ..workers import Workers
+from ..encoding import Workers
 
 R = TypeVar("R")
 Hashed = tuple[Array, Array, Array]

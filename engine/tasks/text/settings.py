@@ -9,8 +9,8 @@ import msgspec
 
 from ...dialects import Dialect
 from ...ingest.stop_words import read_stop_words
-from ...schemas.embedder import Embedding, Encoder
 from ...schemas.errors import OptionError, unknown
+from ...schemas.option_values import Embedding, Encoder
 from ...schemas.options import Options
 from ...schemas.wording import option
 from .dialects import TextDefaults, TextRules

@@ -1,27 +1,51 @@
-"""Text: comparison of written texts with references."""
+"""Text as a task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from ... import metrics
 from ...ingest.frames import Frames
-from ...schemas.embedder import Embedding
-from ...tally.stats_draws import StatsDraws
+from ...schemas.option_values import Embedding
+from ...tally.stats import StatsDraws
+from .. import values
 from ..contents import Content, Contents, beside, by_datum
-from ..stats_losses import losses
-from ..stats_parts import IN_PARTS
-from ..stats_views import cells_per_group, common, counted, merge, view
+from ..encoding import Workers
 from ..task import Common, Task, Unanswered
-from ..workers import Workers
+from ..values import IN_PARTS, cells_per_group, common, counted, losses, merge, view
 from .fitting import fit
 from .measures import by_vectors
 from .settings import Settings, default_metrics, resolve
 from .tallies import examine, tally
-from .views import own_frames
+
+# The frame of single datums of texts.
+
+UNDEFINED = "undefined"
+"""Standing of a text that was scored and has no value in one metric."""
+
+
+def own_frames(
+    frame: str,
+    tallies: values.StatsTallies,
+    settings: Any,
+    each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
+    *,
+    cuts: Mapping[str, set[int | None]],
+) -> pl.DataFrame:
+    """Return per-datum values; ``status`` marks datums for which a metric is undefined.
+
+    Arguments are those of ``stats_views.own_frames``.
+    """
+    single = values.own_frames(frame, tallies, settings, each_view, cuts=cuts)
+    undefined = pl.col("value").is_null() & (pl.col("status") == "scored")
+    status = pl.when(undefined).then(pl.lit(UNDEFINED)).otherwise("status")
+    return single.with_columns(status=status)
+
+
+# Text: comparison of written texts with references.
 
 # Tiny tables that make every kernel of text run once.
 

@@ -12,12 +12,11 @@ from ...schemas.arrays import Array
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
 from ...tally.stats import Column, Stats
-from ..stats_views import StatsTallies, no_labels
-from ..workers import Workers
-from .encode import STATUS, Batch, encode_batch, tell_wordless
+from ..encoding import Workers
+from ..values import StatsTallies, no_labels
+from .encode import STATUS, Batch, encode_batch, made, tell_wordless
 from .measures import all_measures, by_vectors, in_rouge_words, summed
 from .settings import Settings
-from .vectors import made
 
 
 def tally(

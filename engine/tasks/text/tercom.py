@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from .content_words import BETWEEN
 from .settings import Settings
-from .tokenizers import SPACES
+from .tokenizers import BETWEEN, SPACES
 
 _WESTERN = (
     ("\n-", ""),

@@ -1,18 +1,102 @@
-"""Tokenizers of BLEU by name: from texts to hashes of tokens."""
+"""Tokenizers, kinds of characters and content words."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import polars as pl
 
 from ...kernels.code_points import code_points
 from ...kernels.mteval_words import mteval_words
-from ...kernels.text_words import words_at_spaces, words_by_rules
+from ...kernels.rouge_words import ALONE
+from ...kernels.rouge_words import WORD as TOKEN
+from ...kernels.text_words import DECIMAL, SPACE, WORD, words_at_spaces, words_by_rules
 from ...schemas.arrays import Array
-from ..packing import packed
-from .characters import codes_needed, regex_kinds
+from ..encoding import packed
+
+# Kinds of characters by code point, as Python's Unicode tables have them.
+
+_ASCII, _EVERY = 128, 0x110000
+_OTHER_WORDS = (
+    (0x200C, 0x200E),  # joiners
+    (0x24B6, 0x24EA),  # circled letters
+    (0x1F130, 0x1F14A),  # squared letters
+    (0x1F150, 0x1F16A),
+    (0x1F170, 0x1F18A),
+)
+"""Ranges of word characters that are neither letters, marks nor numbers by their category."""
+_ALONE = (
+    (0x3040, 0x3100),  # kana
+    (0x31F0, 0x3200),
+    (0x3400, 0xA000),  # Chinese characters
+    (0xF900, 0xFB00),
+    (0x20000, 0x32000),
+)
+"""Ranges of scripts without spaces between words, whose letters are tokens one by one."""
+
+
+def codes_needed(data: Array) -> int:
+    """Return the length of a code table for a text's bytes: most are ASCII."""
+    return _ASCII if data.size == 0 or int(data.max()) < 0x80 else _EVERY
+
+
+@cache
+def regex_kinds(size: int) -> Array:
+    r"""Classify code points: ``WORD`` as ``\w``, ``DECIMAL`` as ``\d``, ``SPACE`` as ``\s``.
+
+    These are the classes of the engine ``regex``, used by NLTK 3.10: marks, letter numbers, circled
+    letters and joiners belong to words, superscripts and fractions do not; the four separators of
+    ASCII (0x1C to 0x1F) are not white space.
+
+    Args:
+        size: code points in the table.
+
+    Returns:
+        uint8 [size].
+    """
+    kinds = np.zeros(size, np.uint8)
+    for code in range(size):
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category == "Nd":
+            kinds[code] = WORD | DECIMAL
+        elif category[0] in "LM" or category in ("Nl", "Pc"):
+            kinds[code] = WORD
+        elif character.isspace() and not 0x1C <= code <= 0x1F:
+            kinds[code] = SPACE
+    for begin, end in _OTHER_WORDS:
+        kinds[begin:end] = WORD
+    return kinds
+
+
+@cache
+def token_kinds(size: int) -> Array:
+    """Classify code points for the Unicode tokenizer of ROUGE.
+
+    Letters, digits and combining marks form tokens; Chinese characters and kana are single tokens;
+    everything else is a separator.
+
+    Args:
+        size: code points in the table.
+
+    Returns:
+        uint8 [size].
+    """
+    kinds = np.zeros(size, np.uint8)
+    for code in range(size):
+        character = chr(code)
+        if character.isalnum() or unicodedata.category(character)[0] == "M":
+            kinds[code] = TOKEN
+    for begin, end in _ALONE:
+        some = kinds[begin:end]
+        some[some == TOKEN] = ALONE
+    return kinds
+
+
+# Tokenizers of BLEU by name: from texts to hashes of tokens.
 
 Hashed = tuple[Array, Array, Array]
 """First and second hash of each token, uint64; offsets of the tokens of each text, int64."""
@@ -105,3 +189,91 @@ TOKENIZERS: dict[str, Callable[[pl.Series], Hashed]] = {
     "zh": chinese,
 }
 """Name of a tokenizer -> function."""
+
+
+# Content words of English texts: words without punctuation and function words.
+
+MARKS = r"[!-/:-@\[-`{-~]"
+BETWEEN = f"[{SPACES}]+"
+_EDGE = r"[^\p{L}\p{N}]"
+_FUNCTION_WORDS = (
+    # determiners
+    "a an the this that these those all any both each every few more most much many no other some"
+    " such same own another either neither several"
+    # pronouns
+    " i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his"
+    " himself she her hers herself it its itself they them their theirs themselves what which who"
+    " whom whose"
+    # verbs that help others
+    " am is are was were be been being have has had having do does did doing can could will would"
+    " shall should may might must"
+    # prepositions
+    " about above across after against along among around at before behind below beneath beside"
+    " between beyond by down during for from in inside into near of off on onto out outside over"
+    " since through throughout to toward towards under until up upon with within without"
+    # conjunctions
+    " and but or nor if because as while although though unless whether than so"
+    # adverbs that point or grade
+    " again further then once here there when where why how just only very too also now not"
+)
+FUNCTION_WORDS = tuple(_FUNCTION_WORDS.split())
+"""English function words, by word class."""
+_TWO_IN_ONE = (
+    f"({_EDGE})(?:(can)(not)|(g[iı]m)(me)|(gon)(na)|(got)(ta)|(lem)(me))({_EDGE})",
+    "${1} ${2}${4}${6}${8}${10} ${3}${5}${7}${9}${11} ${12}",
+)
+_BEFORE_SPACE = (f"({_EDGE})(wan)(na) ", "${1} ${2} ${3}  ")
+_NUMBER = r" \p{Nd}+(?:e\p{Nd}+)? "
+
+
+def _value(number: str) -> str:
+    """The same spelling for the same number in double precision; no word has a ``#``."""
+    known = all(letter.isdecimal() or letter == "e" for letter in number)
+    return f"#{float(number)!r}" if known else number
+
+
+def _without(spaced: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    """Remove words from texts.
+
+    Args:
+        spaced: String, in lower case, with two spaces between words and one around each text, so
+            that each word has separate spaces on both sides.
+        words: lower case, without white space.
+    """
+    if not words:
+        return spaced
+    return spaced.str.replace_many([f" {word} " for word in words], [""] * len(words))
+
+
+def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    """Return lowercase texts without ASCII punctuation and some words, double-spaced.
+
+    Args:
+        texts: String, without nulls.
+        words: words to remove, lower case, without white space.
+    """
+    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
+    apart = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
+    return _without(pl.select(apart).to_series(), words)
+
+
+def content_words(texts: pl.Series, words: tuple[str, ...] = FUNCTION_WORDS) -> pl.Series:
+    """Return the content words of texts, separated by white space.
+
+    Texts are lowercased; ASCII punctuation is removed ("$1,234.50" is 123450), then stop words;
+    words
+    such as "cannot" and "gonna" become two, as in the Penn treebank (R. MacIntyre's rules); numbers
+    of
+    the same value ("007", "7", "1e3") become the same word.
+
+    Args:
+        texts: String, without nulls.
+        words: stop words, lower case, without white space.
+    """
+    found = spaced_words(texts, words)
+    for pattern, instead in (_TWO_IN_ONE, _TWO_IN_ONE, _BEFORE_SPACE):
+        found = found.str.replace_all(pattern, instead)
+    numbers = found.str.extract_all(_NUMBER).explode(empty_as_null=False).unique().to_list()
+    if numbers:
+        found = found.str.replace_many(numbers, [f" {_value(one.strip())} " for one in numbers])
+    return found

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from ...dialects.registry import Dialect
+from ...schemas.layouts import Entry, Layout
 
 
 class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,3 +113,15 @@ DIALECTS: dict[str, Dialect] = {
     ),
 }
 """The dialects of tracking."""
+
+
+# Layout of tracking results: HOTA, MOTA, IDF1 and switches.
+
+_TRACKS = Layout(
+    headline=(),
+    label_columns=tuple(Entry(name, name) for name in ("HOTA", "MOTA", "IDF1", "IDSW")),
+    slice_columns=tuple(Entry(name, name) for name in ("HOTA", "MOTA", "IDF1", "IDSW")),
+)
+
+LAYOUTS: dict[str | None, Layout] = {None: _TRACKS}
+"""Dialect -> layout; None is the task's own."""

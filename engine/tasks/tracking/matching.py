@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.codes import encode
+from ...ingest.ids import encode
 from ...ingest.problems import Note, listing, note_of
 from ...kernels.boxes_in_frames import Boxes, pairs_of
 from ...kernels.clear import MATCH, TAKEN, ClearCounts, ClearEvents, absorbed, clear
@@ -19,11 +19,10 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tally.datums import Labels
-from ...tally.tracks import TrackRows
-from ..workers import Workers
+from ...tally.segments import TrackRows
+from ..encoding import Workers
 from .dialects import TrackingRules
-from .encode import Batch, Side, refuse_short
-from .masks import shared
+from .encode import Batch, Side, refuse_short, shared
 from .settings import Settings
 
 # Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ....metrics.label_averages import (
+from ....metrics.averages import (
     NO_TRUTH,
     TRIALS,
     averaged_ratio,
@@ -24,7 +24,7 @@ from ....metrics.label_averages import (
 )
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....schemas.asked import in_name
+from ....schemas.option_values import in_name
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView
 from .parts import metric

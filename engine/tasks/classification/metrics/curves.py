@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....metrics.label_averages import ratio, scored_rows
+from ....metrics.averages import ratio, scored_rows
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.points import first_of, last_of, segment_of
+from ....tally.ranked_points import first_of, last_of, segment_of
 from ....tally.scored_view import ScoredView
 from .parts import metric
 

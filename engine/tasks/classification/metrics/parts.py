@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ....metrics.label_averages import UNREACHED
+from ....metrics.averages import UNREACHED
 from ....metrics.registry import Metric
 from ....tally.cells import Cells
 from ....tally.scored_view import ScoredView

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ....metrics.label_averages import NO_TRUTH, key_cells, ratio
+from ....metrics.averages import NO_TRUTH, key_cells, ratio
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.scored_view import ScoredView

@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....metrics.label_averages import (
-    by_key,
-    key_cells,
-    label_cells,
-    macro,
-    ratio,
-    scored_rows,
-    weighted,
-)
+from ....metrics.averages import by_key, key_cells, label_cells, macro, ratio, scored_rows, weighted
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
-from ....tally.curve_areas import delong_variance, partial_area
 from ....tally.scored_view import ScoredView
+from ....tally.sorted_scores import delong_variance, partial_area
 from .parts import metric
 
 if TYPE_CHECKING:

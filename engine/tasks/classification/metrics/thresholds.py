@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ....metrics.label_averages import UNREACHED, by_key, label_cells, scored_rows
+from ....metrics.averages import UNREACHED, by_key, label_cells, scored_rows
 from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.arrays import Array
-from ....schemas.asked import in_name
 from ....schemas.errors import ResultError
+from ....schemas.option_values import in_name
 from ....schemas.wording import option
 from ....tally.cells import Cells
 from ....tally.draws import Draws
-from ....tally.scored_parts import PartsView
-from ....tally.scored_parts_draws import PartsDraws
+from ....tally.scored_parts import PartsDraws, PartsView
 from ....tally.scored_view import ScoredView
 from .parts import metric
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....metrics.label_averages import ratio
+from ....metrics.averages import ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tally.box_bins import Binned, BoxBins
 from ....tally.cells import Cells, parameters
+from ....tally.ranked_points import Binned, BoxBins
 from ....tally.ranked_view import RankedView
 from .calibration import BEYOND, KUEPPERS, NO_ROW, columns_of
 from .members import present, present_keys

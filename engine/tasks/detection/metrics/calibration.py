@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....metrics.calibration import Bins, bins_by
 from ....metrics.registry import Metric
+from ....metrics.thresholds import Bins, bins_by
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView

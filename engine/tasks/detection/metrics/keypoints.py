@@ -12,7 +12,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
 from ....tally.ranked_view import RankedView
-from ..point_marks import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
+from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, found, places
 from .members import key_members, present, present_keys, sum_by_key
 
 if TYPE_CHECKING:

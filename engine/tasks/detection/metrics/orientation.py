@@ -9,7 +9,7 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
-from ..found_errors import ANGLES
+from ..dialects import ANGLES
 from .averages import cells_of
 from .members import row_means, sum_by_key
 from .own_thresholds import at_own, mean_of_labels, own_precision, own_thresholds

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....metrics.label_averages import UNREACHED
+from ....metrics.averages import UNREACHED
 from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Curve, Rule, best_of
 from ....schemas.arrays import Array
-from ....schemas.asked import in_name
+from ....schemas.option_values import in_name
 from ....tally.cells import Cells
 from ....tally.ranked_view import RankedView
 from .averages import NO_TRUTH

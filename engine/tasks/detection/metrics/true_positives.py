@@ -10,9 +10,9 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.linear_precision import by_group
+from ....tally.ranked_points import by_group
 from ....tally.ranked_view import RankedView
-from ..found_errors import ERRORS, FOUND, OF_FOUND
+from ..dialects import ERRORS, FOUND, OF_FOUND
 from .averages import mean_precision
 from .members import key_members, present, present_keys, sum_by_key
 

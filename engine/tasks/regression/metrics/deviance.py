@@ -8,8 +8,7 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView, Scaled
+from ....tally.paired_values import Paired, PairedView, Scaled
 from .parts import (
     SCIKIT,
     as_they_are,

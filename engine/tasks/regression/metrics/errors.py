@@ -10,8 +10,7 @@ import numpy as np
 from ....kernels.middle_errors import errors_between
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
+from ....tally.paired_values import Paired, PairedView
 from .parts import SCIKIT, cells, mean_of, metric, moment_mean, own_quantile
 
 if TYPE_CHECKING:

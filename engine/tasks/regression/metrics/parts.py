@@ -12,8 +12,7 @@ from ....kernels.sums import ExactSums
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView, Scaled
+from ....tally.paired_values import Paired, PairedView, Scaled
 
 if TYPE_CHECKING:
     from ..settings import Settings

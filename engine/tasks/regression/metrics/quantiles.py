@@ -9,9 +9,8 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
-from ..columns import QUANTILES, SAMPLES, quantiles_of
+from ....tally.paired_values import Paired, PairedView
+from ..dialects import QUANTILES, SAMPLES, quantiles_of
 from .deviance import pinball, quantile_loss
 from .parts import SCIKIT, at_level, mean_of, metric
 

@@ -11,8 +11,7 @@ import numpy as np
 from ....kernels.ranked_pairs import agreement
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
+from ....tally.paired_values import Paired, PairedView
 from .parts import (
     CONSTANT,
     FLAT,

@@ -9,8 +9,7 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
+from ....tally.paired_values import Paired, PairedView
 from .parts import SCIKIT, cells, mean_of, metric, ratio, unscaled
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import numpy as np
 from ....kernels.sums import ExactSums
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
-from ..columns import SERIES
+from ....tally.paired_values import Paired, PairedView
+from ..dialects import SERIES
 from .parts import NUMBERS, Loss, cells, mean_of, metric, ratio, times_drawn, weighted_sum
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.cells import Cells, parameters
-from ....tally.paired_rows import Paired
-from ....tally.paired_values import PairedView
+from ....tally.paired_values import Paired, PairedView
 from .parts import bounded, metric, weighted_quantile, weighted_sum
 
 if TYPE_CHECKING:

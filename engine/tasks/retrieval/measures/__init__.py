@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists
+from ...encoding import Workers
+from ..by_id import Lists
 from ..settings import Settings
 
 Measure = Callable[[Lists, Settings, Workers], tuple[Column, ...]]

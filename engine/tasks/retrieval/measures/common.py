@@ -12,8 +12,8 @@ from ....kernels.rank_sums import log_discounts, rank_sums
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists, count
+from ...encoding import Workers
+from ..by_id import Lists, count
 from ..settings import Settings
 
 WHOLE = 2**62

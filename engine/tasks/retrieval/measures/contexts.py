@@ -6,8 +6,8 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists, count
+from ...encoding import Workers
+from ..by_id import Lists, count
 from ..settings import Settings
 from .common import ratio
 

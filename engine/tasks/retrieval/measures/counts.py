@@ -10,8 +10,8 @@ import numpy as np
 from ....kernels.rank_sums import found_within
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists, count
+from ...encoding import Workers
+from ..by_id import Lists, count
 from ..settings import Settings
 from .common import WHOLE, by_level, counts_within, cuts_of, plain, ratio, relevant_golds, variants
 

@@ -15,8 +15,8 @@ from ....schemas.errors import InputError
 from ....schemas.wording import option
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists, count
+from ...encoding import Workers
+from ..by_id import Lists, count
 from ..settings import Settings, unusual
 from .common import (
     ABOVE_ZERO,

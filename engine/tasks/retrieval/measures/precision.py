@@ -11,8 +11,8 @@ from ....kernels.rank_precision import interpolated_precision, precision_sums
 from ....kernels.rank_preferences import preferences
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists, count
+from ...encoding import Workers
+from ..by_id import Lists, count
 from ..settings import Settings
 from .common import (
     WHOLE,

@@ -10,8 +10,8 @@ from ....kernels.rank_users import BPM, INST, NERR8, NERR9, NERR10, NERR11, expe
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...workers import Workers
-from ..lists import Lists
+from ...encoding import Workers
+from ..by_id import Lists
 from ..settings import Settings
 from .common import (
     Weights,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....metrics.datum_averages import geometric_of
+from ....metrics.averages import geometric_of
 from .parts import LEVELS, metric
 
 METRICS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....metrics.datum_averages import geometric_of, mean_of
+from ....metrics.averages import geometric_of, mean_of
 from .parts import CUT, LEVELS, metric
 
 METRICS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....metrics.datum_averages import sum_of
+from ....metrics.averages import sum_of
 from ....metrics.registry import Metric
 from .parts import LEVELS, metric
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ....schemas.arrays import Array
-from ...workers import Workers
+from ...encoding import Workers
 from ..dialects import RetrievalRules
 from ..settings import MATCHES, SENTENCES
-from .chunks import match_chunks
-from .components import Components, find_components
-from .edits import match_by_levenshtein, match_fuzzily
-from .exact import match_exactly
-from .rouge import match_rouge
-from .token_counts import token_counts
-from .wanted import Wanted
+from .rules import (
+    Components,
+    Wanted,
+    find_components,
+    match_by_levenshtein,
+    match_chunks,
+    match_exactly,
+    match_fuzzily,
+    match_rouge,
+    token_counts,
+)
 
 __all__ = ["RULES", "Matched", "match_texts", "token_counts"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from ....tally.stats import Column
-from ...workers import Workers
+from ...encoding import Workers
 from ..pairs import Pairs
 from ..settings import Settings
 

@@ -7,7 +7,7 @@ import numpy as np
 from ....kernels.ngram_matches import ngram_matches
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...workers import Workers
+from ...encoding import Workers
 from ..metrics.bleu_formula import bleu, orders_of
 from ..pairs import Pairs, best_reference, localised
 from ..settings import Settings

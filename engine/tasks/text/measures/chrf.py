@@ -10,8 +10,7 @@ import polars as pl
 from ....kernels.code_points import code_points, words_and_marks
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...packing import packed
-from ...workers import Workers
+from ...encoding import Workers, packed
 from ..metrics.chrf_formula import chrf
 from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
 from ..settings import Settings

@@ -8,8 +8,7 @@ from ....kernels.distinct_words import union_hits
 from ....kernels.words import words_between_stops
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...packing import packed
-from ...workers import Workers
+from ...encoding import Workers, packed
 from ..pairs import Pairs, localised
 from ..settings import Settings
 

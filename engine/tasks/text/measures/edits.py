@@ -12,11 +12,10 @@ from ....kernels.code_points import code_points
 from ....kernels.edit_distance import edit_distances
 from ....kernels.text_words import words_at_spaces
 from ....kernels.translation_edits import translation_edits
-from ....metrics.rate_formulas import translation_rate
+from ....metrics.averages import translation_rate
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...packing import packed
-from ...workers import Workers
+from ...encoding import Workers, packed
 from ..pairs import Pairs, Tokens, best_reference, localised, of_code_points
 from ..settings import TER_OPTIONS, Settings
 from ..tercom import prepared, prepared_references

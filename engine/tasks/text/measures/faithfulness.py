@@ -17,9 +17,7 @@ from ....schemas.arrays import Array
 from ....schemas.tuning import tuning
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...packing import offsets_of
-from ...sentences import sentences_of
-from ...workers import Workers
+from ...encoding import Workers, offsets_of, sentences_of
 from ..dialects import DIALECTS
 from ..metrics.bleu_formula import bleu
 from ..pairs import Pairs

@@ -13,12 +13,10 @@ from ....kernels.text_words import words_at_spaces
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...packing import packed
-from ...workers import Workers
-from ..content_words import BETWEEN, FUNCTION_WORDS, MARKS, content_words, spaced_words
+from ...encoding import Workers, packed
 from ..pairs import Pairs, localised
 from ..settings import Settings
-from ..tokenizers import SPACES
+from ..tokenizers import BETWEEN, FUNCTION_WORDS, MARKS, SPACES, content_words, spaced_words
 from .per_reference import best_columns, each_reference, ngrams_of_each
 
 _ARTICLES = r"(^|[^\p{L}\p{N}_])(?:a|an|the)($|[^\p{L}\p{N}_])"

@@ -12,7 +12,7 @@ from ....kernels.ngram_matches import ngram_matches
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column
-from ...workers import Workers
+from ...encoding import Workers
 from ..pairs import Pairs, Tokens, best_reference
 from ..settings import Settings
 

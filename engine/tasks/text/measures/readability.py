@@ -9,12 +9,10 @@ import numpy as np
 from ....kernels.syllables import words_and_syllables
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...packing import packed
-from ...sentences import sentences_of
-from ...workers import Workers
-from ..characters import codes_needed, regex_kinds
+from ...encoding import Workers, packed, sentences_of
 from ..pairs import Pairs
 from ..settings import Settings
+from ..tokenizers import codes_needed, regex_kinds
 
 _FORMULAS = {
     "FleschReadingEase": (206.835, -1.015, -84.6),

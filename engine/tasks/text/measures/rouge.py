@@ -17,11 +17,10 @@ from ....kernels.rouge_words import rouge_words
 from ....kernels.summary_lcs import summary_hits
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...packing import packed
-from ...workers import Workers
-from ..characters import codes_needed, token_kinds
+from ...encoding import Workers, packed
 from ..pairs import Pairs, Tokens, localised
 from ..settings import Settings
+from ..tokenizers import codes_needed, token_kinds
 from .distinct_rouge import distinct_sequence
 from .per_reference import best_columns, each_reference, ngrams_of_each, unusual
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ....schemas.arrays import Array
 from ....tally.stats import Column
-from ...workers import Workers
+from ...encoding import Workers
+from ..encode import Vectors
 from ..pairs import Pairs, best_reference
 from ..settings import Settings
-from ..vectors import Vectors
 
 _ROWS = 4096
 _LARGE = 1e70

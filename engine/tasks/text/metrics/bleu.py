@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....metrics.datum_averages import pooled
+from ....metrics.averages import pooled
 from ....schemas.arrays import Array
 from .bleu_formula import bleu
 from .parts import metric

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....metrics.datum_averages import pooled
-from ....metrics.rate_formulas import edit_rate, translation_rate
+from ....metrics.averages import edit_rate, pooled, translation_rate
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from .chrf_formula import chrf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....metrics.datum_averages import mean_of
+from ....metrics.averages import mean_of
 from ....metrics.registry import Metric
 
 MEAN = r"\frac{1}{n} \sum_d "

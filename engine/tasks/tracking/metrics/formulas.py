@@ -1,6 +1,6 @@
 """Formulas of HOTA, CLEAR and identity, for sums over sequences and labels.
 
-Each takes sums by the column names of :class:`~evalengine.tally.tracks.TrackRows`. For a zero
+Each takes sums by the column names of :class:`~evalengine.tally.segments.TrackRows`. For a zero
 denominator the value is 0 (LocA: 1), as in TrackEval.
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
-from ....tally.tracks import TrackView
+from ....tally.segments import TrackView
 from . import formulas as f
 from .formulas import Formula, Summed
 

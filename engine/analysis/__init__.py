@@ -1,1 +1,0 @@
-"""Analyses of a scored run: errors, slices, calibration, thresholds, limits."""

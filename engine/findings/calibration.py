@@ -1,0 +1,403 @@
+"""Calibration of a run, and fits that would improve it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .. import run as scoring
+from .. import tasks
+from ..executors import Threads
+from ..ingest.values import sides_by_name
+from ..metrics.thresholds import (
+    LARGEST_F,
+    Bins,
+    Curve,
+    Isotonic,
+    Told,
+    bins_by,
+    bins_of,
+    ece_of,
+    fitted_isotonic,
+    fitted_temperature,
+    heated,
+    told_by,
+)
+from ..plan.summary import Plan, Tallied
+from ..progress import heard, silent
+from ..run import hits_at, intervals_of, ious_of, tallied_through
+from ..schemas.arrays import Array
+from ..schemas.errors import OptionError
+from ..schemas.option_values import Wanted, make_options
+from ..schemas.options import Options
+from ..schemas.wording import option
+from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
+from ..tally.datums import Labels, keys_as_labels, named_rows
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.findings import Layout
+    from ..schemas.named import Named
+
+# Result class of ``find_calibration``.
+
+
+class FoundCalibration(Found):
+    """Calibration of a run per label, and of all labels of a key (``average`` micro).
+
+    Attributes:
+        frame: one row per label: ``label_key, label_value, label_name, average``, ``n`` (scored
+            rows), ``right`` (share of correct rows), ``score`` (mean), ``ece`` with ``lower,
+            upper``, ``mce``, ``temperature`` (null if no finite one is best), ``ece_temperature,
+            ece_isotonic`` (on the datums used for the fit) and ``held_out_ece_temperature,
+            held_out_ece_isotonic`` (on held-out datums).
+        reliability: one row per label and non-empty bin: ``low`` (included), ``high`` (excluded),
+            ``n``, ``score`` (mean), ``right`` (share).
+        isotonic: one row per label and block of the isotonic fit: scores from ``low`` to ``high``
+            become ``value``; scores between blocks are interpolated linearly.
+        level: confidence of the intervals, in (0, 1).
+        iou_threshold: IoU from which a box is correct, metres with ``by_distance``; None without
+            boxes.
+        by_distance: whether boxes are compared by the distance of their centres.
+        n_bins: number of equal bins from 0 to 1.
+        n: number of datums.
+    """
+
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        reliability: pl.DataFrame,
+        isotonic: pl.DataFrame,
+        *,
+        level: float,
+        iou_threshold: float | None,
+        by_distance: bool = False,
+        n_bins: int,
+        n: int,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.frame = frame
+        self.reliability = reliability
+        self.isotonic = isotonic
+        self.level = level
+        self.iou_threshold = iou_threshold
+        self.by_distance = by_distance
+        self.n_bins = n_bins
+        self.n = n
+        self.said = tuple(notes)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def _layout(self) -> Layout:
+        from ..report.findings import CALIBRATION
+
+        return CALIBRATION
+
+
+# Calibration of a run, before and after temperature scaling or isotonic regression.
+#
+# Fits are optimistic on the rows they were fitted to. Each is therefore also fitted on one half
+# of the datums (split by a hash of ids) and tested on the other, then the reverse.
+
+Change = Callable[[Array], Array]
+FITS = ("temperature", "isotonic")
+
+
+class Calibrated(msgspec.Struct, frozen=True):
+    """Calibration at one level; arrays [s].
+
+    Attributes:
+        shown: bool, segments that become rows.
+        cut: see :class:`..metrics.thresholds.Curve`.
+        bins: bins of the raw scores.
+        ends: lower and upper bound of ECE, [2, s]; NaN without resamples.
+        temperature: fitted to all datums.
+        isotonic: per segment, fitted to all datums; None without rows.
+        fitted: ECE per fit of :data:`FITS`, on the datums of the fit.
+        held_out: ECE per fit, fitted on one half and tested on the other.
+    """
+
+    shown: Array
+    cut: bool
+    bins: Bins
+    ends: Array
+    temperature: Array
+    isotonic: list[Isotonic | None]
+    fitted: dict[str, Array]
+    held_out: dict[str, Array]
+
+
+def calibrate(
+    plan: Plan, tallies: Any, threads: Threads, n_bins: int, asked: Wanted
+) -> tuple[Calibrated, Calibrated]:
+    """Compute the calibration of every label, and of all labels of a key together.
+
+    Args:
+        plan: its settings contain the IoU threshold.
+        tallies: the task's, datums with keys.
+        threads: used for resamples.
+        n_bins: equal-width bins of scores in [0, 1].
+        asked: interval options.
+    """
+    does, settings = plan.does, plan.settings
+    whole = does.view(tallies, settings, threads=threads)
+    group = tallies.datums.halves(asked.seed)
+    halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
+    curves = curves_of(plan, whole)
+    sizes = [curve.positives.size for curve in curves]
+    drawn = _drawn(plan, tallies, whole, threads, n_bins, asked, sizes)
+    made = []
+    for level, (curve, half) in enumerate(zip(curves, curves_of(plan, halves), strict=True)):
+        scratch = plan.options.scratch
+        told, of_halves, n = told_by(curve, scratch), told_by(half, scratch), sizes[level]
+        bins = bins_of(told, n_bins)
+        ends = np.full((2, n), np.nan)
+        if drawn is not None:
+            ends = interval(drawn[level], bins.expected, asked, "recentred", (0.0, 1.0))
+        fits = [_fit(told, of_halves, s, n_bins) for s in range(n)]
+        fitted, held = (
+            np.array([one[part] for one in fits]).reshape(n, len(FITS)).T for part in (2, 3)
+        )
+        made.append(
+            Calibrated(
+                curve.shown(),
+                curve.cut,
+                bins,
+                ends,
+                np.array([one[0] for one in fits], np.float64),
+                [one[1] for one in fits],
+                dict(zip(FITS, fitted, strict=True)),
+                dict(zip(FITS, held, strict=True)),
+            )
+        )
+    return made[0], made[1]
+
+
+def _by_temperature(of: Told) -> Change:
+    temperature = fitted_temperature(of)
+    return lambda score: heated(score, temperature)
+
+
+def _by_isotonic(of: Told) -> Change:
+    return fitted_isotonic(of).of
+
+
+def _fit(
+    told: Told, halves: Told, segment: int, n_bins: int
+) -> tuple[float, Isotonic | None, list[float], list[float]]:
+    """Both fits of one segment: themselves, their ECE on all datums, and held out."""
+    none = [float("nan")] * len(FITS)
+    own = told.of(segment)
+    if not own.score.size or own.score[0] > 1 or own.score[-1] < 0:
+        return float("nan"), None, none, none
+    temperature, isotonic = fitted_temperature(own), fitted_isotonic(own)
+    here = [
+        ece_of([own], n_bins, [lambda score: heated(score, temperature)]),
+        ece_of([own], n_bins, [isotonic.of]),
+    ]
+    both = [halves.of(segment + half * (told.start.size - 1)) for half in range(2)]
+    if not all(half.score.size for half in both):
+        return temperature, isotonic, here, none
+    held = [
+        ece_of(both, n_bins, [fit(both[1 - h]) for h in range(2)])
+        for fit in (_by_temperature, _by_isotonic)
+    ]
+    return temperature, isotonic, here, held
+
+
+def _drawn(
+    plan: Plan, tallies: Any, whole: Any, threads: Threads, n_bins: int, asked: Wanted, n: list[int]
+) -> list[Array] | None:
+    """Return ECE per resample, float64 [draws, s] for each level of ``n`` segments, or None."""
+    out = [np.full((asked.draws, one), np.nan) for one in n]
+
+    def see(d: int, curves: tuple[Curve, Curve]) -> None:
+        for own, curve in zip(out, curves, strict=True):
+            own[d] = bins_by(curve, n_bins).expected
+
+    there = in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out if there else None
+
+
+# Implementation of ``find_calibration``.
+
+_SETTABLE = ("n_bins", "pr_curve_iou_threshold")
+
+
+@heard
+def find_calibration(
+    run: Any = None,
+    ground_truths: Any = None,
+    *,
+    y_true: Any = None,
+    y_score: Any = None,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: scoring.Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundCalibration:
+    """Measure the calibration of scores per label, and fit two recalibrations.
+
+    Scores are compared with the share of correct rows: boxes that hit at
+    ``pr_curve_iou_threshold``, or datums that have the class. A temperature (Guo et al. 2017) and
+    an isotonic fit (Zadrozny and Elkan 2002) are reported with the calibration error before and
+    after, also on held-out data. They are never applied.
+
+    Args:
+        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+            them.
+        ground_truths: if the run is predictions.
+        y_true: scikit-learn's name for ``ground_truths``.
+        y_score: scikit-learn's name for predictions, in place of ``run``.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options` except ``metrics``; by default ``n_bins``
+            is 15, ``draws`` 200 and ``intervals`` 0.95.
+
+    Returns:
+        :class:`evalengine.findings.calibration.FoundCalibration`.
+
+    Raises:
+        OptionError: metrics, or a task without scores; options that do not apply to a scored run.
+        ResultError: a saved run without the required data.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_calibration("runs/monday").frame  # doctest: +SKIP
+    """
+    run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
+    chosen = make_options(options, **named)
+    if chosen.metrics is not None:
+        raise OptionError(
+            f"{option('metrics', list(chosen.metrics))}: leave it out here.",
+            code="option_unread",
+            option="metrics",
+        )
+    asked = intervals_of(chosen)
+    made, notes = tallied_through(
+        run,
+        ground_truths,
+        chosen,
+        asked,
+        metrics=_needed,
+        settable=_SETTABLE,
+        unread=("n_bins",),
+        then=lambda tallied, options: _found(tallied, options, asked),
+        step="fitting",
+        tables={"datums": datums, "labels": labels, "storage_options": storage_options},
+        tell=progress if callable(progress) else silent,
+    )
+    made.said = (*notes, *made.said)
+    return made
+
+
+def _needed(task: str) -> tuple[str, ...]:
+    """Return metrics with the same requirements as calibration.
+
+    Raises:
+        OptionError: a task without scores.
+    """
+    if tasks.get(task).curve is None:
+        raise OptionError(
+            f"{option('task', task)}: {task} has no scores to calibrate.",
+            code="task_unfit",
+            task=task,
+        )
+    return (LARGEST_F.metric,)
+
+
+def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibration:
+    plan, tallies = tallied.plan, tallied.tallies
+    _needed(plan.task)
+    n_bins = 15 if options.n_bins is None else options.n_bins
+    if n_bins < 1:
+        raise OptionError(f"{option('n_bins', n_bins)}: write 1 or more.")
+    levels = calibrate(plan, tallies, tallied.threads, n_bins, asked)
+    dtype = tallies.labels.dtype
+    named = [(tallies.labels, None), (keys_as_labels(tallies.labels), "micro")]
+    pairs = list(zip(levels, named, strict=True))
+    return FoundCalibration(
+        pl.concat([_rows(one, *of, dtype) for one, of in pairs]),
+        pl.concat([_bins(one, *of, dtype) for one, of in pairs]),
+        pl.concat([_blocks(one, *of, dtype) for one, of in pairs]),
+        level=asked.level,
+        **hits_at(plan.settings),
+        n_bins=n_bins,
+        n=len(tallies.datums),
+        notes=[*_notes(tallies, asked, cut=levels[0].cut), *ious_of(tallied)],
+    )
+
+
+def _notes(tallies: Any, asked: Wanted, *, cut: bool) -> list[str]:
+    said = [
+        "held-out errors are of fits made on one half of the datums and looked at on the other,"
+        f" both ways, halves by a hash of datum ids and {option('seed', asked.seed)}. No fit is"
+        " applied to the run."
+    ]
+    return said + notes_on(tallies, cut=cut)
+
+
+def _named(
+    labels: Labels, average: str | None, dtype: pl.DataType, at: Array
+) -> dict[str, pl.Series]:
+    """Return the label columns of segments, by their number."""
+    return named_rows(labels, average, dtype)[at].to_dict()
+
+
+def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
+    at = np.flatnonzero(one.shown)
+    bins = one.bins
+    n = bins.n.sum(axis=1)
+    share, score = (
+        np.divide(
+            np.where(bins.n > 0, bins.n * part, 0.0).sum(axis=1), n,
+            out=np.full(n.size, np.nan), where=n > 0,
+        )
+        for part in (bins.right, bins.score)
+    )  # fmt: skip
+    columns = {
+        "n": n, "right": share, "score": score, "ece": bins.expected, "lower": one.ends[0],
+        "upper": one.ends[1], "mce": bins.largest, "temperature": one.temperature,
+    }  # fmt: skip
+    columns |= {f"ece_{fit}": one.fitted[fit] for fit in FITS}
+    columns |= {f"held_out_ece_{fit}": one.held_out[fit] for fit in FITS}
+    numbers = {name: pl.Series(values[at], dtype=pl.Float64) for name, values in columns.items()}
+    frame = pl.DataFrame({**_named(labels, average, dtype, at), **numbers})
+    return frame.with_columns(pl.col(*numbers).fill_nan(None))
+
+
+def _bins(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
+    at, which = np.nonzero((one.bins.n > 0) & one.shown[:, None])
+    bins, count = one.bins, one.bins.n.shape[1]
+    return pl.DataFrame(
+        {
+            **_named(labels, average, dtype, at),
+            "low": which / count,
+            "high": (which + 1) / count,
+            "n": bins.n[at, which],
+            "score": bins.score[at, which],
+            "right": bins.right[at, which],
+        }
+    ).with_columns(pl.col("score").fill_nan(None))
+
+
+def _blocks(
+    one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType
+) -> pl.DataFrame:
+    fits = [(s, fit) for s, fit in enumerate(one.isotonic) if fit is not None and one.shown[s]]
+    at = np.repeat([s for s, _ in fits], [fit.value.size for _, fit in fits]).astype(np.int64)
+    columns = {
+        name: np.concatenate([np.zeros(0), *(getattr(fit, name) for _, fit in fits)])
+        for name in ("low", "high", "value")
+    }
+    return pl.DataFrame({**_named(labels, average, dtype, at), **columns})

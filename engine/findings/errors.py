@@ -1,0 +1,244 @@
+"""Errors of a run: its worst datums and the rows responsible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .. import run as scoring
+from ..atomic import guarding, refuse
+from ..executors import Threads
+from ..ingest.names import recognise
+from ..ingest.sources.tables import open_source
+from ..plan import planner
+from ..plan.paging import losses_of, worst
+from ..plan.summary import Tallied, judged_of
+from ..progress import heard, silent
+from ..run import card_of_run, class_names, is_scored, own_ious, refusal, refuse_tables, tallied_of
+from ..schemas.contract import DATUM_TABLE
+from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.options import Options
+from ..schemas.wording import in_python, option
+from ..scorecard.card import Scorecard
+from ..tasks.task import Losses
+from .found import Found
+
+if TYPE_CHECKING:
+    from ..report.findings import Layout
+
+# Result class of ``find_errors``.
+
+
+class FoundErrors(Found):
+    """Errors of a run, worst first.
+
+    Attributes:
+        datums: the worst datums, see :func:`evalengine.plan.paging.worst`: ``datum_id, metric,
+            value, why, parameters``.
+        rows: wrong rows of these datums: the rows of the ``errors`` frame that the metric of
+            ``datums`` counts, at its IoU and score threshold. None in tasks that judge whole
+            datums, and for a scored run that has no such frame.
+        rowless: reason why ``rows`` is None; otherwise None.
+        n: number of datums of the run.
+        said_of_rows: notes on rows that are not included, options marked as in ``said``.
+        names: label value, as text -> name of the class, if it has another.
+    """
+
+    def __init__(
+        self,
+        datums: pl.DataFrame,
+        rows: pl.DataFrame | None,
+        n: int,
+        *,
+        rowless: str | None = None,
+        images: Callable[[], pl.DataFrame | None] | None = None,
+        notes: Sequence[str] = (),
+        of_rows: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.datums = datums
+        self.rows = rows
+        self.n = n
+        self.rowless = rowless
+        self._images = images
+        self.said = tuple(notes)
+        self.said_of_rows = tuple(of_rows)
+        self.names = dict(names or {})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the reader, one sentence each."""
+        return tuple(map(in_python, (*self.said, *self.said_of_rows)))
+
+    def write(self, form: str, path: str | Path) -> int:
+        """Write ``rows`` as tasks for an image annotation tool.
+
+        Args:
+            form: ``label-studio``, ``cvat`` (for images 1.1), or ``coco``, which FiftyOne reads,
+                with the properties of each error as attributes.
+            path: the file, written atomically.
+
+        Returns:
+            number of images.
+
+        Raises:
+            ResultError: there are no rows; the message gives the reason.
+            InputError: image sizes that the format needs are unknown.
+        """
+        from ..exports.review import write
+
+        refuse(path, self.inputs)
+        if self.rows is None:
+            raise ResultError(f"there is nothing to draw: {self.rowless}.", code="not_kept")
+        images = None if self._images is None else self._images()
+        return write(self.rows, images, form, path)
+
+    def __len__(self) -> int:
+        return self.datums.height
+
+    def _layout(self) -> Layout:
+        from ..report.findings import ERRORS
+
+        return ERRORS
+
+
+# Implementation of ``find_errors``: the worst datums and their wrong rows.
+
+Progress = scoring.Progress
+
+FRAME = "errors"
+_TOLD = ("datum_id", "width", "height", "file_name")
+ORDERS = ("loss", "score")
+"""By how wrong their datums are, or by how sure predictions were."""
+
+
+@heard
+@guarding
+def found_errors(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    *,
+    top: int,
+    sort: str,
+    datums: Any,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+) -> FoundErrors:
+    """Find the errors of a run; arguments as in :func:`evalengine.find_errors`, options parsed."""
+    if top < 1:
+        raise OptionError(
+            f"{option('top', top)}: write 1 or more.", code="option_value", option="top", value=top
+        )
+    if sort not in ORDERS:
+        raise unknown("sort", sort, ORDERS)
+    tell = progress if callable(progress) else silent
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, labels=labels)
+    else:
+        tell("scoring")
+    given = run, ground_truths, options, datums, labels, storage_options
+    card, losses, whole = _judged(given, tell)
+    n = whole.height if card.read.get("datums") is None else card.read["datums"]
+    at = losses.made_with.get("iou_threshold")
+    settings = planner.make_plan(card.options, card.task).settings
+    notes = (
+        *(() if is_scored(run) else card.notes),
+        *own_ious(settings, card.labels["label_value"], at, "iou_thresholds"),
+    )
+    filled_by = [one.name for one in planner.filling(card.task, FRAME)]
+    rowless = None
+    if not filled_by:
+        rowless = f"in {card.task} datums are wrong as wholes, not row by row"
+    elif FRAME not in card.frames:
+        told = f"score it with {option('metrics', filled_by[:1])}"
+        if not is_scored(run):
+            tables = {"datums": datums, "labels": labels, "storage_options": storage_options}
+            why = refusal(FRAME, card.task, options, run, ground_truths, **tables)
+            told = why.rstrip(".") or told
+        rowless = f"the run keeps no rows of errors ({told})"
+    if rowless is not None:
+        if sort != "loss":
+            raise OptionError(
+                f"{option('sort', sort)}: {rowless}; leave it out.",
+                code="option_unread",
+                option="sort",
+                value=sort,
+            )
+        return FoundErrors(whole.head(top), None, n, rowless=rowless, notes=notes)
+    counted = card.frame(FRAME)
+    said: list[str] = []
+    if losses.rows is not None:
+        counted, said = losses.rows(counted)
+    rows = _sorted(counted, whole, sort, by_score=losses.by_score)
+    images = partial(_images, datums, ground_truths, options, storage_options)
+    return FoundErrors(
+        whole.head(top),
+        rows.head(top),
+        n,
+        images=images,
+        notes=notes,
+        of_rows=said,
+        names=class_names(card),
+    )
+
+
+Given = tuple[Any, Any, Options, Any, Any, dict[str, str] | None]
+
+
+def _judged(given: Given, tell: Progress) -> tuple[Scorecard, Losses, pl.DataFrame]:
+    """Return the scorecard of a run, its losses, and the datums, worst first."""
+    run, ground_truths, options, datums, labels, storage_options = given
+    found: list[tuple[Losses, pl.DataFrame]] = []
+
+    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+        tell("looking for what is wrong")
+        tallied = Tallied(plan, judged_of(plan, tallies), threads)
+        losses = losses_of(tallied)
+        found.append((losses, worst(tallied, len(tallies.datums), losses)))
+
+    if not is_scored(run) and options.memory_limit is not None:
+        plan, _ = scoring.open_tables(*given)
+        parts = plan.does.in_parts
+        if planner.filling(plan.task, FRAME) and (parts is None or parts.judged is not None):
+            card = scoring.score_tables(
+                run, ground_truths, options, datums=datums, labels=labels,
+                storage_options=storage_options, showing=[FRAME, "per_datum"], looked=look,
+            )  # fmt: skip
+            return card, *found[0]
+    card = card_of_run(*given, showing=[FRAME], settable=["columns"])
+    tallied = tallied_of("the run", card, "finding errors")
+    look(tallied.plan, tallied.tallies, tallied.threads)
+    return card, *found[0]
+
+
+def _images(
+    datums: Any, ground_truths: Any, options: Options, storage_options: dict[str, str] | None
+) -> pl.DataFrame | None:
+    """Return ids, sizes and names of images, from the table of datums or the ground truths."""
+    told = None
+    for given in (datums, ground_truths):
+        if given is not None and told is None:
+            source = open_source(given, storage_options=storage_options)
+            own = None if source.datums is None else source.datums.lazy()
+            told = source.frame if given is datums and own is None else own
+    if told is None:
+        return None
+    schema = told.collect_schema()
+    exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
+    return told.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
+
+
+def _sorted(rows: pl.DataFrame, whole: pl.DataFrame, sort: str, *, by_score: bool) -> pl.DataFrame:
+    """Rows of errors in the order that is asked for; see :attr:`.Losses.by_score`."""
+    place = whole.select("datum_id", place=pl.int_range(pl.len()))
+    joined = rows.join(place, on="datum_id", how="left", maintain_order="left")
+    by = ["score", "place"] if sort == "score" else ["place", "score"] if by_score else ["place"]
+    return joined.sort(
+        by, descending=[one == "score" for one in by], nulls_last=True, maintain_order=True
+    ).drop("place")

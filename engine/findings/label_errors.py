@@ -1,0 +1,181 @@
+"""Ground truths that are likely wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ..plan import planner
+from ..progress import heard
+from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
+from ..schemas.contract import NAMES
+from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.label_errors import QUALITIES, REASONS, WAYS
+from ..schemas.option_values import make_options
+from ..schemas.options import Options
+from ..schemas.wording import option
+from .found import Found
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..api import Progress
+    from ..report.findings import Layout
+    from ..schemas.named import Named
+
+# Result class of ``find_label_errors``.
+
+
+class FoundLabelErrors(Found):
+    """Ground truths that are likely wrong, most suspicious first.
+
+    Attributes:
+        rows: the first ``top`` rows of the ``label_errors`` frame, in order.
+        n: number of suspicious ground truths, shown or not.
+        names: label value, as text -> name of the class, if it has another.
+    """
+
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        n: int,
+        notes: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.rows = rows
+        self.n = n
+        self.names = dict(names or {})
+        self.said = tuple(notes)
+
+    def __len__(self) -> int:
+        return self.rows.height
+
+    def _layout(self) -> Layout:
+        from ..report.findings import LABEL_ERRORS
+
+        return LABEL_ERRORS
+
+
+# From a run to the ground truths that are likely wrong.
+
+FRAME = "label_errors"
+FILTER_BY, RANK_BY = "prune_by_noise_rate", QUALITIES[0]
+_COLUMNS = dict(zip(QUALITIES, (QUALITIES[0], "given_score", QUALITIES[2]), strict=True))
+
+
+@heard
+def find_label_errors(
+    run: Any,
+    ground_truths: Any = None,
+    *,
+    top: int | None = None,
+    reasons: str | Sequence[str] | None = None,
+    filter_by: str | None = None,
+    rank_by: str | None = None,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundLabelErrors:
+    """Find ground truths that are likely wrong, most suspicious first.
+
+    Classification uses confident learning, which is most accurate with probabilities of a model
+    that was not trained on these datums. Detection uses confident predictions that contradict
+    ground truths, and outliers among the ground truths.
+
+    Args:
+        run: predictions, as :func:`score` takes them, or a :class:`Scorecard` or the folder of a
+            saved one that has the metric ``LabelErrors``.
+        ground_truths: if the run is predictions.
+        top: maximum number; by default all.
+        reasons: one or several to include: ``other label``, and in detection ``missing``,
+            ``location``, ``duplicate``, ``unfound``, ``tiny``; by default all.
+        filter_by: in classification, the method that selects datums: prune_by_class,
+            prune_by_noise_rate (default), both, confident_learning, or argmax for all whose most
+            probable label is another.
+        rank_by: in classification, the label quality that orders them: normalized_margin (default),
+            self_confidence or confidence_weighted_entropy.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options`.
+
+    Returns:
+        :class:`evalengine.findings.label_errors.FoundLabelErrors`, whose ``rows`` have the
+        columns of the ``label_errors`` frame.
+
+    Raises:
+        OptionError: no such reason, method or quality; options that do not apply to a scored run.
+        ResultError: a task without label errors, or a scored run without the metric.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_label_errors("preds.parquet", "gts.parquet").rows  # doctest: +SKIP
+    """
+    for name, value, known in (("filter_by", filter_by, WAYS), ("rank_by", rank_by, QUALITIES)):
+        if value is not None and value not in known:
+            raise unknown(name, value, known)
+    reasons = (reasons,) if isinstance(reasons, str) else reasons
+    for reason in reasons or ():
+        if reason not in REASONS:
+            raise unknown("reason", reason, REASONS)
+    if top is not None and top < 1:
+        raise OptionError(f"{option('top', top)}: write 1 or more.")
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
+    card = card_of_run(
+        run, ground_truths, make_options(options, **named), datums, labels, storage_options,
+        showing=[FRAME], held=False, progress=progress,
+    )  # fmt: skip
+    filling = planner.filling(card.task, FRAME)
+    if not filling:
+        able = [task for task in NAMES if planner.filling(task, FRAME)]
+        raise ResultError(
+            f"labels are judged in {' and '.join(able)}; this run is {card.task}.",
+            code="task_unfit",
+            task=card.task,
+        )
+    if FRAME not in card.frames:
+        if not is_scored(run):
+            why = refusal(
+                FRAME, card.task, make_options(options, **named), run, ground_truths,
+                datums=datums, labels=labels, storage_options=storage_options,
+            )  # fmt: skip
+            raise ResultError(why, code="not_kept")
+        wanted = option("metrics", [one.name for one in filling])
+        raise ResultError(
+            f"the run keeps no label errors: score it with {wanted}.", code="not_kept"
+        )
+    rows = card.frame(FRAME)
+    notes = [] if is_scored(run) else list(card.notes)
+    if card.options.multilabel:
+        notes.append(
+            "datums may have several labels: label errors are looked for where each has one."
+        )
+    several_ways = rows["found_by"].null_count() < rows.height
+    if rows.height and not several_ways:
+        for name, value in (("filter_by", filter_by), ("rank_by", rank_by)):
+            if value is not None:
+                raise OptionError(
+                    f"{option(name, value)}: label errors of {card.task} are found in one way, the"
+                    f" most suspicious first: leave it out, or choose by {option('reasons')}.",
+                    code="option_unread",
+                    option=name,
+                    value=value,
+                )
+    if several_ways:
+        rows = rows.filter(pl.col("found_by").str.split(" ").list.contains(filter_by or FILTER_BY))
+        rows = rows.sort(_COLUMNS[rank_by or RANK_BY], "datum_id", "label_key")
+    if reasons is not None:
+        there: list[str] = sorted(rows["reason"].unique())
+        rows = rows.filter(pl.col("reason").is_in(list(reasons)))
+        if not rows.height and there:
+            notes.append(f"no label error of these reasons; there are {', '.join(there)}.")
+    shown = rows if top is None else rows.head(top)
+    return FoundLabelErrors(shown, rows.height, notes, class_names(card))

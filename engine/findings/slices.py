@@ -1,0 +1,1020 @@
+"""Worst slices of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .. import run as scoring
+from ..executors import Threads
+from ..ingest.names import recognise
+from ..ingest.problems import count_of, listing
+from ..ingest.sources.tables import open_source
+from ..kernels.slice_lattice import Level, Scoring, join, measure
+from ..plan.paging import losses_of
+from ..plan.summary import Tallied
+from ..progress import counting, heard, silent
+from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_tables, tallied_of
+from ..schemas.arrays import Array
+from ..schemas.contract import DATUMS, TABLE
+from ..schemas.errors import InputError, OptionError, ResultError, did_you_mean
+from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
+from ..schemas.options import Options
+from ..schemas.tables import contracts
+from ..schemas.wording import option, sql_name
+from ..scorecard.card import Scorecard
+from ..statistics.tests import Held, benjamini_hochberg, hold, leading
+from ..tally.datums import half_of
+from ..tasks.task import Losses
+from .found import Found as found_Found
+
+if TYPE_CHECKING:
+    from ..report.findings import Layout
+
+# Result class of ``find_slices``.
+
+SCHEMA: dict[str, pl.DataType] = {
+    "slice": pl.String(),
+    "where": pl.String(),
+    "conditions": pl.Int64(),
+    "size": pl.Int64(),
+    "share": pl.Float64(),
+    "metric": pl.String(),
+    "value": pl.Float64(),
+    "lower": pl.Float64(),
+    "upper": pl.Float64(),
+    "elsewhere": pl.Float64(),
+    "difference": pl.Float64(),
+    "p": pl.Float64(),
+    "p_adjusted": pl.Float64(),
+    "loss": pl.Float64(),
+    "loss_elsewhere": pl.Float64(),
+    "score": pl.Float64(),
+}
+
+
+class FoundSlices(found_Found):
+    """Worst slices of a run, highest score first.
+
+    Slices in which the metric is better than elsewhere are not included.
+
+    Attributes:
+        frame: one row per slice: ``slice`` (conditions for display), ``where`` (the same for
+            :class:`evalengine.Options`), ``conditions`` (their number), ``size`` (datums with a
+            loss), ``share`` (of all datums with a loss), ``metric, value, lower, upper`` (the run's
+            metric on these datums, with its interval), ``elsewhere`` (on all other datums),
+            ``difference``, ``p``, ``p_adjusted``, ``loss, loss_elsewhere`` (mean losses per datum,
+            weighted if datums have weights; the search uses them) and ``score``.
+        metric: name of the metric.
+        better: ``higher`` or ``lower``, whichever is better.
+        loss: loss that the search uses per datum.
+        level: confidence of the intervals, in (0, 1).
+        n: datums that have a loss.
+        measured: number of slices evaluated; no other slice can score higher.
+    """
+
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        *,
+        metric: str,
+        better: str,
+        loss: str,
+        level: float,
+        n: int,
+        measured: int,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.frame = frame
+        self.metric = metric
+        self.better = better
+        self.loss = loss
+        self.level = level
+        self.n = n
+        self.measured = measured
+        self.said = tuple(notes)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def _layout(self) -> Layout:
+        from ..report.findings import SLICES
+
+        return SLICES
+
+
+# Columns of the datums as conditions that slices are made of: column = value, or a range.
+
+BINS = 10
+_OTHER = (pl.Binary, pl.Object, pl.Null, pl.Duration)  # that conditions in SQL cannot be made of
+_FEW = 20  # distinct whole numbers up to which each is a value of its own
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One condition on a column of the datums.
+
+    Attributes:
+        said: for display, such as ``weather = rain``.
+        sql: in the syntax of ``where``.
+    """
+
+    column: str
+    said: str
+    sql: str
+
+
+class Conditions(msgspec.Struct, frozen=True):
+    """All conditions of a search.
+
+    Attributes:
+        every: the conditions, grouped by column.
+        column: int32 [conditions], column number of each.
+        code: int32 [columns, datums], the condition that each datum fulfils, -1 for none.
+        notes: remarks on the columns.
+    """
+
+    every: list[Condition]
+    column: Array
+    code: Array
+    notes: list[str]
+
+
+def conditions_of(table: pl.DataFrame, least: int, bins: int = BINS) -> Conditions:
+    """Make conditions from the columns of a table with one row per datum.
+
+    Numbers and times with many values are cut at quantiles. A missing value is a value. Values of
+    fewer than ``least`` datums make no condition.
+
+    Args:
+        table: columns of strings, categories, booleans, numbers, dates and times.
+        least: minimum number of datums per slice.
+        bins: number of ranges per numeric column.
+    """
+    every: list[Condition] = []
+    of_column: list[int] = []
+    codes: list[Array] = []
+    cut, rare, other = [], [], []
+    for name in table.columns:
+        values = table[name]
+        if values.dtype.is_nested() or values.dtype in _OTHER:
+            other.append(name)
+            continue
+        if values.dtype.is_decimal():
+            values = values.cast(pl.Float64)
+        ranges = _is_many(values)
+        made, code = _ranges(values, bins) if ranges else _values(values)
+        size = np.bincount(code, minlength=len(made))
+        kept = np.flatnonzero(size >= least)
+        if not kept.size or (kept.size == 1 and len(made) == 1):
+            rare.append(name)
+            continue
+        if ranges:
+            cut.append(name)
+        place = np.full(len(made), -1, np.int32)
+        place[kept] = np.arange(kept.size) + len(every)
+        every += [made[i] for i in kept]
+        of_column += [len(codes)] * kept.size
+        codes.append(place[code])
+    notes = []
+    if cut:
+        notes.append(f"cut at quantiles into up to {bins} ranges: {listing(cut)}.")
+    if rare:
+        notes.append(
+            f"left out, since no value parts at least {least:,} datums from others:"
+            f" {listing(rare)}."
+        )
+    if other:
+        notes.append(
+            f"left out: {count_of(len(other), 'column')} without plain values: {listing(other)}."
+        )
+    return Conditions(
+        every,
+        np.array(of_column, np.int32),
+        np.array(codes, np.int32).reshape(len(codes), table.height),
+        notes,
+    )
+
+
+def _is_many(values: pl.Series) -> bool:
+    if values.dtype.is_temporal() or values.dtype.is_float():
+        return values.n_unique() > BINS
+    return values.dtype.is_integer() and values.n_unique() > _FEW
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (bool, int, float)):
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _values(values: pl.Series) -> tuple[list[Condition], Array]:
+    """A condition for each value, ascending, missing ones last; and which each datum fulfils."""
+    name = values.name
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.cast(pl.String)
+    values, missing = _without_nan(values)
+    found = values.drop_nulls().unique().sort()
+    made = [
+        Condition(name, f"{name} = {value}", f"{sql_name(name)} = {_literal(value)}")
+        for value in found.to_list()
+    ]
+    table = pl.DataFrame({"value": found, "code": np.arange(len(found), dtype=np.int64)})
+    joined = values.to_frame("value").join(table, on="value", how="left", maintain_order="left")
+    code = joined["code"].fill_null(len(found)).to_numpy()
+    return [*made, Condition(name, f"{name} is missing", missing)], code
+
+
+def _without_nan(values: pl.Series) -> tuple[pl.Series, str]:
+    """Replace NaN by null; also return the SQL for missing values (in SQL NaN sorts above all
+    numbers).
+    """
+    column = sql_name(values.name)
+    if not values.dtype.is_float() or not values.is_nan().any():
+        return values, f"{column} IS NULL"
+    known = values.fill_nan(None)
+    high = known.max()
+    if high is None:
+        return known, f"({column} IS NULL OR {column} IS NOT NULL)"
+    return known, f"({column} IS NULL OR {column} > {_literal(high)})"
+
+
+def _ranges(values: pl.Series, bins: int) -> tuple[list[Condition], Array]:
+    """Ranges between quantiles that occur, missing values last; and in which each datum is."""
+    name = values.name
+    unknown = values.dtype.is_float() and values.is_nan().any()
+    values, missing = _without_nan(values)
+    known = values.drop_nulls().sort()
+    at = np.unique(np.arange(1, bins) * len(known) // bins)
+    first = known[0]
+    edges = [edge for edge in known.gather(at).unique().sort().to_list() if edge != first]
+    code = np.zeros(len(values), np.int64)
+    for edge in edges:
+        code += (values >= edge).fill_null(value=False).to_numpy()
+    code[values.is_null().to_numpy()] = len(edges) + 1
+    column, made = sql_name(name), []
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        parts = [f"{column} >= {_literal(low)}"] if low is not None else []
+        parts += [f"{column} < {_literal(high)}"] if high is not None else []
+        if high is None and unknown:
+            parts.append(f"{column} <= {_literal(known[-1])}")
+        if low is None:
+            said = f"{name} < {_told(high)}" if high is not None else f"any {name}"
+        else:
+            said = f"{name} >= {_told(low)}"
+            if high is not None:
+                said = f"{_told(low)} <= {name} < {_told(high)}"
+        made.append(Condition(name, said, " AND ".join(parts) or f"{column} IS NOT NULL"))
+    return [*made, Condition(name, f"{name} is missing", missing)], code
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+# From losses of single datums to the slices that are worst, each of whose conditions matters.
+
+# Exact search for the slices with the worst mean error.
+#
+# Score of a slice: alpha (mean error of the slice / mean error of all - 1) - (1 - alpha) (n / size
+# - 1). With weights, means are weighted and sizes are sums of weights. Slices that are too small,
+# or cannot exceed the scores found so far, are pruned with all their subsets.
+#
+# Source: S. Sagadeeva, M. Boehm, "SliceLine" (SIGMOD 2021).
+
+
+ALPHA = 0.95
+_AT_ONCE = 1 << 20  # slices that are measured before those found are looked at again
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Slices, highest score first; ties by number of items, then by item.
+
+    Attributes:
+        rows: int64 [m].
+        size: float64 [m], sum of weights.
+        total: float64 [m], weighted sum of errors.
+        score: float64 [m].
+        measured: number of slices evaluated.
+    """
+
+    items: list[tuple[int, ...]]
+    rows: Array
+    size: Array
+    total: Array
+    score: Array
+    measured: int
+
+
+def scores(size: Array, total: Array, scoring: Scoring) -> Array:
+    """Scores of slices, float64 [m]."""
+    n, alpha = scoring.n, scoring.alpha
+    made: Array = alpha * (total / size * (n / scoring.total) - 1) - (1 - alpha) * (n / size - 1)
+    return made
+
+
+class _Best:
+    """The slices that score highest, as they come."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.rows: list[tuple[float, int, tuple[int, ...], int, float, float]] = []
+
+    @property
+    def beat(self) -> float:
+        """Score from which a slice is of account."""
+        return max(0.0, -self.rows[-1][0]) if len(self.rows) == self.most else 0.0
+
+    def take(self, level: Level, score: Array) -> None:
+        some = np.flatnonzero((score > 0) & (score >= self.beat))
+        if some.size > self.most:
+            lowest = np.partition(score[some], some.size - self.most)[some.size - self.most]
+            some = some[score[some] >= lowest]
+        self.rows += [
+            (-float(score[i]), level.items.shape[1], tuple(level.items[i].tolist()),
+             int(level.rows[i]), float(level.size[i]), float(level.total[i]))
+            for i in some
+        ]  # fmt: skip
+        self.rows = sorted(self.rows)[: self.most]
+
+
+def search(
+    code: Array,
+    column: Array,
+    error: Array,
+    *,
+    most: int,
+    levels: int,
+    least: int,
+    alpha: float = ALPHA,
+    weight: Array | None = None,
+    threads: Threads | None = None,
+) -> Found:
+    """Find the slices with the highest scores, of all with a score above 0.
+
+    Args:
+        code: int32 [columns, n], item of each row in each column, -1 for none.
+        column: int32 [items], column of each item, ascending.
+        error: float64 [n], not below 0.
+        most: maximum number of slices.
+        levels: maximum number of items per slice.
+        least: minimum number of rows per slice, 1 or more.
+        alpha: weight of the mean error against the size, in (0, 1].
+        weight: float64 [n], above 0; 1 by default.
+    """
+    threads = threads or Threads(1)
+    n, n_items = error.size, column.size
+    size, total, lightest = float(n), float(error.sum()), float(least)
+    if weight is not None:
+        size, total = float(weight.sum()), float((weight * error).sum())
+        lightest = float(np.sort(weight)[:least].sum())
+    weight = np.zeros(0) if weight is None else weight
+    scoring = Scoring(size, total, alpha, least, lightest, 0.0)
+    best, measured = _Best(most), n_items
+    if not n or scoring.total <= 0 or not n_items:
+        return _found(best, measured)
+    levels = min(levels, code.shape[0], int(62 / np.log2(max(n_items, 2))))
+    level = _singles(code, column, error, weight, least)
+    best.take(level, scores(level.size, level.total, scoring))
+    code = np.where(_among(level.items[:, 0], n_items)[code] & (code >= 0), code, -1)
+    for deep in range(2, levels + 1):
+        with counting("slices", level.key.size, f"of {deep - 1} conditions") as count:
+            level, many = _next(code, column, error, weight, level, scoring, best, threads, count)
+        measured += many
+        if not level.key.size:
+            break
+    return _found(best, measured)
+
+
+def _found(best: _Best, measured: int) -> Found:
+    score, _, items, rows, size, total = zip(*best.rows, strict=True) if best.rows else ((),) * 6
+    return Found(
+        list(items),
+        np.array(rows, np.int64),
+        np.array(size, np.float64),
+        np.array(total, np.float64),
+        -np.array(score, np.float64),
+        measured,
+    )
+
+
+def _among(some: Array, n: int) -> Array:
+    out = np.zeros(n, np.bool_)
+    out[some] = True
+    return out
+
+
+def _singles(code: Array, column: Array, error: Array, weight: Array, least: int) -> Level:
+    """Slices of one item that are large enough and have errors."""
+    n_items = column.size
+    weight = weight if weight.size else np.ones(error.size)
+    rows = np.zeros(n_items, np.int64)
+    size, total, worst = np.zeros((3, n_items))
+    for items in code:
+        known = items >= 0
+        rows += np.bincount(items[known], minlength=n_items)
+        size += np.bincount(items[known], weight[known], minlength=n_items)
+        total += np.bincount(items[known], (weight * error)[known], minlength=n_items)
+        np.maximum.at(worst, items[known], error[known])
+    kept = np.flatnonzero((rows >= least) & (total > 0))
+    columns = (values[kept] for values in (rows, size, total, worst))
+    return Level(kept[:, None].astype(np.int32), kept.astype(np.int64), *columns)
+
+
+def _next(
+    code: Array,
+    column: Array,
+    error: Array,
+    weight: Array,
+    level: Level,
+    scoring: Scoring,
+    best: _Best,
+    threads: Threads,
+    count: Any,
+) -> tuple[Level, int]:
+    """Slices of one item more that may be of account, and how many were measured."""
+    m = level.key.size
+    parts: list[Level] = []
+    measured = 0
+    # Slices that grow are cut so that a piece has some hundred thousand new ones at the most.
+    widths = np.bincount(column, minlength=code.shape[0])
+    each = max(1, _AT_ONCE // max(1, int(widths.sum())))
+    for first in range(0, m, each * 8):
+        pieces = [
+            (low, min(low + each, first + each * 8, m))
+            for low in range(first, min(first + each * 8, m), each)
+        ]
+        now = scoring._replace(beat=best.beat)
+        calls = [
+            partial(_grown, code, column, error, weight, level, now, *piece) for piece in pieces
+        ]
+        for part, many in threads.each(calls):
+            measured += many
+            best.take(part, scores(part.size, part.total, scoring))
+            parts.append(part)
+        count(pieces[-1][1] - first)
+    return _together(parts, level.items.shape[1] + 1), measured
+
+
+def _together(parts: list[Level], deep: int) -> Level:
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return Level(np.zeros((0, deep), np.int32), none, none, *np.zeros((3, 0)))
+    return Level(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _grown(
+    code: Array,
+    column: Array,
+    error: Array,
+    weight: Array,
+    level: Level,
+    scoring: Scoring,
+    first: int,
+    last: int,
+) -> tuple[Level, int]:
+    """Extend a range of slices by one item; keep large ones with errors. Also return the number
+    measured.
+    """
+    start, children = join(first, last, level, column, scoring)
+    parents = level.items[first:last]
+    rows, size, total, worst = measure(code, error, weight, column, parents, start, children)
+    of = np.repeat(np.arange(last - first), np.diff(start))
+    items = np.column_stack((parents[of], children)).astype(np.int32)
+    key = level.key[first:last][of] * column.size + children
+    large = (rows >= scoring.least) & (total > 0)
+    columns = (items, key, rows, size, total, worst)
+    return Level(*(values[large] for values in columns)), rows.size
+
+
+_SURE = 1.6448536269514722  # standard errors that luck passes one time in twenty
+_TRIES = 4  # times that more slices are looked for where too many add nothing
+_ALIKE = 0.95  # share of datums from which two slices are one
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """One slice.
+
+    Attributes:
+        items: its conditions.
+        inside: bool [n_datums], over all datums of the run.
+        size: datums in it that have a loss.
+        loss: their mean loss, weighted if datums have weights.
+        elsewhere: mean loss of all others.
+        score: see :mod:`.slice_search`.
+    """
+
+    items: tuple[int, ...]
+    inside: Array
+    size: int
+    loss: float
+    elsewhere: float
+    score: float
+
+
+def errors_of(losses: Losses, highest: float) -> tuple[Array, Array]:
+    """Return the error of each datum, and which datums have a loss.
+
+    Args:
+        highest: best value of a metric of which higher is better, if the metric itself defines
+            none.
+
+    Returns:
+        float64 [n], 0 for no error; bool [n].
+    """
+    value = losses.value
+    if losses.nothing is not None:
+        value = np.nan_to_num(value, nan=losses.nothing)
+    known = ~np.isnan(value)
+    value = np.where(known, value, 0.0)
+    if losses.higher:
+        top = losses.best if losses.best is not None else highest
+        if not math.isfinite(top):
+            top = float(value[known].max(initial=0.0))
+        return np.where(known, np.maximum(top - value, 0.0), 0.0), known
+    low = min(0.0, float(value[known].min(initial=0.0)))
+    return np.where(known, value - low, 0.0), known
+
+
+def worst_slices(
+    conditions: Conditions,
+    error: Array,
+    known: Array,
+    weight: Array | None,
+    *,
+    top: int,
+    levels: int,
+    least: int,
+    alpha: float,
+    threads: Threads,
+) -> tuple[list[Slice], int]:
+    """Find the slices with the highest scores, without those that add no information to a wider
+    one.
+
+    A slice is kept if each of its conditions matters and no earlier slice has almost the same
+    datums. A condition matters if the datums that the slice would gain without it have a
+    significantly lower mean loss (level 0.05).
+
+    Args:
+        error: float64 [n], error of each datum, not below 0.
+        known: bool [n], datums with a loss and a weight above 0.
+        weight: float64 [n], weight of each datum; None for equal weights.
+        top: number of slices.
+        levels: maximum number of conditions per slice.
+        least: minimum number of datums per slice.
+        alpha: weight of the mean loss against the size.
+
+    Returns:
+        the slices; the number of slices evaluated.
+
+    Raises:
+        ResultError: no datum has an error.
+    """
+    rows = np.flatnonzero(known)
+    code, own = conditions.code[:, rows], error[rows]
+    heavy = np.ones(own.size) if weight is None else weight[rows]
+    if not own.sum():
+        raise ResultError(
+            "no datum has anything wrong, so no slice is worse than another.", code="nothing_wrong"
+        )
+    most = 10 * top
+    for again in range(_TRIES):
+        found = search(
+            code, conditions.column, own, most=most, levels=levels, least=least, alpha=alpha,
+            weight=None if weight is None else heavy, threads=threads,
+        )  # fmt: skip
+        kept = _that_matter(found, code, own, heavy, conditions, top)
+        if len(kept) >= top or len(found.items) < most or again == _TRIES - 1:
+            break
+        most *= 4
+    total, n = float((heavy * own).sum()), float(heavy.sum())
+    slices = []
+    for at in kept:
+        rows_in, size, inside_total = found.rows[at], found.size[at], float(found.total[at])
+        rest = (total - inside_total) / (n - size) if own.size > rows_in else math.nan
+        slices.append(
+            Slice(
+                found.items[at],
+                _inside(conditions.code, found.items[at], conditions),
+                int(rows_in),
+                float(inside_total / size),
+                float(rest),
+                float(found.score[at]),
+            )
+        )
+    return slices, found.measured
+
+
+def _inside(code: Array, items: tuple[int, ...], conditions: Conditions) -> Array:
+    inside = np.ones(code.shape[1], np.bool_)
+    for item in items:
+        inside &= code[conditions.column[item]] == item
+    return inside
+
+
+def _that_matter(
+    found: Found, code: Array, error: Array, weight: Array, conditions: Conditions, top: int
+) -> list[int]:
+    """Places of the slices that stay, up to ``top``, the highest score first."""
+    kept: list[int] = []
+    held: list[Array] = []
+    for at, items in enumerate(found.items):
+        inside = _inside(code, items, conditions)
+        if any(_alike(inside, other) for other in held):
+            continue
+        if all(_matters(item, items, inside, code, error, weight, conditions) for item in items):
+            kept.append(at)
+            held.append(inside)
+            if len(kept) == top:
+                break
+    return kept
+
+
+def _alike(one: Array, other: Array) -> bool:
+    both = np.count_nonzero(one & other)
+    return bool(both >= _ALIKE * np.count_nonzero(one | other))
+
+
+def _matters(
+    item: int,
+    items: tuple[int, ...],
+    inside: Array,
+    code: Array,
+    error: Array,
+    weight: Array,
+    conditions: Conditions,
+) -> bool:
+    """Return whether the datums that a slice would gain without one condition have less error."""
+    wider = _inside(code, tuple(one for one in items if one != item), conditions)
+    added = wider & ~inside
+    if not added.any():
+        return False
+    (own, own_spread), (other, other_spread) = (
+        _mean(error[rows], weight[rows]) for rows in (inside, added)
+    )
+    gap, spread = own - other, math.sqrt(own_spread + other_spread)
+    return gap > _SURE * spread if spread > 0 else gap > 0
+
+
+def _mean(error: Array, weight: Array) -> tuple[float, float]:
+    """The weighted mean, and the square of its standard error."""
+    share = weight / weight.sum()
+    mean = float((share * error).sum())
+    return mean, float((share**2 * (error - mean) ** 2).sum())
+
+
+# From a run and a table of its datums to its worst slices.
+
+Progress = scoring.Progress
+
+DRAWS = 200
+LEVELS = 3
+TOP = 20
+_SHARE = 100  # one datum of so many is the least that a slice has
+_FEWEST = 10
+
+
+@heard
+def found_slices(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    *,
+    datums: Any,
+    top: int,
+    levels: int,
+    least: int | None,
+    alpha: float,
+    confirm: bool,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    progress: Progress | bool | None = None,
+) -> FoundSlices:
+    """Find the worst slices; arguments as :func:`evalengine.find_slices`, options made."""
+    _hold(top=top, levels=levels, least=1 if least is None else least)
+    if not 0 < alpha <= 1:
+        raise OptionError(
+            f"{option('alpha', alpha)}: write a weight above 0, at most 1.",
+            code="option_value",
+            option="alpha",
+            value=alpha,
+        )
+    tell = progress if callable(progress) else silent
+    asked = _asked(options)
+    card, table = _scored(run, ground_truths, options, datums, labels, storage_options, tell)
+    tallied = tallied_of("the run", card, "finding slices", options.threads)
+    if options.metrics is not None:
+        tallied = _narrowed(tallied, options.metrics)
+    metric = leading(tallied)
+    run_of = keyed(tallied, asked.cluster)
+    tell("reading the datums")
+    values, notes = _columns(tallied, table, options, _read(card), storage_options)
+    losses = losses_of(tallied)
+    error, known = errors_of(losses, metric.range[1])
+    unknown = int((~known).sum())
+    if losses.weight is not None:
+        none = int((losses.weight == 0).sum())
+        known &= losses.weight > 0
+        notes.append(
+            "mean losses, by which slices are searched, are weighted as the metric is; sizes are"
+            f" datums{f', without {none:,} of weight 0' if none else ''}."
+        )
+    keys = run_of.tallies.datums.keys
+    searched, judged = known, np.ones(error.size, np.bool_)
+    if confirm:
+        half = half_of(keys, 0)
+        searched, judged = known & half, ~half
+        notes.append(
+            f"slices were searched in {int(searched.sum()):,} datums, and their numbers are of the"
+            f" {int(judged.sum()):,} others."
+        )
+    n = int(searched.sum())
+    if least is None:
+        least = max(_FEWEST, -(-n // _SHARE))
+    if unknown:
+        notes.append(f"{count_of(unknown, 'datum')} without a loss: {losses.metric} is undefined.")
+    made = conditions_of(values, least)
+    notes += made.notes
+    if not made.every:
+        raise InputError(
+            "no column of the datums parts them: every value is too rare, or the same for all."
+            f" Name others in {option('datums')}, or lower {option('least', least)}.",
+            code="nothing_to_slice",
+        )
+    tell("searching")
+    found, measured = worst_slices(
+        made, error, searched, losses.weight, top=top, levels=levels, least=least, alpha=alpha,
+        threads=tallied.threads,
+    )  # fmt: skip
+    held = []
+    for i, one in enumerate(found):
+        tell(f"slice {i + 1} of {len(found)}")
+        held.append(hold(run_of, metric, one.inside, judged, asked))
+    better = tallied.plan.dialect.better.get(metric.name, metric.better)
+    frame = _frame(found, held, made.every, metric.name, n)
+    gain = pl.col("difference") if better == "higher" else -pl.col("difference")
+    worse = frame.filter(~(gain > 0).fill_null(value=False))
+    if fewer := frame.height - worse.height:
+        notes.append(
+            f"left out: {count_of(fewer, 'slice')} with a higher mean loss whose {metric.name} is"
+            " better than elsewhere."
+        )
+    return FoundSlices(
+        worse,
+        metric=metric.name,
+        better=better,
+        loss=losses.metric,
+        level=asked.level,
+        n=n,
+        measured=measured,
+        notes=[*notes, *_weak(keys, asked, confirm=confirm)],
+    )
+
+
+def _hold(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise OptionError(
+                f"{option(name, number)}: write 1 or more.",
+                code="option_value",
+                option=name,
+                value=number,
+            )
+
+
+def _asked(options: Options) -> Wanted:
+    options = options if options.drawn else options.replace(intervals=LEVEL)
+    draws = DRAWS if options.draws is None else options.draws
+    asked = wanted(options.replace(draws=draws))
+    assert asked is not None
+    return asked
+
+
+def _scored(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+    tell: Any,
+) -> tuple[Scorecard, Any]:
+    """Return the run, and its table of datums; None if it has only its slice columns."""
+    if is_scored(run):
+        refuse_tables(ground_truths=ground_truths, labels=labels)
+        read = (*READ_BESIDE, "by", "columns")
+        return card_of_run(run, None, options, None, None, None, settable=read), datums
+    tell("scoring")
+    plain = options.replace(draws=None, seed=None, method=None)
+    if options.cluster is None:
+        plain = plain.replace(intervals=None)
+    if datums is not None:
+        plain = plain.replace(by=())
+    card = card_of_run(run, ground_truths, plain, datums, labels, storage_options)
+    one_table = datums is None and not options.by and ground_truths is None
+    return card, run if one_table else datums
+
+
+def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
+    from ..plan import planner
+
+    own = {metric.name for metric in tallied.plan.metrics}
+    plan = planner.make_plan(Options(metrics=tuple(names)), tallied.plan.task)
+    asked = [metric.name for metric in plan.metrics]
+    lacking = [name for name in asked if name not in own]
+    if lacking:
+        raise OptionError(
+            f"{option('metrics', lacking)}: the run does not have it; it has"
+            f" {', '.join(sorted(own))}."
+        )
+    return msgspec.structs.replace(tallied, plan=planner.narrowed(tallied.plan, asked))
+
+
+def _read(card: Scorecard) -> set[str]:
+    """Columns of one table with both sides that the run itself read."""
+    table = contracts(card.task).get(TABLE)
+    own = {*(table.names if table is not None else ())}
+    return own | {*card.run["recognised"].get(TABLE, ())}
+
+
+def _columns(
+    tallied: Tallied,
+    table: Any,
+    options: Options,
+    read: Collection[str],
+    storage_options: dict[str, str] | None,
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the candidate slice columns, one row per datum of the run, and notes on them.
+
+    Args:
+        table: table of datums; None if the run has only its slice columns.
+        options: ``by`` names the requested columns.
+        read: columns already used to describe datums, not candidates.
+    """
+    datums = tallied.tallies.datums
+    own = [name for name in datums.slices.columns if name != options.cluster]
+    values = datums.slices.select(own)
+    notes: list[str] = []
+    there = [*own]
+    if table is not None:
+        source = open_source(table, storage_options=storage_options)
+        told = source.frame if source.datums is None else source.datums.lazy()
+        schema = told.collect_schema()
+        own_options = {**(tallied.plan.options.columns or {}), **(options.columns or {})}
+        naming = recognise(schema, contracts(tallied.plan.task)[DATUMS], own_options or None)
+        known = {*naming.exprs, *naming.recognised, *own_options, *read}
+        there = [name for name in schema if name not in known or name in options.by]
+        free = [name for name in there if not options.by or name in options.by]
+        ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
+        frame = told.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
+        joined, notes = _joined(frame, datums, source.description)
+        new = joined.select(
+            pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns
+        )
+        values = values.drop(name for name in values.columns if name in new.columns)
+        values = pl.concat([values, new], how="horizontal")
+    if options.by:
+        missing = [name for name in options.by if name not in values.columns]
+        if missing:
+            raise InputError(
+                f"{option('by', missing)}: the datums have no such column."
+                f"{did_you_mean(missing[0], there)} Columns there: {', '.join(there) or 'none'}.",
+                code="column_missing",
+                column=missing[0],
+            )
+        values = values.select(options.by)
+    if not values.width:
+        raise InputError(
+            "the run knows nothing of its datums to part them by: give a table with a row for each"
+            f" in {option('datums')}, or score with {option('by')}.",
+            code="nothing_to_slice",
+        )
+    return values, notes
+
+
+def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.DataFrame, list[str]]:
+    """Return the table's rows in the order of the run's datums, and notes on missing ones."""
+    if "datum_id" not in frame.columns:
+        if frame.height != len(datums):
+            raise InputError(
+                f"{description} has {frame.height:,} rows and no ids that the run knows, which has"
+                f" {len(datums):,} datums: give the table a column datum_id.",
+                code="column_missing",
+                column="datum_id",
+                rows=frame.height,
+                of=len(datums),
+            )
+        return frame, []
+    ids = datums.id
+    frame, said = _one_row_a_datum(frame)
+    if frame.schema["datum_id"].is_integer() != ids.dtype.is_integer():
+        frame = frame.with_columns(pl.col("datum_id").cast(pl.String))
+        ids = ids.cast(pl.String)
+    else:
+        frame = frame.with_columns(pl.col("datum_id").cast(ids.dtype))
+    joined = (
+        ids.rename("datum_id")
+        .to_frame()
+        .join(
+            frame.with_columns(pl.lit(value=True).alias("__there")),
+            on="datum_id",
+            how="left",
+            maintain_order="left",
+        )
+    )
+    lacking = joined.filter(pl.col("__there").is_null())["datum_id"]
+    if len(lacking) == len(ids):
+        raise InputError(
+            f"{description}: none of the run's {len(ids):,} datums is in it; ids there"
+            f" {listing(frame['datum_id'].head(3).to_list())}, in the run"
+            f" {listing(ids.head(3).to_list())}.",
+            code="ids_unmatched",
+            of=len(ids),
+        )
+    if len(lacking):
+        said.append(
+            f"{count_of(len(lacking), 'datum')} of the run without a row in {description}:"
+            f" {listing(lacking.head(3).to_list())}."
+        )
+    return joined, said
+
+
+def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Reduce to one row per id, with notes on columns that differ within an id.
+
+    Raises:
+        InputError: all columns differ.
+    """
+    ids = frame["datum_id"]
+    if not ids.is_duplicated().any():
+        return frame, []
+    names = [name for name in frame.columns if name != "datum_id"]
+    distinct = frame.group_by("datum_id").agg(pl.col(names).n_unique())
+    torn = [name for name in names if (distinct[name] > 1).any()]
+    many = int(ids.is_duplicated().sum())
+    if len(torn) == len(names):
+        first = distinct.filter(pl.any_horizontal(pl.col(torn) > 1))["datum_id"].min()
+        raise InputError(
+            f"{option('datums')}: {many:,} rows share their datum_id with others, the first is"
+            f" {first!r}, and no column is the same in all rows of a datum. Give one row a datum.",
+            code="repeated_values",
+            column="datum_id",
+            count=many,
+        )
+    said = []
+    if torn:
+        told = listing([name.removeprefix("_") for name in torn])
+        said.append(f"left out, since their values differ within a datum: {told}.")
+    kept = frame.drop(torn).unique("datum_id", keep="first", maintain_order=True)
+    return kept, said
+
+
+def _weak(keys: Array, asked: Wanted, *, confirm: bool) -> list[str]:
+    notes = []
+    clusters = np.unique(keys).size
+    if clusters < FEW_CLUSTERS:
+        notes.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+    if not confirm:
+        notes.append(
+            "slices were found and measured on the same datums, which makes them look worse than"
+            f" they are; {option('confirm', True)} searches one half and measures the other."
+        )
+    return notes
+
+
+def _frame(
+    found: list[Slice], held: list[Held], conditions: Any, metric: str, n: int
+) -> pl.DataFrame:
+    p = np.array([one.p for one in held], np.float64)
+    adjusted = np.full(p.size, np.nan)
+    tested = ~np.isnan(p)
+    adjusted[tested] = benjamini_hochberg(p[tested])
+    rows = []
+    for one, of_run, adjusted_p in zip(found, held, adjusted.tolist(), strict=True):
+        parts = [conditions[item] for item in one.items]
+        rows.append(
+            {
+                "slice": " and ".join(part.said for part in parts),
+                "where": " AND ".join(part.sql for part in parts),
+                "conditions": len(parts),
+                "size": one.size,
+                "share": one.size / n,
+                "metric": metric,
+                "value": of_run.value,
+                "lower": of_run.lower,
+                "upper": of_run.upper,
+                "elsewhere": of_run.elsewhere,
+                "difference": of_run.value - of_run.elsewhere,
+                "p": of_run.p,
+                "p_adjusted": adjusted_p,
+                "loss": one.loss,
+                "loss_elsewhere": one.elsewhere,
+                "score": one.score,
+            }
+        )
+    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)

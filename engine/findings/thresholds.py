@@ -1,0 +1,527 @@
+"""Score thresholds chosen by rules, with held-out results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from .. import run as scoring
+from ..atomic import guarding, refuse, whole_file, written
+from ..executors import Threads
+from ..ingest.problems import listing
+from ..ingest.values import sides_by_name
+from ..metrics.thresholds import RULES, Aims, Chosen, Curve, Reached, Rule, aims_of, reached, walk
+from ..plan.summary import Plan, Tallied
+from ..progress import heard, silent
+from ..run import hits_at, intervals_of, ious_of, tallied_through
+from ..schemas.arrays import Array
+from ..schemas.errors import OptionError, unknown
+from ..schemas.option_values import Wanted, make_options
+from ..schemas.options import Options
+from ..schemas.wording import option
+from ..statistics.resamples import curves_of, in_every_draw, interval, notes_on
+from ..tally.datums import Labels, keys_as_labels, named_rows
+from .found import Found as found_Found
+
+if TYPE_CHECKING:
+    from ..report.findings import Layout
+    from ..schemas.named import Named
+
+# Result class of ``find_thresholds``.
+
+FILE_COLUMNS = ("label_key", "label_value", "label_name", "threshold")
+
+
+class FoundThresholds(found_Found):
+    """Score thresholds per rule and label.
+
+    Attributes:
+        frame: one row per rule and label, and one for all labels of a key (``average`` micro):
+            ``metric`` (the rule), ``parameters`` (its target, JSON), ``label_key, label_value,
+            label_name, average``, ``threshold`` with ``lower, upper`` (of thresholds chosen again
+            in each resample), ``tp, fp, fn, tn`` (at or above the threshold; tn null without
+            negatives), ``precision, recall, fpr, f`` with ``_lower`` and ``_upper`` (at this
+            threshold), ``cost``, the same as ``held_out_...`` (chosen on one half of the datums,
+            counted on the other, then the reverse), ``flattery`` (by how much the rule's objective
+            looks better here than held out), ``kept`` (whether held-out data reach the target),
+            ``reason`` (why there is no threshold).
+        metrics: the rules, in order.
+        beta: weight of recall in ``f``.
+        level: confidence of the intervals, in (0, 1).
+        iou_threshold: IoU from which a box is a hit, metres with ``by_distance``; None without
+            boxes.
+        by_distance: whether boxes are compared by the distance of their centres.
+        n: number of datums.
+    """
+
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        *,
+        metrics: Sequence[str],
+        beta: float,
+        level: float,
+        iou_threshold: float | None,
+        by_distance: bool = False,
+        n: int,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.frame = frame
+        self.metrics = tuple(metrics)
+        self.beta = beta
+        self.level = level
+        self.iou_threshold = iou_threshold
+        self.by_distance = by_distance
+        self.n = n
+        self.said = tuple(notes)
+
+    def table(self, metric: str | None = None) -> pl.DataFrame:
+        """Return the thresholds of one rule, as :func:`evalengine.score` takes them for
+        ``thresholds``.
+
+        Args:
+            metric: the rule; optional if there is only one.
+
+        Returns:
+            label_key, label_value, label_name (if labels have names), threshold. A row without
+            label_value applies to the labels of its key that have no row.
+
+        Raises:
+            OptionError: several rules and none named, or a rule that was not requested.
+        """
+        if metric is None and len(self.metrics) > 1:
+            raise OptionError(
+                f"several rules chose thresholds ({', '.join(self.metrics)}): name one,"
+                f" {option('metrics', self.metrics[0])}.",
+                code="ambiguous",
+                metrics=list(self.metrics),
+            )
+        named = metric or self.metrics[0]
+        if named not in self.metrics:
+            raise unknown("metric", named, self.metrics)
+        table = self.frame.filter(
+            (pl.col("metric") == named) & pl.col("threshold").is_not_null()
+        ).select(FILE_COLUMNS)
+        unnamed = table["label_name"].null_count() == table.height
+        return table.drop("label_name") if unnamed else table
+
+    def save(self, path: str | Path, metric: str | None = None) -> int:
+        """Write the thresholds of one rule to a JSON, CSV or Parquet file, by its suffix.
+
+        Args:
+            path: the file; an existing one is replaced.
+            metric: see :meth:`table`.
+
+        Returns:
+            number of rows.
+
+        Raises:
+            OptionError: another suffix, or as in :meth:`table`.
+        """
+        table, path = self.table(metric), Path(path)
+        writers: dict[str, Callable[..., Any]] = {
+            ".json": table.write_json, ".csv": table.write_csv, ".parquet": table.write_parquet,
+        }  # fmt: skip
+        if path.suffix not in writers:
+            raise OptionError(
+                f"{path.name}: write a file that ends in {', '.join(writers)}.",
+                code="format_unknown",
+                file=str(path),
+            )
+        refuse(path, self.inputs)
+        with written(path), whole_file(path, sweeps=True) as file:
+            writers[path.suffix](file)
+        return table.height
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def _layout(self) -> Layout:
+        from ..report.findings import THRESHOLDS
+
+        return THRESHOLDS
+
+
+# Search for score thresholds of a run, with intervals and held-out numbers.
+#
+# A threshold looks better on the rows it was chosen on. Each rule therefore also chooses on one
+# half of the datums (split by a hash of ids) and is tested on the other, then the reverse; both
+# halves together give the held-out numbers.
+
+RATES = ("precision", "recall", "fpr", "f")
+"""Numbers of a threshold that have an interval, in addition to the threshold."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Result of a rule, per label or per key with labels pooled; arrays [s].
+
+    Attributes:
+        threshold: NaN for none.
+        unscored: bool, there was no candidate.
+        here: rates of the threshold on the datums it was chosen on.
+        held_out: rates of thresholds chosen on one half and tested on the other.
+        intervals: bounds [2, s] for ``threshold`` (chosen again per resample) and for :data:`RATES`
+            (at the chosen threshold); None without resamples.
+    """
+
+    threshold: Array
+    unscored: Array
+    here: Reached
+    held_out: Reached
+    intervals: dict[str, Array] | None
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """Results at one level.
+
+    Attributes:
+        shown: bool [s], segments that become rows.
+        positives: float64 [s].
+        exclusive: see :class:`..metrics.thresholds.Curve`.
+        cut: same.
+        found: results of every rule.
+    """
+
+    shown: Array
+    positives: Array
+    exclusive: bool
+    cut: bool
+    found: list[Found]
+
+
+def search(
+    plan: Plan, tallies: Any, threads: Threads, rules: Sequence[Rule], aims: Aims, asked: Wanted
+) -> tuple[Searched, Searched]:
+    """Choose thresholds by every rule.
+
+    Args:
+        plan: its settings contain the IoU threshold.
+        tallies: the task's, datums with keys.
+        threads: used for resamples.
+        aims: targets of the rules.
+        asked: interval options.
+
+    Returns:
+        results per label, and per key with labels pooled.
+    """
+    does, settings = plan.does, plan.settings
+    whole = does.view(tallies, settings, threads=threads)
+    group = tallies.datums.halves(asked.seed)
+    halves = does.view(tallies, settings, group=group, n_groups=2, threads=threads)
+    curves = curves_of(plan, whole)
+    chosen = [walk(curve, rules, aims)[0] for curve in curves]
+    held = [
+        _held_out(half, rules, aims, curve)
+        for half, curve in zip(curves_of(plan, halves), curves, strict=True)
+    ]
+    drawn = _drawn(plan, tallies, whole, threads, rules, aims, asked, chosen)
+    made = []
+    for level, curve in enumerate(curves):
+        found = []
+        for r, one in enumerate(chosen[level]):
+            here = reached(one.tp, one.fp, curve.positives, curve.negatives, aims)
+            ends = None
+            if drawn is not None:
+                points = {"threshold": one.threshold} | {n: getattr(here, n) for n in RATES}
+                ends = {
+                    name: interval(drawn[level][:, r, i], point, asked)
+                    for i, (name, point) in enumerate(points.items())
+                }
+            found.append(Found(one.threshold, one.unscored, here, held[level][r], ends))
+        made.append(Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, found))
+    return made[0], made[1]
+
+
+def _held_out(curve: Curve, rules: Sequence[Rule], aims: Aims, whole: Curve) -> list[Reached]:
+    """Return the rates of thresholds chosen on each half and tested on the other; NaN without one.
+
+    Args:
+        curve: curves of the halves, all of the first before all of the second.
+        whole: curve of all datums.
+    """
+    chosen, _ = walk(curve, rules, aims)
+    others = [np.roll(one.threshold, one.threshold.size // 2) for one in chosen]
+    _, counted = walk(curve, [], aims, others)
+    made = []
+    for tp, fp in counted:
+        true, false = (one.reshape(2, -1).sum(axis=0) for one in (tp, fp))
+        made.append(reached(true, false, whole.positives, whole.negatives, aims))
+    return made
+
+
+def _drawn(
+    plan: Plan,
+    tallies: Any,
+    whole: Any,
+    threads: Threads,
+    rules: Sequence[Rule],
+    aims: Aims,
+    asked: Wanted,
+    chosen: list[list[Chosen]],
+) -> list[Array] | None:
+    """Return threshold and rates per resample, float64 [draws, rules, 1 + rates, s] for each level.
+
+    None without resamples.
+    """
+    fixed = [[one.threshold for one in level] for level in chosen]
+    shape = asked.draws, len(rules), 1 + len(RATES)
+    out = [np.full((*shape, level[0].size), np.nan) for level in fixed]
+
+    def see(d: int, curves: tuple[Curve, Curve]) -> None:
+        for level, (at, curve) in enumerate(zip(fixed, curves, strict=True)):
+            anew, counted = walk(curve, rules, aims, at)
+            for r, (one, (tp, fp)) in enumerate(zip(anew, counted, strict=True)):
+                rates = reached(tp, fp, curve.positives, curve.negatives, aims)
+                out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
+
+    there = in_every_draw(plan, tallies, whole, threads, asked, see)
+    return out if there else None
+
+
+# From a run to the score thresholds that serve best.
+
+_COUNTS = ("tp", "fp", "fn", "tn")
+_AIMS = ("target_precision", "target_recall", "target_fpr", "false_positive_cost", "miss_cost")
+_SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
+"""Options that may be other than those of the run."""
+
+
+@heard
+@guarding
+def find_thresholds(
+    run: Any = None,
+    ground_truths: Any = None,
+    *,
+    y_true: Any = None,
+    y_score: Any = None,
+    datums: Any = None,
+    labels: Any = None,
+    options: Options | Mapping[str, Any] | None = None,
+    storage_options: dict[str, str] | None = None,
+    progress: scoring.Progress | bool | None = None,
+    **named: Unpack[Named],
+) -> FoundThresholds:
+    """Find the best score thresholds, per label and for all labels together.
+
+    Each threshold is reported with its counts and rates, their intervals, and its held-out result:
+    the rule chooses on one half of the datums, split by a hash of their ids, and is counted on the
+    other, then the reverse.
+
+    Args:
+        run: a :class:`Scorecard`, the folder of a saved one, or predictions, as :func:`score` takes
+            them.
+        ground_truths: if the run is predictions.
+        y_true: scikit-learn's name for ``ground_truths``.
+        y_score: scikit-learn's name for predictions, in place of ``run``.
+        datums: table of all datums, if the run is predictions.
+        labels: table or list of declared classes, if the run is predictions.
+        options: options to start from; named ones take precedence.
+        storage_options: for remote paths, as Polars takes them.
+        progress: True shows the progress; or a callable that receives the name of each step.
+        **named: any field of :class:`evalengine.Options`; ``metrics`` names the rules (by default
+            all of the task), ``draws`` is 200 and ``intervals`` 0.95 by default, ``seed`` applies
+            to the resamples and the halves.
+
+    Returns:
+        :class:`evalengine.findings.thresholds.FoundThresholds`, whose ``frame`` has one row
+        per rule and label, and whose ``save`` writes a file for ``thresholds`` of :func:`score`.
+
+    Raises:
+        OptionError: metrics that choose no threshold, a task without scores; options that do not
+            apply to a scored run.
+        ResultError: a saved run without the required data.
+
+    Example:
+        >>> import evalengine as ee
+        >>> ee.find_thresholds("runs/monday", metrics="ThresholdAtMaxF")  # doctest: +SKIP
+    """
+    run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
+    chosen = make_options(options, **named)
+    asked = intervals_of(chosen)
+    made, notes = tallied_through(
+        run,
+        ground_truths,
+        chosen,
+        asked,
+        metrics=lambda task: chosen.metrics or (_rules(task, chosen)[0].metric,),
+        settable=_SETTABLE,
+        unread=_AIMS,
+        then=lambda tallied, options: _found(tallied, options, asked),
+        step="choosing thresholds",
+        tables={"datums": datums, "labels": labels, "storage_options": storage_options},
+        tell=progress if callable(progress) else silent,
+    )
+    made.said = (*notes, *made.said)
+    return made
+
+
+def _rules(task: str, options: Options) -> list[Rule]:
+    """Return the rules named by metrics; by default all of the task.
+
+    Raises:
+        OptionError: metrics that choose no threshold, or a task without scores.
+    """
+    from ..metrics import all_metrics, asked
+
+    own = all_metrics(task)
+    rules = {rule.metric: rule for rule in RULES if rule.metric in own}
+    if not rules:
+        raise OptionError(
+            f"{option('task', task)}: nothing in {task} is decided by a threshold.",
+            code="task_unfit",
+            task=task,
+        )
+    named = [asked(task, name)[0].name for name in options.metrics or rules]
+    if wrong := [name for name in named if name not in rules]:
+        raise OptionError(
+            f"{option('metrics', wrong)} chooses no threshold; write one of {', '.join(rules)}.",
+            code="option_value",
+            option="metrics",
+            value=wrong,
+        )
+    return [rules[name] for name in named]
+
+
+def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundThresholds:
+    """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
+    plan, tallies = tallied.plan, tallied.tallies
+    rules = _rules(plan.task, options)
+    aims = aims_of(options, getattr(plan.settings, "beta", None))
+    assert plan.does.curve is not None
+    levels = search(plan, tallies, tallied.threads, rules, aims, asked)
+    names = tallies.labels, keys_as_labels(tallies.labels)
+    frames = [
+        _rows(
+            rule,
+            i,
+            level,
+            labels,
+            None if labels is names[0] else "micro",
+            tallies.labels.dtype,
+            aims,
+        )
+        for i, rule in enumerate(rules)
+        for level, labels in zip(levels, names, strict=True)
+    ]
+    frame = pl.concat(frames)
+    return FoundThresholds(
+        frame,
+        metrics=[rule.metric for rule in rules],
+        beta=aims.beta,
+        level=asked.level,
+        **hits_at(plan.settings),
+        n=len(tallies.datums),
+        notes=[
+            *_notes(tallies, asked, frame, levels[0], several=len(rules) > 1),
+            *ious_of(tallied),
+        ],
+    )
+
+
+def _place(row: dict[str, Any], *, several: bool) -> str:
+    """Return the display name of a row, with the rule if there are several."""
+    label = str(row["label_name"] or row["label_value"])
+    label = label if row["average"] is None else "all labels"
+    return f"{row['metric']} of {label}" if several else label
+
+
+def _notes(
+    tallies: Any, asked: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
+) -> list[str]:
+    said = [
+        "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
+        f" other, both ways, halves by a hash of datum ids and {option('seed', asked.seed)}; fewer"
+        " datums choose worse, so they err on the low side."
+    ]
+    said += notes_on(tallies, cut=level.cut)
+    if level.exclusive and frame["average"].count():
+        said.append(
+            "labels exclude each other here, and counts are of each label against the rest: of"
+            f" labels that reach their threshold {option('thresholds')} predicts the best alone, so"
+            " that a run which is held to them counts otherwise."
+        )
+    without = frame.filter(pl.col("threshold").is_null())
+    for reason, rows in without.group_by("reason", maintain_order=True):
+        named = [_place(row, several=several) for row in rows.iter_rows(named=True)]
+        said.append(f"no threshold for {listing(named)}: {reason[0]}.")
+    broken = frame.filter(~pl.col("kept"))
+    if broken.height:
+        said.append(
+            f"{broken.height} of {frame['kept'].count()} thresholds do not keep held out what they"
+            " are held to; see the column kept."
+        )
+    return said
+
+
+def _rows(
+    rule: Rule,
+    place: int,
+    level: Searched,
+    labels: Labels,
+    average: str | None,
+    dtype: pl.DataType,
+    aims: Aims,
+) -> pl.DataFrame:
+    """Rows of one rule at one level; labels are of that type."""
+    from ..tally.cells import parameters
+
+    one: Found = level.found[place]
+    here, held = one.here, one.held_out
+    none = np.full(level.shown.size, np.nan)
+    columns: dict[str, Array] = {"threshold": one.threshold}
+    columns["lower"], columns["upper"] = _ends(one, "threshold", none)
+    columns |= {name: getattr(here, name) for name in _COUNTS}
+    for name in RATES:
+        columns[name] = getattr(here, name)
+        columns[f"{name}_lower"], columns[f"{name}_upper"] = _ends(one, name, none)
+    columns["cost"] = here.cost
+    told = (*_COUNTS, *RATES, "cost")
+    columns |= {f"held_out_{name}": getattr(held, name) for name in told}
+    columns["flattery"] = _flattery(rule, here, held)
+    kept: list[bool | None] = [None] * none.size
+    if rule.holds is not None:
+        name, aim, least = rule.holds
+        value, limit = getattr(held, name), getattr(aims, aim)
+        keeps = value >= limit if least else value <= limit
+        known = ~np.isnan(value)
+        kept = [bool(k) if there else None for k, there in zip(keeps, known, strict=True)]
+    lacks = {"positives": "no ground truth", "negatives": "no negative datum"}
+    missing = {
+        "positives": level.positives <= 0,
+        "negatives": np.nan_to_num(here.tn + here.fp, nan=1.0) <= 0,
+    }
+    why = np.full(none.size, "no threshold reaches it", object)
+    if rule.lacking:
+        why[missing[rule.lacking]] = lacks[rule.lacking]
+    why[one.unscored] = "no scored row"
+    why[~np.isnan(one.threshold)] = None
+    aimed = parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)})
+    frame = pl.DataFrame(
+        {
+            "metric": pl.Series([rule.metric] * none.size, dtype=pl.String),
+            "parameters": pl.Series([aimed] * none.size, dtype=pl.String),
+            **named_rows(labels, average, dtype).to_dict(),
+            **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
+            "kept": pl.Series(kept, dtype=pl.Boolean),
+            "reason": pl.Series(why.tolist(), dtype=pl.String),
+        }
+    ).with_columns(pl.col(*columns).fill_nan(None))
+    return frame.filter(pl.Series(level.shown))
+
+
+def _ends(one: Found, name: str, none: Array) -> tuple[Array, Array]:
+    if one.intervals is None:
+        return none, none
+    low, high = one.intervals[name]
+    return low, high
+
+
+def _flattery(rule: Rule, here: Reached, held: Reached) -> Array:
+    """Return by how much the rule's objective looks better here than held out."""
+    gap: Array = getattr(here, rule.serves) - getattr(held, rule.serves)
+    return -gap if rule.serves == "cost" else gap

@@ -1,0 +1,265 @@
+"""Files: extensions, folders and memory bounds."""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+
+import msgspec
+
+from ..schemas.errors import OptionError, ReadError
+from ..schemas.wording import option
+
+# File formats by suffix.
+
+EXTENSIONS = {
+    ".parquet": "parquet", ".pq": "parquet", ".parq": "parquet",
+    ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc", ".arrows": "ipc_stream",
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
+    ".jsonl": "ndjson", ".ndjson": "ndjson", ".json": "json",
+    ".run": "trec", ".qrels": "trec", ".qrel": "trec", ".trec": "trec", ".res": "trec",
+    ".png": "raster", ".tif": "raster", ".tiff": "raster", ".bmp": "raster", ".gif": "raster",
+    ".pgm": "raster",
+}  # fmt: skip
+
+
+def by_extension(path: str) -> str | None:
+    """Return the format of a suffix; ``.csv.gz`` counts by the inner one."""
+    suffixes = [suffix.lower() for suffix in Path(path.split("?")[0]).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        inner = EXTENSIONS.get(suffixes[-2]) if len(suffixes) > 1 else None
+        json = ("json",) if suffixes[-1] == ".gz" else ()
+        return inner if inner in ("csv", "ndjson", "trec", *json) else None
+    return EXTENSIONS.get(suffixes[-1]) if suffixes else None
+
+
+# Files of a folder and all below it.
+
+
+def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
+    """Yield every file, folder by folder in order of names.
+
+    Args:
+        hidden: prefixes of names of files and folders to skip.
+    """
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(hidden))
+        for name in sorted(names):
+            if not name.startswith(hidden):
+                yield os.path.join(here, name)
+
+
+# Memory that files take to read, estimated before they are read and compared with a limit.
+
+_FACTORS = {"json": 5, "trec": 5, "duckdb": 8}
+"""Bytes in memory per byte of a file that is read, at most: measured for COCO files and runs; for
+DuckDB's, whose columns are compressed, an estimate."""
+_BLOCK = 1 << 20
+_STEP = 64 << 20  # to which limits in messages are rounded up
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Memory for a run.
+
+    Attributes:
+        limit: returns the memory limit in bytes; called only if needed.
+        base: bytes that the process uses before any rows are read.
+        given: whether the user gave the limit; otherwise it is the free memory.
+    """
+
+    limit: Callable[[], int]
+    base: int
+    given: bool = True
+
+    def refuse(self, taken: int, description: str, why: str, otherwise: str) -> None:
+        """Refuse an input that needs more memory than available.
+
+        Args:
+            taken: bytes in addition to those of the process.
+            otherwise: alternative to a larger limit, as a clause.
+
+        Raises:
+            OptionError: names a sufficient limit.
+        """
+        needed = self.base + taken
+        if not taken or needed <= (limit := self.limit()):
+            return
+        subject = (
+            f"{description} {why}, which takes about {needed / 1e9:.1f} GB with the process, and"
+        )
+        if not self.given:
+            raise OptionError(f"{subject} {limit / 1e9:.1f} GB are free. You may {otherwise}.")
+        enough = -(-needed // _STEP) * _STEP >> 20
+        raise OptionError(
+            f"{option('memory_limit')}: {subject} the limit is {limit / 1e9:.1f} GB. Give at"
+            f" least {option('memory_limit', f'{enough}MiB')}, or {otherwise}.",
+            code="memory_limit_too_small",
+            least=f"{enough}MiB",
+        )
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Size of a column in memory in bytes, estimated from the file before reading.
+
+    Attributes:
+        cell: upper bound of its longest text; 0 if all are short.
+        least: lower bound of its longest text; 0 if all are short.
+    """
+
+    group: int = 0
+    cell: int = 0
+    least: int = 0
+    total: int = 0
+
+    def __or__(self, other: Held) -> Held:
+        """The column in two files."""
+        return Held(
+            max(self.group, other.group),
+            max(self.cell, other.cell),
+            max(self.least, other.least),
+            self.total + other.total,
+        )
+
+
+LONG = 1 << 23
+"""Bytes of a text from which it counts as long."""
+_LONGEST = 1 << 27
+"""Bytes of a text that is no text any more."""
+_COPIES, _TEXTS = 20, 5
+"""Bytes in memory per byte of the longest text, and of all long lines of a CSV or JSON Lines file;
+measured over all steps of a run."""
+
+
+_CELL, _LEAST = attrgetter("cell"), attrgetter("least")
+
+
+def refuse_expanding(room: Room | None, held: Iterable[Held], description: str) -> None:
+    """Refuse a table of which one row group or text exceeds the available memory.
+
+    Args:
+        room: memory; None if unknown.
+
+    Raises:
+        OptionError: names a sufficient limit.
+        ReadError: a text that is longer than any label, id or document.
+    """
+    held = list(held)
+    cell, least = (max((get(one) for one in held), default=0) for get in (_CELL, _LEAST))
+    if least > _LONGEST:
+        raise ReadError(
+            f"{description}: a text of {least / 1e6:,.0f} MB. Texts have {_LONGEST >> 20} MiB at"
+            " most; split it."
+        )
+    if room is not None:
+        taken = sum(one.group for one in held) + _COPIES * cell
+        why = f"has a text of up to {cell / 1e6:,.0f} MB" if cell else "is read by row groups"
+        what = "split the text" if cell else "write smaller row groups"
+        room.refuse(taken, description, why, what)
+
+
+def text_held(file: str, room: Room | None = None) -> Held:
+    """Measure the longest line of a text file, if it is long, and the size of a compressed file.
+
+    A gzip file whose footer gives a plausible size is not decompressed if there is no memory limit
+    and it fits into the free memory at the highest ratio.
+
+    Raises:
+        ReadError: a compressed file that is damaged.
+    """
+    with open(file, "rb") as plain:
+        start, size = plain.read(4), os.fstat(plain.fileno()).st_size
+        packing = next((name for mark, name in _PACKINGS.items() if start.startswith(mark)), None)
+        if packing == "gzip" and room is not None and not room.given:
+            plain.seek(max(0, size - 4))
+            claimed = int.from_bytes(plain.read(4), "little")
+            if claimed <= _ORDINARY * size and _HIGHEST * size <= room.limit():
+                return Held(total=claimed)
+        if packing is not None:
+            return _packed_held(file, packing)
+        if size <= LONG:
+            return Held()
+        with mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            # A long line covers a whole window; of others only the first bytes are looked at.
+            long, at = [0], 0
+            while at + LONG // 2 < len(text):
+                end = text.find(b"\n", at, at + LONG // 2)
+                if end < 0:
+                    end = text.find(b"\n", at)
+                    end = len(text) if end < 0 else end
+                    long.append(end - text.rfind(b"\n", 0, at) - 1)
+                at = max(end + 1, at + LONG // 2)
+            return _of_lines(long)
+
+
+_ORDINARY, _HIGHEST = 50, 1032
+"""Ratios of gzip: at most of usual tables, and of anything."""
+_PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def _packed_held(file: str, packing: str) -> Held:
+    import pyarrow as pa  # for this alone
+
+    long, size, line = [0], 0, 0
+    try:
+        with pa.input_stream(file, compression=packing) as text:
+            while block := text.read(_BLOCK):
+                first, last = block.find(b"\n"), block.rfind(b"\n")
+                size += len(block)
+                line += len(block) if first < 0 else first
+                if first >= 0:
+                    long.append(line)
+                    line = len(block) - last - 1
+    except (OSError, pa.ArrowException) as error:
+        raise ReadError(f"{file}: {packing} that cannot be decompressed: {error}.") from None
+    return _of_lines([*long, line], size)
+
+
+def _of_lines(lengths: Iterable[int], size: int = 0) -> Held:
+    lengths = [length for length in lengths if length > LONG]
+    longest = max(lengths, default=0)
+    return Held(_TEXTS * sum(lengths), longest, longest, size)
+
+
+def refuse_beyond(room: Room, files: Sequence[str], format_: str, description: str) -> None:
+    """Refuse files that cannot be read within a limit, before reading.
+
+    Raises:
+        OptionError: reading them would exceed the limit.
+        ReadError: a compressed file is truncated or damaged.
+    """
+    each = _FACTORS.get(format_)
+    if each is None:
+        return
+    if not room.given:
+        files = [file for file in files if _is_packed(file)]
+    taken = each * sum(_unpacked(file) for file in files)
+    room.refuse(taken, description, "is read as a whole", _AS_PARQUET)
+
+
+_AS_PARQUET = "write it as Parquet once, which is read in parts"
+
+
+def _is_packed(file: str) -> bool:
+    with open(file, "rb") as plain:
+        return plain.read(2) == b"\x1f\x8b"
+
+
+def _unpacked(file: str) -> int:
+    """Return the decompressed size of a file; decompresses it in blocks, as a footer may be
+    wrong.
+    """
+    if not _is_packed(file):
+        return os.path.getsize(file)
+    size = 0
+    try:
+        with gzip.open(file) as packed:
+            while block := packed.read(_BLOCK):
+                size += len(block)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReadError(f"{file}: gzip that cannot be decompressed: {error}.") from error
+    return size

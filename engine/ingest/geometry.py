@@ -1,0 +1,1078 @@
+"""Columns of geometry: boxes, oriented and 3-D boxes, keypoints, polygons and masks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..geometry.columns import flat
+from ..schemas import contract
+from ..schemas.arrays import Array
+from ..schemas.contract import (
+    ANGLE,
+    BOX3D,
+    GROUND_TRUTHS,
+    KEYPOINTS,
+    MASK,
+    OBB,
+    POLYGON,
+    RASTER,
+    RASTER_BAND,
+    RASTER_VALUE,
+    YAW,
+    Column,
+)
+from ..schemas.errors import unknown
+from ..schemas.options import Options
+from ..schemas.wording import option, sql_name
+from . import dtypes
+from .finding import Finder
+from .problems import Note, Problem, count_of, note_of
+
+if TYPE_CHECKING:
+    from .checks import Check
+
+# Boxes in all accepted forms: corners, corner and extent, centre and extent, one list.
+#
+# The result is ``xmin, ymin, xmax, ymax``. Given extents are also kept as ``box_width,
+# box_height``, since ``xmax - xmin`` may round.
+
+BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
+CORNERS = (contract.XMIN, contract.YMIN, contract.XMAX, contract.YMAX)
+CORNER_NAMES = tuple(column.name for column in CORNERS)
+EXTENTS = (contract.BOX_WIDTH, contract.BOX_HEIGHT)
+BOX_NAMES = (*CORNER_NAMES, "box_width", "box_height")
+LENGTH = "__bbox_length"
+"""Helper column: length of a list box; checked, then dropped."""
+
+_X0Y0X1Y1 = ("x0", "y0", "x1", "y1")
+_ORIGINS = (("x", "y"), ("bbox_x", "bbox_y"), ("box_x", "box_y"))
+_CENTRES = (
+    ("cx", "cy"), ("x_center", "y_center"), ("xcenter", "ycenter"),
+    ("center_x", "center_y"), ("xc", "yc"),
+)  # fmt: skip
+_EXTENTS = (
+    ("w", "h"), ("bbox_width", "bbox_height"), ("bbox_w", "bbox_h"), ("box_w", "box_h"),
+    ("width", "height"),
+)  # fmt: skip
+
+
+class Boxes(msgspec.Struct):
+    """Expressions for the box columns of one table.
+
+    Attributes:
+        exprs: canonical name to expression.
+        recognised: name in the input to the resulting canonical ones.
+    """
+
+    exprs: dict[str, pl.Expr] = msgspec.field(default_factory=dict)
+    recognised: dict[str, str] = msgspec.field(default_factory=dict)
+    notes: list[Note] = msgspec.field(default_factory=list)
+
+
+def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Boxes:
+    """Recognise a table's boxes; problems are added to ``find.problems``.
+
+    Args:
+        box_format: content of a list column: xyxy, xywh or cxcywh; with the last, columns x and y
+            are centres.
+        needed: whether a table without boxes is a problem; otherwise incomplete boxes, and lists
+            without a box_format, are ignored.
+
+    Raises:
+        OptionError: a box_format that does not exist.
+    """
+    if box_format is not None and box_format not in BOX_FORMATS:
+        raise unknown("box_format", box_format, BOX_FORMATS)
+    known = len(find.problems)
+    quadruple = four_columns(find)
+    bbox = find.find(contract.BBOX)
+    if quadruple is None and not needed:
+        del find.problems[known:]
+        if bbox is None or (box_format is None and not isinstance(find.schema[bbox], pl.Struct)):
+            return Boxes(notes=[_unread(find, bbox)] if bbox is not None else [])
+    if quadruple is None and bbox is None:
+        _nothing(find)
+        return Boxes()
+    if quadruple is None:
+        assert bbox is not None
+        return _from_one_column(find, bbox, box_format)
+    form, names = quadruple
+    centred = form == "xywh" and box_format == "cxcywh" and "min" not in names[0].casefold()
+    boxes = _from_four(find, "cxcywh" if centred else form, names)
+    if centred:
+        boxes.notes.append(
+            Note("centred_boxes", f"{find.side}: columns {names[0]!r} and {names[1]!r} are read as"
+                 " centres, since box_format is cxcywh.")
+        )  # fmt: skip
+    if bbox is not None:
+        used = ", ".join(names)
+        boxes.notes.append(
+            Note("unused_column", f"{find.side}: column {bbox!r} is not used; the boxes are"
+                 f" those of {used}.")
+        )  # fmt: skip
+    return boxes
+
+
+def has_boxes(find: Finder) -> bool:
+    """Return whether a table has columns that look like boxes; claims columns."""
+    if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
+        return True
+    return four_columns(find) is not None or _bbox_like(find)
+
+
+def _bbox_like(find: Finder) -> bool:
+    return bool(find.candidates(contract.BBOX.aliases))
+
+
+def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
+    """Return the four columns that contain boxes and their form, or None."""
+    found = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
+    corners = found["xmin"], found["ymin"], found["xmax"], found["ymax"]
+    if not any(corners):
+        layout = _pair(find, (_X0Y0X1Y1,))
+        if layout and not find.candidates(("x2", "y2")):
+            find.used.update(layout)
+            return "xyxy", layout
+    for column in CORNERS:
+        if found[column.name] is None:
+            found[column.name] = find.by_alias(column)
+    start = _both(found["xmin"], found["ymin"])
+    end = _both(found["xmax"], found["ymax"])
+    if start and end:
+        both = _both(found["box_width"], found["box_height"])
+        return "xyxy", start + end + (both or ())
+    form = "xywh"
+    start = start or _pair(find, _ORIGINS)
+    if start is None:
+        form, start = "cxcywh", _pair(find, _CENTRES)
+    if start is None or found["xmax"] or found["ymax"]:
+        _incomplete(find, found)
+        return None
+    extent = _both(found["box_width"], found["box_height"]) or _extent(find)
+    if extent is None:
+        _incomplete(find, found)
+        return None
+    find.used.update(start + extent)
+    return form, start + extent
+
+
+def _both(first: str | None, second: str | None) -> tuple[str, ...] | None:
+    return (first, second) if first is not None and second is not None else None
+
+
+def _pair(find: Finder, pairs: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The first tuple of names of which every one is an unclaimed column."""
+    for names in pairs:
+        found = [find.candidates((name,)) for name in names]
+        if all(len(columns) == 1 for columns in found):
+            return tuple(columns[0] for columns in found)
+    return None
+
+
+def _extent(find: Finder) -> tuple[str, ...] | None:
+    """Width and height of the boxes; two pairs of them are a problem, not a guess."""
+    pairs = [pair for names in _EXTENTS if (pair := _pair(find, (names,)))]
+    if len(pairs) > 1:
+        first, second = pairs[0], pairs[1]
+        extent = {first[0]: "box_width", first[1]: "box_height"}
+        find.problems.append(
+            Problem(
+                find.side,
+                "box_width",
+                f"columns {first[0]!r}, {first[1]!r} and {second[0]!r}, {second[1]!r} could each"
+                f" be the box's extent. Say which: write {option('columns', extent)} or the same"
+                f" with {second[0]!r}, {second[1]!r}.",
+                kind="ambiguous_column",
+                facts={"columns": [*first, *second]},
+            )
+        )
+    return pairs[0] if pairs else None
+
+
+def _incomplete(find: Finder, found: dict[str, str | None]) -> None:
+    """Handle incomplete corners: release them, or report the missing ones."""
+    here = [name for name in CORNER_NAMES if found[name] is not None]
+    if here and not find.candidates((contract.BBOX.name, *contract.BBOX.aliases)):
+        for column in CORNERS:
+            if found[column.name] is None:
+                find.missing(column)
+
+
+def _nothing(find: Finder) -> None:
+    if any(problem.column in CORNER_NAMES for problem in find.problems):
+        return
+    there = ", ".join(find.schema) or "none"
+    odd = find.candidates(("segmentation", "mask", "polygon", "masks", "counts"))
+    more = (
+        f" Column {odd[0]!r} has dtype {find.schema[odd[0]]}, which is read neither as a polygon"
+        " (rings of x, y; WKB; WKT) nor as a mask (a struct of size and counts)."
+        if odd
+        else ""
+    )
+    find.problems.append(
+        Problem(
+            find.side,
+            "xmin",
+            "no boxes: columns 'xmin', 'ymin', 'xmax', 'ymax' are missing. Needed are these four,"
+            " or x, y, width, height, or one list column bbox with"
+            f" {option('box_format')}; or a column polygon, mask or raster. Columns there:"
+            f" {there}. If they have other names, write"
+            f" {option('columns', {'mine': 'xmin', '...': ''})}.{more}",
+            kind="geometry_missing",
+        )
+    )
+
+
+def _unread(find: Finder, name: str) -> Note:
+    """Make a note on a list of four numbers next to polygons or masks, with unknown format."""
+    return Note(
+        "unread_column",
+        f"{find.side.replace('_', ' ')}: column {name!r} is not read, since"
+        f" {option('box_format')} does not say what it holds; the polygons or masks are.",
+    )
+
+
+def _from_four(
+    find: Finder, form: str, names: tuple[str, ...], column: Callable[[str], pl.Expr] = pl.col
+) -> Boxes:
+    """Make boxes from four columns (six if corners come with their extent)."""
+    last = CORNER_NAMES[2:] if form == "xyxy" else ("box_width", "box_height")
+    targets = (*CORNER_NAMES[:2], *last, "box_width", "box_height")
+    parts = [
+        _number(find, name, target, find.schema[name], column(name))
+        for name, target in zip(names, targets, strict=False)
+    ]
+    good = [part for part in parts if part is not None]
+    recognised = {
+        name: target for name, target in zip(names, targets, strict=False) if name != target
+    }
+    if form == "cxcywh":
+        recognised |= {names[0]: "xmin, xmax", names[1]: "ymin, ymax"}
+    return Boxes(_canonical(form, good) if len(good) == len(parts) else {}, recognised)
+
+
+def _number(
+    find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr
+) -> pl.Expr | None:
+    """Return a coordinate as Float64; None for a non-numeric column, which is recorded."""
+    column = Column(target, "number", "")
+    wanted = dtypes.canonical_dtype(column, dtype)
+    if wanted is None:
+        said = dtypes.wrong_type(column, name, dtype)
+        find.problems.append(Problem(find.side, target, said, kind="wrong_dtype"))
+        return None
+    return dtypes.cast(expr, dtype, pl.Float64())
+
+
+def _canonical(form: str, parts: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
+    """Expressions of the canonical box columns from four (or six) numbers."""
+    a, b, c, d, *extents = parts
+    if form == "xyxy":
+        exprs = dict(zip(CORNER_NAMES, (a, b, c, d), strict=True))
+        return exprs | dict(zip(("box_width", "box_height"), extents, strict=False))
+    if form == "cxcywh":
+        a, b = a - c / 2, b - d / 2
+    return {
+        "xmin": a, "ymin": b, "xmax": a + c, "ymax": b + d, "box_width": c, "box_height": d
+    }  # fmt: skip
+
+
+def _from_one_column(find: Finder, bbox: str, box_format: str | None) -> Boxes:
+    dtype = find.schema[bbox]
+    if isinstance(dtype, pl.Struct):
+        return _from_struct(find, bbox, dtype)
+    recognised = {bbox: ", ".join(CORNER_NAMES)}
+    if dtype == pl.Null:
+        return Boxes(dict.fromkeys(CORNER_NAMES, pl.col(bbox).cast(pl.Float64)), recognised)
+    if not isinstance(dtype, (pl.List, pl.Array)) or not _numbers(dtype):
+        find.problems.append(
+            Problem(
+                find.side, "bbox", dtypes.wrong_type(contract.BBOX, bbox, dtype), kind="wrong_dtype"
+            )
+        )
+        return Boxes()
+    if isinstance(dtype, pl.Array) and dtype.shape != (4,):
+        find.problems.append(
+            Problem(find.side, "bbox", f"column {bbox!r} holds arrays of shape {dtype.shape}; a"
+                    " box is four numbers.", kind="not_four_numbers")
+        )  # fmt: skip
+        return Boxes()
+    if box_format is None:
+        find.problems.append(
+            Problem(find.side, "bbox", _ambiguous(bbox), kind="box_format_missing")
+        )
+        return Boxes()
+    column = pl.col(bbox)
+    if isinstance(dtype, pl.List):
+        parts = [column.list.get(i, null_on_oob=True) for i in range(4)]
+    else:
+        parts = [column.arr.get(i) for i in range(4)]
+    inner = _instance(dtype.inner)
+    exprs = _canonical(box_format, [dtypes.cast(part, inner, pl.Float64()) for part in parts])
+    if isinstance(dtype, pl.List):
+        exprs[LENGTH] = column.list.len()
+    return Boxes(exprs, recognised)
+
+
+def _numbers(dtype: pl.List | pl.Array) -> bool:
+    inner = _instance(dtype.inner)
+    return inner.is_numeric() or inner == pl.Null
+
+
+def _ambiguous(bbox: str) -> str:
+    return (
+        f"column {bbox!r} holds four numbers without saying which: write"
+        f" {option('box_format', 'xywh')} (left, top, width, height, as in COCO),"
+        f" {option('box_format', 'xyxy')} (left, top, right, bottom) or"
+        f" {option('box_format', 'cxcywh')} (centre and extent, as in YOLO)."
+    )
+
+
+def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Boxes:
+    """Make boxes from a struct; its field names define the format."""
+    fields = dict(dtype.to_schema())
+    inner = Finder({name: _instance(kind) for name, kind in fields.items()}, find.side, {})
+    quadruple = four_columns(inner)
+    if quadruple is None:
+        names = ", ".join(fields)
+        find.problems.append(
+            Problem(
+                find.side,
+                "bbox",
+                f"column {bbox!r} is a struct of {names}; its fields must be xmin, ymin, xmax,"
+                " ymax or x, y, width, height.",
+                kind="wrong_fields",
+                facts={"fields": list(fields)},
+            )
+        )
+        return Boxes()
+    form, own = quadruple
+    boxes = _from_four(inner, form, own, pl.col(bbox).struct.field)
+    find.problems += inner.problems
+    recognised = {f"{bbox}.{name}": target for name, target in boxes.recognised.items()}
+    return Boxes(boxes.exprs, recognised or {bbox: ", ".join(CORNER_NAMES)})
+
+
+def _instance(dtype: Any) -> pl.DataType:
+    made: pl.DataType = dtype if isinstance(dtype, pl.DataType) else dtype()
+    return made
+
+
+# Checks of boxes beyond single columns: length of lists, order of corners.
+
+
+def screen_boxes(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Return aggregates that reveal wrong boxes."""
+    wanted: list[pl.Expr] = []
+    if all(name in frame.columns for name in CORNER_NAMES):
+        wanted += [
+            (pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}")
+            for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
+        ]
+    if LENGTH in frame.columns:
+        wanted.append((pl.col(LENGTH) != 4).any().alias("length"))
+    return wanted
+
+
+def check_box_lengths(check: Check, seen: Mapping[str, Any]) -> None:
+    """Refuse lists that are not four numbers."""
+    if not seen.get("length"):
+        return
+    wrong = pl.col(LENGTH) != 4
+    # Numbers missing in a short list are not reported as nulls.
+    check.sound = dict.fromkeys(BOX_NAMES, pl.col(LENGTH).is_null() | ~wrong)
+    n = check.count(wrong)
+    own = check.origins.get("xmin", ["bbox"])[0]
+    check.add(
+        "not_four_numbers", "bbox", n,
+        f"column {own!r}: {count_of(n, 'list')} without exactly four numbers,"
+        f" {check.rows(wrong, [LENGTH])}. A box is four numbers.",
+    )  # fmt: skip
+
+
+def inverted(check: Check, seen: Mapping[str, Any]) -> None:
+    """Inverted boxes are refused; those of zero area are legal and reported."""
+    if not (seen.get("flat xmin") or seen.get("flat ymin")):
+        return
+    # Polars sorts NaN last, so NaN corners would look inverted; another check reports them.
+    wrong = pl.any_horizontal(
+        (pl.col(far) < pl.col(near)) & pl.col(near).is_finite()
+        for near, far in (("xmin", "xmax"), ("ymin", "ymax"))
+    )
+    n = check.count(wrong)
+    negative = {problem.column for problem in check.problems} & {"box_width", "box_height"}
+    if n and not negative:
+        ends = {check.own("xmax"): "box_width", check.own("ymax"): "box_height"}
+        way = f"{option('columns', ends)} for both tables; for one of them, rename its columns"
+        if len(ends) == 1:  # a list
+            way = option("box_format", "xywh")
+        check.add(
+            "inverted_boxes", "xmin", n,
+            f"{check.named(CORNER_NAMES)}: {count_of(n, 'inverted box', 'inverted boxes')}"
+            f" (xmax < xmin or ymax < ymin), {check.rows(wrong, CORNER_NAMES)}. Swap the"
+            f" corners; if the last two numbers are width and height, name them so: {way}.",
+        )  # fmt: skip
+    flat = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
+    zero = check.count(flat & ~wrong)
+    if zero:
+        words = "box has", "boxes have", "zero area and cannot match"
+        check.notes.append(note_of("zero_area_boxes", zero, words, before=f"{check.side}: "))
+        empty = pl.all_horizontal(pl.col(*CORNER_NAMES) == 0)
+        zeros = check.count(empty) if check.side == GROUND_TRUTHS else 0
+        if zeros:
+            words = (
+                "box of 0, 0, 0, 0 counts", "boxes of 0, 0, 0, 0 count",
+                "as objects that nothing can find. If they mark images without objects, leave"
+                f" these rows out and list the images: {option('datums')}",
+            )  # fmt: skip
+            check.notes.append(note_of("boxes_of_zeros", zeros, words, before=f"{check.side}: "))
+
+
+# Oriented boxes in tables: centre, extent and angle, in one list or in separate columns.
+#
+# Tools disagree on the direction and unit of the angle, and tables do not define them: one of
+# :data:`ANGLES` is required before reading.
+
+ANGLES = {
+    "radians-clockwise": 1.0,
+    "radians-counterclockwise": -1.0,
+    "degrees-clockwise": math.pi / 180,
+    "degrees-counterclockwise": -math.pi / 180,
+}
+"""Values of ``angle_format`` -> factor that converts an angle to radians, clockwise in the image (y
+points down).
+"""
+_NUMBERS = 5
+
+
+def oriented_box_columns(
+    find: Finder, box_format: str | None, angle_format: str | None, *, needed: bool
+) -> Boxes | None:
+    """Find oriented boxes in columns of centre, extent and angle; None without them.
+
+    Args:
+        find: the table's columns; claimed if they are read.
+        box_format: cxcywh if columns x and y are centres.
+        angle_format: unit and direction of the angle; if None, its absence is a problem.
+        needed: whether the table has no other geometry to compare.
+    """
+    angles = find.candidates((ANGLE.name, *ANGLE.aliases))
+    if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
+        return None
+    known, used = len(find.problems), set(find.used)
+    form, names = four_columns(find) or ("", ())
+    own = [*names, angles[0]]
+    if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
+        if angle_format in ANGLES and all(find.schema[name].is_numeric() for name in own):
+            find.used.update(own)
+            parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in own]
+            there = pl.any_horizontal(part.is_not_null() for part in parts)
+            turned = pl.when(there).then(pl.concat_list(parts))
+            return Boxes({OBB.name: turned}, dict.fromkeys(own, OBB.name))
+        del find.problems[known:]
+        if needed:
+            ask(find, angle_format, own, ANGLE.name)
+    else:
+        del find.problems[known:]
+        if needed and angle_format is not None and names:
+            find.problems.append(
+                Problem(find.side, ANGLE.name,
+                        f"column {angles[0]!r} is beside {', '.join(map(repr, names))}: what a"
+                        " box is turned about is only known of its centre. Give cx, cy, w, h and"
+                        f" the angle, or leave {option('angle_format')} out.",
+                        kind="angle_without_centre")
+            )  # fmt: skip
+    find.used = used
+    return None
+
+
+def ask(
+    find: Finder, angle_format: str | None, names: Sequence[str], column: str = OBB.name
+) -> None:
+    """Record that the measurement of the angle of oriented boxes is unknown.
+
+    Args:
+        angle_format: the given format, or None.
+        column: column of the problem: the angle is irrelevant if upright boxes are compared.
+    """
+    if angle_format in ANGLES:
+        return
+    ways = ", ".join(option("angle_format", name) for name in ANGLES)
+    find.problems.append(
+        Problem(
+            find.side,
+            column,
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: oriented"
+            " boxes, and nothing says how their angle is measured, which tools do differently."
+            f" Write one of {ways} (as the image is seen, y running down);"
+            f" {option('iou_type', 'bbox')} compares upright boxes.",
+            kind="angle_format_missing",
+        )
+    )
+
+
+def check_oriented_boxes(check: Check) -> None:
+    """Refuse values other than five finite numbers, and negative extents; note boxes of zero
+    area.
+    """
+    numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
+
+
+_WORDS = (
+    "without exactly five numbers",
+    "An oriented box is cx, cy, width, height, angle.",
+    "with a negative width or height",
+    "Swap the corners they are of.",
+    "zero area and cannot match",
+)
+
+
+def numbers_of(
+    check: Check, name: str, many: int, extents: slice, words: tuple[str, str, str, str, str]
+) -> None:
+    """Refuse lists of another length, with numbers that are not finite, or with a negative extent.
+
+    Args:
+        words: phrases for a wrong length and the right one; for a negative extent and its remedy;
+            for a box with an extent of 0.
+    """
+    if name not in check.frame.columns:
+        return
+    column = check.frame[name]
+    there = column.is_not_null().to_numpy()
+    values, (offsets,) = flat(column)
+    length = np.diff(offsets)
+    odd = there & (length != many)
+    if odd.any():
+        hint = "".join(said for many, said in _HINTS[name].items() if many in length[odd])
+        _tell(check, "wrong_length", name, odd, words[0], f"{words[1]}{hint}")
+        return
+    numbers = np.full((there.size, many), 0.0)
+    read = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, many)
+    numbers[there] = read
+    finite = np.isfinite(numbers).all(axis=1)
+    if not finite.all():
+        _tell(
+            check,
+            "not_finite",
+            name,
+            ~finite,
+            "with null, NaN or infinity",
+            "Repair or remove these rows.",
+        )
+    extent = numbers[:, extents]
+    negative = finite & (extent < 0).any(axis=1)
+    if negative.any():
+        _tell(check, "too_low", name, negative, words[2], words[3])
+    flat_ones = int((finite & there & ~negative & (extent == 0).any(axis=1)).sum())
+    if flat_ones:
+        said = "box has", "boxes have", words[4]
+        check.notes.append(note_of("zero_area_boxes", flat_ones, said, before=f"{check.side}: "))
+
+
+_HINTS = {
+    OBB.name: {8: " Eight are four corners: name that column polygon."},
+    BOX3D.name: {
+        24: " Eight corners, a list of eight points a row, must be those of an upright box."
+    },
+}
+"""Length of an invalid box list -> its likely meaning."""
+
+
+def _tell(check: Check, code: str, name: str, wrong: Array, what: str, way: str) -> None:
+    n = int(wrong.sum())
+    shown = check.rows(pl.lit(pl.Series(wrong)), [name])
+    own = check.named([name])
+    check.add(code, name, n, f"{own}: {count_of(n, 'row')} {what}, {shown}. {way}")
+
+
+# 3-D boxes in tables: centre, extent and yaw, in one list or in separate columns.
+#
+# Tables do not define the up axis, the position of a box's centre and the measurement of yaw;
+# ``angle_format`` selects one of :data:`FORMATS`. Rows are converted to the first of them.
+
+# 3-D boxes from their eight corners in any order.
+#
+# Tools order corners differently without stating it, but the corners determine the upright box,
+# except for which end is the front.
+
+
+_SLACK = 1e-4  # of the longest diagonal, that corners may be off
+
+
+def of_corners(column: pl.Series, *, camera: bool) -> pl.Series:
+    """Convert corners to centre, extent and yaw with z up, List(Float64) [n]; other rows are
+    unchanged.
+    """
+    values, (rows, points) = flat(column)
+    numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    many, within = np.diff(rows), np.diff(points)
+    odd = np.r_[0, np.cumsum(within != 3)]
+    whole = np.flatnonzero((many == 8) & (np.diff(odd[rows]) == 0))
+    at = points[rows[whole]][:, None] + np.arange(24)
+    corners = numbers[at].reshape(-1, 8, 3)
+    if camera:
+        corners = corners[..., [0, 2, 1]] * [1.0, 1.0, -1.0]
+    boxes, good = _boxes(corners)
+    if len(boxes) == len(column) and good.all():
+        return pl.Series(column.name, boxes).arr.to_list()
+    made = column.cast(pl.List(pl.List(pl.Float64))).list.eval(pl.element().explode()).to_list()
+    for row, box in zip(whole[good].tolist(), boxes[good].tolist(), strict=True):
+        made[row] = box
+    return pl.Series(column.name, made, dtype=pl.List(pl.Float64))
+
+
+def _boxes(corners: Array) -> tuple[Array, Array]:
+    """Boxes float64 [n, 7] of corners [n, 8, 3] with z up, and which are upright ones, bool [n]."""
+    n = len(corners)
+    order = np.argsort(corners[..., 2], axis=1, kind="stable")
+    ordered = np.take_along_axis(corners, order[..., None], axis=1)
+    faces = ordered.reshape(n, 2, 4, 3)  # the lower one, then the upper one
+    centre = corners.mean(axis=1)
+    away = faces[..., :2] - centre[:, None, None, :2]
+    around = np.argsort(np.arctan2(away[..., 1], away[..., 0]), axis=2, kind="stable")
+    turned = np.take_along_axis(away, around[..., None], axis=2)
+    low, high = turned[:, 0], turned[:, 1]
+    size = np.linalg.norm(corners.max(axis=1) - corners.min(axis=1), axis=1)
+    slack = _SLACK * size + 1e-12 * np.abs(corners).max(axis=(1, 2))
+    one, two = low[:, 1] - low[:, 0], low[:, 2] - low[:, 1]
+    apart = np.linalg.norm(low[:, :, None] - high[:, None], axis=3).min(axis=2).max(axis=1)
+    level = np.ptp(faces[..., 2], axis=2).max(axis=1)
+    closed = np.linalg.norm(low[:, 0] - low[:, 1] + low[:, 2] - low[:, 3], axis=1)
+    long, short = np.linalg.norm(one, axis=1), np.linalg.norm(two, axis=1)
+    square = np.abs((one * two).sum(axis=1)) <= slack * np.maximum(long, short)
+    good = square & (np.maximum(np.maximum(apart, level), closed) <= slack)
+    longer = np.where((long >= short)[:, None], one, two)
+    tall = faces[:, 1, :, 2].mean(axis=1) - faces[:, 0, :, 2].mean(axis=1)
+    extent = np.maximum(long, short), np.minimum(long, short), tall
+    yaw = np.arctan2(longer[:, 1], longer[:, 0])
+    return np.column_stack([centre, *extent, yaw]), good
+
+
+Z_UP = "radians-z-up"
+"""z points up, the centre is the middle of the box, and yaw turns from x towards y, in radians."""
+CAMERA = "radians-camera"
+"""x points to the right, y down and z ahead; the centre is that of the box's bottom, and yaw turns
+about y from x away from z, in radians: KITTI's ``location`` and ``rotation_y``."""
+BOX_3D_FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
+"""Values of ``angle_format`` for 3-D boxes -> factor that converts yaw to radians."""
+IOU_TYPES = ("3d", "bev", "distance")
+"""Values of ``iou_type`` that compare 3-D boxes."""
+SAID = "box3d_z_up"
+"""List column that readers make, with boxes in the format :data:`Z_UP`."""
+NUMBERS = 7
+_BOXES_3D_CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))
+_BOXES_3D_EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy", "dz"))
+
+
+def box_3d_columns(find: Finder, angle_format: str | None) -> Boxes | None:
+    """Find 3-D boxes in a list column, or in columns of centre, extent and yaw; None without them.
+
+    Args:
+        find: the table's columns; claimed if they are read.
+        angle_format: axes, unit and direction; if None, its absence is a problem.
+    """
+    one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
+    if one is not None:
+        angle_format = Z_UP if one == SAID else angle_format
+        if dtypes.numbers_within(find.schema[one]) == _POINTS_DEEP:
+            return _of_corners(find, one, angle_format)
+        wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
+        if wanted is None:
+            message = dtypes.wrong_type(BOX3D, one, find.schema[one])
+            find.problems.append(Problem(find.side, BOX3D.name, message, kind="wrong_dtype"))
+            return None
+        find.used.add(one)
+        _ask(find, angle_format, [one])
+        values = dtypes.cast(pl.col(one), find.schema[one], wanted)
+        parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
+        whole = values.list.len() == NUMBERS
+        made = pl.when(whole).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
+        return Boxes({BOX3D.name: made}, {} if one == BOX3D.name else {one: BOX3D.name})
+    centre, extent = (_first(find, names) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS))
+    if centre is None or extent is None:
+        return None
+    yaws = find.candidates((YAW.name, *YAW.aliases))
+    if len(yaws) > 1:
+        ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
+        message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
+        find.problems.append(Problem(find.side, BOX3D.name, message, kind="ambiguous_column"))
+    own = [*centre, *extent, *yaws[:1]]
+    find.used.update(own)
+    _ask(find, angle_format, own)
+    parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in own]
+    there = pl.any_horizontal(part.is_not_null() for part in parts)
+    if not yaws:
+        parts.append(pl.lit(0.0))
+    made = pl.when(there).then(_z_up(parts, angle_format))
+    return Boxes({BOX3D.name: made}, dict.fromkeys(own, BOX3D.name))
+
+
+_LIST = pl.List(pl.Float64())
+_POINTS_DEEP = 2  # lists of points
+FRONT_UNKNOWN = "front_unknown"
+"""Kind of the note of boxes that are given as corners."""
+
+
+def _of_corners(find: Finder, name: str, angle_format: str | None) -> Boxes:
+    """Boxes of lists of eight corners, in any order."""
+    find.used.add(name)
+    _ask(find, angle_format, [name])
+    camera = angle_format == CAMERA
+    made = pl.col(name).map_batches(
+        lambda column: of_corners(column, camera=camera), return_dtype=_LIST, is_elementwise=True
+    )
+    said = (
+        f"{find.side.replace('_', ' ')}: column {name!r} holds corners, which do not show where the"
+        " front of a box is: its length is the longer side."
+    )
+    recognised = {} if name == BOX3D.name else {name: BOX3D.name}
+    return Boxes({BOX3D.name: made}, recognised, [Note(FRONT_UNKNOWN, said)])
+
+
+def _first(find: Finder, triples: Sequence[tuple[str, ...]]) -> list[str] | None:
+    """Return the first triple of columns that are all present and numeric."""
+    for names in triples:
+        found = [find.candidates((name,)) for name in names]
+        if all(len(one) == 1 and find.schema[one[0]].is_numeric() for one in found):
+            return [one[0] for one in found]
+    return None
+
+
+def _z_up(parts: list[pl.Expr], angle_format: str | None) -> pl.Expr:
+    """Seven numbers with z up, the centre in the middle and yaw in radians from x towards y."""
+    x, y, z, length, width, height, yaw = parts
+    yaw = yaw * BOX_3D_FORMATS.get(angle_format or "", 1.0)
+    if angle_format == CAMERA:  # seen from above, z runs up the page
+        return pl.concat_list(x, z, height / 2 - y, length, width, height, -yaw)
+    return pl.concat_list(x, y, z, length, width, height, yaw)
+
+
+def _ask(find: Finder, angle_format: str | None, names: Sequence[str]) -> None:
+    """Record that the up axis and the measurement of yaw are unknown."""
+    if angle_format in BOX_3D_FORMATS:
+        return
+    find.problems.append(
+        Problem(
+            find.side,
+            BOX3D.name,
+            f"{'columns' if len(names) > 1 else 'column'} {', '.join(map(repr, names))}: 3-D boxes,"
+            " and nothing says which axis points up and how yaw is measured, which tools do"
+            f" differently. Write {option('angle_format', Z_UP)} (the centre in the middle, yaw"
+            f" from x towards y; degrees-z-up likewise) or {option('angle_format', CAMERA)}"
+            " (KITTI's location and rotation_y: y down, the centre at the bottom).",
+            kind="angle_format_missing",
+        )
+    )
+
+
+def check_boxes_3d(check: Check) -> None:
+    """Refuse rows without a box, values other than seven finite numbers, and negative extents."""
+    if BOX3D.name not in check.frame.columns:
+        return
+    bare = pl.col(BOX3D.name).is_null()
+    n = check.count(bare)
+    if n:
+        own = check.named([BOX3D.name])
+        check.add(
+            "geometry_missing", BOX3D.name, n,
+            f"{own}: {count_of(n, 'row')} without a 3-D box, {check.rows(bare, [])}. Give each row"
+            " one, or remove these rows.",
+        )  # fmt: skip
+    numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
+
+
+_BOXES_3D_WORDS = (
+    "without exactly seven numbers",
+    "A 3-D box is cx, cy, cz, length, width, height, yaw.",
+    "with a negative length, width or height",
+    "Repair or remove these rows.",
+    "no volume and cannot match",
+)
+
+
+# Checks of keypoint lists: finite numbers, three per point.
+
+_NAME = "keypoints"
+
+
+def check_keypoints(check: Check) -> None:
+    """Refuse lists that are not triples, numbers that are not finite, predictions without"
+    " points."""
+    if _NAME not in check.frame.columns:
+        return
+    column = check.frame[_NAME]
+    length = column.list.len().fill_null(0).to_numpy()
+    if check.side == "predictions" and (length == 0).any():
+        _report_keypoints(
+            check,
+            "geometry_missing",
+            length == 0,
+            "without keypoints",
+            "Give each row its points, or remove it.",
+        )
+    odd = length % 3 != 0
+    if odd.any():
+        pairs = bool((length[odd] % 2 == 0).all())
+        missing = " These are pairs of x and y: the visibility of each point is missing; write 2"
+        missing += " for points that are labelled and 0 for others."
+        _report_keypoints(
+            check,
+            "not_triples",
+            odd,
+            f"with {length[odd][0]} numbers, which are not three for each point",
+            "Write x, y and visibility of every point." + (missing if pairs else ""),
+        )
+    values, (offsets,) = flat(column)
+    finite = np.isfinite(values.cast(pl.Float64).to_numpy())
+    if not finite.all():
+        wrong = np.zeros(len(column), bool)
+        wrong[np.searchsorted(offsets, np.flatnonzero(~finite), side="right") - 1] = True
+        _report_keypoints(
+            check,
+            "not_finite",
+            wrong,
+            "with null, NaN or infinity among the numbers",
+            "Write 0, 0, 0 for points that are not labelled, or remove these rows.",
+        )
+
+
+def _report_keypoints(
+    check: Check, code: str, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], what: str, way: str
+) -> None:
+    shown = check.rows(pl.lit(pl.Series(wrong)), [])
+    n = int(wrong.sum())
+    check.add(
+        code, _NAME, n, f"{check.named([_NAME])}: {count_of(n, 'row')} {what}, {shown}. {way}"
+    )
+
+
+# Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.
+#
+# Each row has at least one. The compared one is chosen once both sides are known
+# (:mod:`.preparing`), and row by row when the task encodes them.
+
+SHAPED = (POLYGON, OBB, MASK, RASTER)
+"""Columns that each describe a whole object."""
+SHAPED_NAMES = tuple(column.name for column in SHAPED)
+GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
+_BESIDE = (RASTER_BAND, RASTER_VALUE)
+_POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
+
+
+def says_boxes(options: Options) -> bool:
+    """Return whether the options select boxes."""
+    return options.iou_type == "bbox" or options.convert_to == "box"
+
+
+def wanted_fields(options: Options) -> frozenset[str]:
+    """Return the fields of COCO's rows that are compared, in addition to boxes."""
+    if options.iou_type == KEYPOINTS.name:
+        return frozenset({KEYPOINTS.name})
+    if options.iou_type in ("obb", "probiou"):
+        return frozenset({"segmentation", "obb"})
+    return frozenset() if says_boxes(options) else frozenset({"segmentation"})
+
+
+def find_objects(find: Finder, box_format: str | None, angle_format: str | None) -> Boxes:
+    """Recognise a table's objects; problems are added to ``find.problems``.
+
+    Raises:
+        OptionError: a format that does not exist.
+    """
+    formats = {**ANGLES, **BOX_3D_FORMATS}
+    if angle_format is not None and angle_format not in formats:
+        raise unknown("angle_format", angle_format, formats)
+    solid = box_3d_columns(find, angle_format)
+    found = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
+    rotated = [] if POLYGON in found else _four_corners(find)
+    points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
+    if name is not None:
+        found[KEYPOINTS] = name
+    alone = not found and solid is None
+    turned = oriented_box_columns(find, box_format, angle_format, needed=alone)
+    if OBB in found:
+        ask(find, angle_format, [found[OBB]])
+    others = found or rotated or points or turned is not None or solid is not None
+    boxes = find_boxes(find, box_format, needed=not others)
+    if points:
+        _from_columns(find, boxes, points)
+    for more in (turned, solid):
+        if more is not None:
+            boxes.exprs |= more.exprs
+            boxes.recognised |= more.recognised
+            boxes.notes += more.notes
+    if rotated:
+        parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
+        boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
+        boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
+    if RASTER in found:
+        found |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
+    for column, name in found.items():
+        wanted = dtypes.canonical_dtype(column, find.schema[name])
+        if wanted is None:
+            message = dtypes.wrong_type(column, name, find.schema[name])
+            find.problems.append(Problem(find.side, column.name, message, kind="wrong_dtype"))
+            continue
+        values = pl.col(name)
+        if column is KEYPOINTS and dtypes.numbers_within(find.schema[name]) > 1:  # a list a point
+            values = values.cast(pl.List(wanted)).list.eval(pl.element().explode())
+            boxes.exprs[column.name] = values
+        else:
+            boxes.exprs[column.name] = dtypes.cast(values, find.schema[name], wanted)
+        if name != column.name:
+            boxes.recognised[name] = column.name
+    return boxes
+
+
+def has_objects(find: Finder) -> bool:
+    """Return whether a table looks like objects of detection; claims columns.
+
+    Predictions of detection have scores: masks without scores are semantic segmentation.
+    """
+    if has_boxes(find):
+        return True
+    scored = find.side != "predictions" or bool(
+        find.candidates(("score", "confidence", "conf", "prob", "probability"))
+        or "score" in find.said
+    )
+    if scored and _point_columns(find):
+        return True
+    return scored and any(
+        _named(find, column) is not None for column in (*SHAPED, KEYPOINTS, BOX3D)
+    )
+
+
+def _four_corners(find: Finder) -> list[str]:
+    """Columns x1, y1 to x4, y4 of rotated boxes, corner by corner; empty without all of them."""
+    names = [f"{axis}{corner}" for corner in range(1, 5) for axis in "xy"]
+    found = [find.candidates((name,)) for name in names]
+    if any(len(one) != 1 or not find.schema[one[0]].is_numeric() for one in found):
+        return []
+    columns = [one[0] for one in found]
+    find.used.update(columns)
+    return columns
+
+
+def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
+    """Return columns x_1, y_1, v_1 and so on by number; empty unless they are numbered without
+    gaps.
+
+    Two or four points without visibility are corners of boxes in other formats.
+    """
+    found: dict[int, dict[str, str]] = {}
+    for name, dtype in find.schema.items():
+        part = _POINT.match(name)
+        if part and name not in find.used and dtype.is_numeric():
+            found.setdefault(int(part[2]), {})[part[1].lower()] = name
+    points = {n: axes for n, axes in sorted(found.items()) if {"x", "y"} <= axes.keys()}
+    numbers = [*points]
+    whole = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
+    seen = any("v" in axes for axes in points.values())
+    return points if whole and (seen or len(points) > len("xyxy")) else {}
+
+
+def _from_columns(find: Finder, boxes: Boxes, points: Mapping[int, Mapping[str, str]]) -> None:
+    """One list of points from columns; a point without x or y is not labelled."""
+    parts = []
+    for axes in points.values():
+        x, y = (dtypes.cast(pl.col(axes[a]), find.schema[axes[a]], pl.Float64()) for a in "xy")
+        there = x.is_not_null() & y.is_not_null()
+        seen = pl.col(axes["v"]).cast(pl.Float64) if "v" in axes else pl.lit(2.0)
+        parts += [
+            pl.when(there).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
+        ]
+        find.used.update(axes.values())
+    names = [name for axes in points.values() for name in axes.values()]
+    boxes.recognised[f"{names[0]} to {names[-1]}"] = KEYPOINTS.name
+    boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
+    if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):
+        said = "ground truths: keypoints without a column of visibility count as labelled."
+        boxes.notes.append(Note("unseen_keypoints", said))
+
+
+def _named(find: Finder, column: Column) -> str | None:
+    """The column of that name, or the one unclaimed column with an alias and a dtype that fits."""
+    name = find.exact(column.name)
+    if name is not None:
+        return name
+    found = [
+        name
+        for name in find.candidates(column.aliases)
+        if find.schema[name] != pl.Null
+        and dtypes.canonical_dtype(column, find.schema[name]) is not None
+    ]
+    if len(found) > 1:
+        ways = " or ".join(option("columns", {name: column.name}) for name in found)
+        names = ", ".join(repr(name) for name in found[:-1]) + f" and {found[-1]!r}"
+        find.problems.append(
+            Problem(
+                find.side,
+                column.name,
+                f"columns {names} could each be {column.name!r}. Say which one: write {ways}.",
+                kind="ambiguous_column",
+            )
+        )
+    find.used.update(found)
+    return found[0] if found else None
+
+
+def shaped(frame: pl.DataFrame) -> list[str]:
+    """Return the columns of a frame with whole objects other than boxes."""
+    return [name for name in SHAPED_NAMES if name in frame.columns]
+
+
+def check_first(check: Check, seen: Mapping[str, Any]) -> None:
+    """Lists of boxes that are too short; rows without any object."""
+    check_box_lengths(check, seen)
+    check_keypoints(check)
+    check_oriented_boxes(check)
+    check_boxes_3d(check)
+    names = shaped(check.frame)
+    corners = [name for name in CORNER_NAMES if name in check.frame.columns]
+    if corners and KEYPOINTS.name in check.frame.columns:
+        names.append(KEYPOINTS.name)
+    if BOX3D.name in check.frame.columns:
+        names.append(BOX3D.name)
+    if not names:
+        return
+    bare = pl.all_horizontal(pl.col(name).is_null() for name in names)
+    if corners:
+        # A row that has a polygon, mask or keypoints needs no box, but half a box is none.
+        blank = [pl.col(name).is_null() for name in corners]
+        told = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
+        for name in BOX_NAMES:
+            check.sound[name] = check.sound.get(name, pl.lit(True)) & told
+        return
+    n = check.count(bare)
+    if n:
+        check.add(
+            "geometry_missing", names[0], n,
+            f"{check.named(names)}: {count_of(n, 'row')} without any geometry,"
+            f" {check.rows(bare, [])}. Give each row one, or remove these rows, e.g. with"
+            f" {option('where', f'{sql_name(check.own(names[0]))} IS NOT NULL')}.",
+        )  # fmt: skip
+
+
+def check_last(check: Check, seen: Mapping[str, Any]) -> None:
+    """Inverted boxes; bands that are not whole numbers."""
+    inverted(check, seen)
+    for column in _BESIDE:
+        if column.name not in check.frame.columns:
+            continue
+        values = pl.col(column.name)
+        wrong = values != values.floor()
+        n = check.count(wrong)
+        if n:
+            check.add(
+                "not_whole", column.name, n,
+                f"{check.named([column.name])}: {count_of(n, 'row')} with a number that is not"
+                f" whole, {check.rows(wrong, [column.name])}. Write whole numbers.",
+            )  # fmt: skip

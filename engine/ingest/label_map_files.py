@@ -1,0 +1,663 @@
+"""Label maps in files, and known data sets of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ..geometry.rasters import opened
+from ..schemas.arrays import Array
+from ..schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
+from ..schemas.errors import InputError
+from ..schemas.options import Options
+from ..schemas.wording import option
+from .annotations.format import broken, text_of
+from .ids import written
+from .mismatch import around
+from .problems import count_of
+from .sources.source import Source
+
+# Known data sets of label maps: labels, values and colours.
+#
+# A set has several codings, since tools write its labels in several ways. Sources: Cityscapes'
+# scripts (labels.py), the 150 classes of ADE20K's scene parsing benchmark, Pascal VOC's
+# development kit, whose colours are the interleaved bits of an index.
+
+VOID = -1
+"""Number of unlabelled pixels, which are ignored in ground truths; named labels count from 1, as 0
+is background in some dialects.
+"""
+
+
+class Coding(msgspec.Struct, frozen=True):
+    """One pixel coding of a set's labels.
+
+    Attributes:
+        name: value of the column ``raster_coding``.
+        of: pixel value, for colours R + 256 G + 65536 B, to label number or ``VOID``.
+        colours: whether pixels are colours.
+    """
+
+    name: str
+    title: str
+    of: dict[int, int]
+    colours: bool = False
+
+    def labelled(self, values: Iterable[int]) -> int:
+        """Count the values that are labels; -1 if any is unknown."""
+        found = [self.of.get(value) for value in values]
+        return -1 if None in found else sum(number != VOID for number in found)
+
+
+class LabelSet(msgspec.Struct, frozen=True):
+    """Known data set, or a common way of writing label maps.
+
+    Attributes:
+        name: for ``labels=``.
+        labels: names of labels, from number 1; empty if labels are numbers.
+        codings: possible pixel codings, the data set's first.
+        stem: a regular expression of its file names, whose first group is the image; or empty.
+        spread: whether its ground truths have Pascal VOC's palette, without which names are no
+            evidence.
+    """
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+    codings: tuple[Coding, ...]
+    stem: str = ""
+    spread: bool = False
+
+    def image(self, name: str) -> str | None:
+        """The image that a file's name without folders and extension is of."""
+        found = re.match(self.stem, name) if self.stem else None
+        return found[1] if found else None
+
+
+def packed(colour: Iterable[int]) -> int:
+    """Red, green and blue as one number."""
+    red, green, blue = colour
+    return red | green << 8 | blue << 16
+
+
+def _of_hex(digits: str) -> int:
+    return packed(bytes.fromhex(digits))
+
+
+def spread(index: int) -> int:
+    """The colour of an index as Pascal VOC has it: three bits of it at a time, highest first."""
+    colour = [0, 0, 0]
+    for bit in range(8):
+        for channel in range(3):
+            colour[channel] |= (index >> (3 * bit + channel) & 1) << (7 - bit)
+    return packed(colour)
+
+
+_CITYSCAPES = """
+road 7 804080; sidewalk 8 f423e8; building 11 464646; wall 12 66669c; fence 13 be9999;
+pole 17 999999; traffic light 19 faaa1e; traffic sign 20 dcdc00; vegetation 21 6b8e23;
+terrain 22 98fb98; sky 23 4682b4; person 24 dc143c; rider 25 ff0000; car 26 00008e;
+truck 27 000046; bus 28 003c64; train 31 005064; motorcycle 32 0000e6; bicycle 33 770b20
+"""
+_CITIES = (
+    "aachen berlin bielefeld bochum bonn bremen cologne darmstadt dusseldorf erfurt frankfurt"
+    " hamburg hanover jena krefeld leverkusen lindau mainz monchengladbach munich munster"
+    " strasbourg stuttgart tubingen ulm weimar zurich"
+)
+_CITYSCAPES_VOID = "000000 6f4a00 510051 faaaa0 e6968c b4a5b4 966464 96785a 00005a 00006e"
+_ADE20K = (
+    "wall,building,sky,floor,tree,ceiling,road,bed,windowpane,grass,cabinet,"
+    "sidewalk,person,earth,door,table,mountain,plant,curtain,chair,car,water,"
+    "painting,sofa,shelf,house,sea,mirror,rug,field,armchair,seat,fence,desk,"
+    "rock,wardrobe,lamp,bathtub,railing,cushion,base,box,column,signboard,"
+    "chest of drawers,counter,sand,sink,skyscraper,fireplace,refrigerator,grandstand,"
+    "path,stairs,runway,case,pool table,pillow,screen door,stairway,river,bridge,"
+    "bookcase,blind,coffee table,toilet,flower,book,hill,bench,countertop,stove,"
+    "palm,kitchen island,computer,swivel chair,boat,bar,arcade machine,hovel,bus,"
+    "towel,light,truck,tower,chandelier,awning,streetlight,booth,television receiver,"
+    "airplane,dirt track,apparel,pole,land,bannister,escalator,ottoman,bottle,"
+    "buffet,poster,stage,van,ship,fountain,conveyer belt,canopy,washer,plaything,"
+    "swimming pool,stool,barrel,basket,waterfall,tent,bag,minibike,cradle,oven,"
+    "ball,food,step,tank,trade name,microwave,pot,animal,bicycle,lake,dishwasher,"
+    "screen,blanket,sculpture,hood,sconce,vase,traffic light,tray,ashcan,fan,pier,"
+    "crt screen,plate,monitor,bulletin board,shower,radiator,glass,clock,flag"
+)
+_VOC = (
+    "background,aeroplane,bicycle,bird,boat,bottle,bus,car,cat,chair,cow,diningtable,dog,horse,"
+    "motorbike,person,pottedplant,sheep,sofa,train,tvmonitor"
+)
+_BORDER = 255
+COLOUR_MAP = tuple(map(spread, range(256)))
+"""Pascal VOC's colours of indices, packed."""
+
+
+def _cityscapes() -> LabelSet:
+    rows = [one.strip().rsplit(" ", 2) for one in _CITYSCAPES.split(";")]
+    ids = {int(i): n for n, (_, i, _) in enumerate(rows, 1)}
+    colours = dict.fromkeys(map(_of_hex, _CITYSCAPES_VOID.split()), VOID)
+    colours |= {_of_hex(colour): n for n, (_, _, colour) in enumerate(rows, 1)}
+    train = {n - 1: n for n in range(1, len(rows) + 1)}
+    return LabelSet(
+        "cityscapes",
+        "Cityscapes",
+        tuple(name for name, _, _ in rows),
+        (
+            Coding("cityscapes-ids", "labelIds", dict.fromkeys(range(34), VOID) | ids),
+            Coding("cityscapes-train-ids", "trainIds", train | {_BORDER: VOID}),
+            Coding("cityscapes-colors", "colours", colours, colours=True),
+        ),
+        rf"((?:{_CITIES.replace(' ', '|')})_\d{{6}}_\d{{6}})(?:_|$)",
+    )
+
+
+def _ade20k() -> LabelSet:
+    labels = tuple(_ADE20K.split(","))
+    own = {n: n for n in range(1, len(labels) + 1)}
+    reduced = {n - 1: n for n in own} | {_BORDER: VOID}
+    return LabelSet(
+        "ade20k",
+        "ADE20K",
+        labels,
+        (
+            Coding("ade20k", "1 to 150, 0 unlabelled", own | {0: VOID}),
+            Coding("ade20k-reduced", "0 to 149 (reduce_zero_label)", reduced),
+        ),
+        r"(ADE_[a-z]+_\d{8})",
+    )
+
+
+def _voc(name: str, title: str, labels: tuple[str, ...], indices: range, stem: str) -> LabelSet:
+    """Codings by index and by the colour of an index; 255 is the border of objects."""
+    of = {i: i + bool(labels) for i in indices} | {_BORDER: VOID}
+    colours = {COLOUR_MAP[i]: n for i, n in of.items()}
+    return LabelSet(
+        name,
+        title,
+        labels,
+        (
+            Coding(f"{name}-indices", f"indices, {_BORDER} void", of),
+            Coding(f"{name}-colors", "colours", colours, colours=True),
+        ),
+        stem,
+        spread=True,
+    )
+
+
+COLOURED = _voc("voc-palette", "Pascal VOC's palette", (), range(_BORDER), "")
+"""Any labels that are written in VOC's palette: indices are the labels."""
+SETS = {
+    one.name: one
+    for one in (
+        _cityscapes(),
+        _ade20k(),
+        _voc("voc", "Pascal VOC", tuple(_VOC.split(",")), range(21), r"(\d{4}_\d{6})$"),
+        COLOURED,
+    )
+}
+"""By name, in the order in which they are tried."""
+CODINGS = {coding.name: coding for one in SETS.values() for coding in one.codings}
+LISTED = "labelmap.txt"
+"""List of labels and colours next to a folder, as CVAT writes it."""
+OWN_COLOURS = "colors"
+"""Coding by the column ``color`` of ``labels``."""
+GREY = "grey"
+"""The coding of pictures whose three bands are the index; behind a coding's name, its value."""
+UNKNOWN = -2
+"""Number of a value that a coding does not have."""
+MAPS = ("_gtFine_labelIds", "_gtFine_labelTrainIds", "_gtCoarse_labelIds",
+        "_gtCoarse_labelTrainIds", "_gtFine_color", "_gtCoarse_color")  # fmt: skip
+"""Ends of names of the label maps among the files of a data set that has several an image."""
+
+
+def is_known(coding: str) -> bool:
+    return coding.removesuffix(f"-{GREY}") in (*CODINGS, OWN_COLOURS, GREY)
+
+
+def is_coloured(coding: str) -> bool:
+    """Return whether a coding is for colour pictures, rather than one number per pixel."""
+    known = CODINGS.get(coding)
+    return known.colours if known is not None else coding == OWN_COLOURS or coding.endswith(GREY)
+
+
+def numbers_of(coding: str, values: Array, own: Mapping[int, int]) -> Array:
+    """Decode pixel values to label numbers.
+
+    Args:
+        values: int64 [n], pixels, or packed colours.
+        own: number of each colour, for the coding of ``labels``.
+
+    Returns:
+        int64 [n], including ``VOID`` and ``UNKNOWN``.
+    """
+    base = coding
+    if coding.endswith(GREY):
+        base = coding.removesuffix(GREY).removesuffix("-")
+        even = values % _EVEN == 0
+        values = np.where(even, values // _EVEN, UNKNOWN)
+    if not base:
+        return values
+    of = own if base == OWN_COLOURS else CODINGS[base].of
+    distinct, inverse = np.unique(values, return_inverse=True)
+    numbers = np.array([of.get(one, UNKNOWN) for one in distinct.tolist()], np.int64)
+    return np.asarray(numbers[inverse])
+
+
+_EVEN = 0x010101
+
+
+def colour_of(text: str) -> int | None:
+    """A colour as people write it (``#804080``, ``128,64,128``, ``128 64 128``), packed."""
+    text = text.strip().lower()
+    if re.fullmatch(r"#?[0-9a-f]{6}", text):
+        return _of_hex(text.removeprefix("#"))
+    parts = [int(one) for one in re.findall(r"\d+", text)]
+    return packed(parts) if len(parts) == 3 and max(parts) <= _BORDER else None
+
+
+# Two sides of label map files: matching images and pixel codings.
+
+SET = "label_set"
+"""The fact of a table of labels that names the data set it is of."""
+_LOOKED_AT = 8  # images a side
+_PIXELS = 1 << 16  # of an image, evenly spread
+_COLOURS = 256  # more of them make a picture
+_BANDS = (3, 4)  # of pictures in colours
+_TRAINED = "TrainIds"
+
+
+def open_set(name: str) -> Source | None:
+    """Return the labels of a known data set; None if the name is unknown, or that of a file."""
+    found = SETS.get(name)
+    if found is None or not found.labels or os.path.exists(name):
+        return None
+    rows = {"label_value": found.labels, "index": range(1, len(found.labels) + 1)}
+    return Source(pl.LazyFrame(rows), f"the labels of {found.title}", facts={SET: name})
+
+
+class _Side:
+    """Files of one side, of which a few are inspected.
+
+    Args:
+        table: ``datum_id`` and ``raster``.
+    """
+
+    def __init__(self, role: str, source: Source, table: pl.DataFrame) -> None:
+        self.role, self.source, self.table = role, source, table
+        self.some: list[str] = []
+        """Ids of the images that are looked into."""
+
+    @property
+    def called(self) -> str:
+        """Its role in words."""
+        return self.role.replace("_", " ")
+
+    @property
+    def named(self) -> bool:
+        """Return whether its single file was given directly, not found in a folder or by a glob."""
+        given, found = self.source.description, self.source.files[0]
+        return os.path.basename(given) == os.path.basename(found)
+
+    @cached_property
+    def maps(self) -> dict[str, Array]:
+        """Some pixels of images by id: indices, or packed colours; unreadable ones aside."""
+        files = dict(self.table.iter_rows())
+        found = {}
+        for one in self.some:
+            try:
+                with opened(files[one]) as dataset:
+                    pixels = dataset.read()
+            except OSError:
+                continue  # told of once all are read
+            if pixels.dtype.kind not in "iub":
+                continue
+            step = max(1, math.isqrt(pixels[0].size // _PIXELS))
+            some = pixels[:, ::step, ::step].astype(np.int64)
+            if len(some) in _BANDS:
+                some[0] |= some[1] << 8 | some[2] << 16
+            found[one] = some[0]
+        return found
+
+    @cached_property
+    def _header(self) -> tuple[int, dict[int, tuple[int, ...]]]:
+        """Bands of the first file that opens, and its palette."""
+        for one in self.some:
+            try:
+                with opened(dict(self.table.iter_rows())[one]) as dataset:
+                    kinds = dataset.colorinterp
+                    return dataset.count, dataset.colormap(1) if kinds[0].name == "palette" else {}
+            except OSError:
+                continue
+        return 1, {}
+
+    @property
+    def picture(self) -> bool:
+        """Return whether its files have colour bands."""
+        return self._header[0] in _BANDS
+
+    @property
+    def spread(self) -> bool:
+        """Return whether its files have Pascal VOC's palette."""
+        palette = self._header[1]
+        return len(palette) > 1 and all(
+            packed(palette[i][:3]) == COLOUR_MAP[i] for i in (1, 2, 15, 255) if i in palette
+        )
+
+    @cached_property
+    def values(self) -> Array:
+        """Distinct values of the pixels looked at."""
+        seen = [pl.Series(pixels.ravel()).unique() for pixels in self.maps.values()]
+        return pl.concat([pl.Series([], dtype=pl.Int64), *seen]).unique().sort().to_numpy()
+
+    @property
+    def grey(self) -> bool:
+        """Return whether its pictures have three equal bands."""
+        return self.picture and bool((self.values % packed((1, 1, 1)) == 0).all())
+
+    def codings(self, known: LabelSet) -> list[str]:
+        """Return the codings of a set that contain all observed values."""
+        names = [one.name for one in known.codings if one.colours == self.picture]
+        if self.grey:
+            names += [f"{one.name}-{GREY}" for one in known.codings if not one.colours]
+        return [name for name in names if (numbers_of(name, self.values, {}) >= VOID).all()]
+
+    def labelled(self, coding: str) -> int:
+        """Count the observed values that are labels in a coding."""
+        return int((numbers_of(coding, self.values, {}) != VOID).sum())
+
+
+def read_alike(sources: dict[str, Source], options: Options) -> None:
+    """Unify the image names of both sides, and detect the coding of their pixels.
+
+    Known data sets are recognised by file names, palettes and colours; the coding of a side by its
+    values. The user's labels take precedence.
+
+    Args:
+        sources: by role; modified in place.
+        options: with an ignored or background index, indices are read unchanged.
+
+    Raises:
+        InputError: pictures with unknown colours.
+        ReadError: a list of labels next to the files that cannot be read.
+    """
+    sides = [
+        _Side(role, sources[role], sources[role].frame.collect())
+        for role in (GROUND_TRUTHS, PREDICTIONS)
+        if role in sources and sources[role].format == "raster"
+    ]
+    if not sides:
+        return
+    swapped = _swapped(sides)
+    warned = _same_images(sides)
+    if LABELS not in sources and any(side.picture for side in sides):
+        listed = _listed(sides)
+        if listed is not None:
+            sources[LABELS] = listed
+    labels = sources.get(LABELS)
+    forced = SETS.get(labels.facts.get(SET, "")) if labels is not None else None
+    raw = forced is None and (
+        labels is not None or options.ignore_index is not None or options.background is not None
+    )
+    known = forced or _recognised(sides)
+    coloured = labels is not None and "color" in labels.frame.collect_schema()
+    said = ""
+    if known is None or raw:
+        codings = {side.role: _plain(side, coloured) for side in sides}
+        if known is not None and known.labels and labels is None:
+            said = (
+                f"these seem to be label maps of {known.title}, and indices are read as they are,"
+                f" since ignore_index or background says so. {option('labels', known.name)} names"
+                " its labels."
+            )
+    else:
+        codings, said = _chosen(known, sides)
+        if known.labels and labels is None:
+            sources[LABELS] = open_set(known.name)  # type: ignore[assignment]
+    for side in sides:
+        table, coding = side.table, codings[side.role]
+        if coding:
+            table = table.with_columns(raster_coding=pl.lit(coding))
+        side.source.frame = table.lazy()
+        sources[side.role] = side.source
+    if said:
+        told = ("label_maps_recognised", said, sides[0].table.height)
+        sides[0].source.notes = (*sides[0].source.notes, told)
+    sides[0].source.warnings = (*sides[0].source.warnings, *swapped, *warned)
+
+
+def _same_images(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+    """Assign common ids to the images of both sides, and select the inspected images.
+
+    Returns:
+        A warning if two files are compared that were not given directly.
+    """
+    warned: list[tuple[str, str, int | None]] = []
+    names = [side.table["datum_id"].to_list() for side in sides]
+    for known in SETS.values():
+        images = [[known.image(name.rsplit("/", 1)[-1]) for name in own] for own in names]
+        if all(None not in own and len({*own}) == len(own) for own in images):
+            names = images
+            break
+    if len(names) == 2 and not {*names[0]} & {*names[1]}:
+        if all(len(own) == 1 for own in names):
+            if not all(side.named for side in sides):
+                warned = [_lone_pair(sides)]
+            names = [names[0], names[0]]
+        names = _without_ends(names) or names
+    for side, own in zip(sides, names, strict=True):
+        side.table = side.table.with_columns(pl.Series("datum_id", own, dtype=pl.String))
+    common = sorted({*names[0]} & {*names[-1]}) or names[0]
+    every = max(1, len(common) // _LOOKED_AT)
+    for side, own in zip(sides, names, strict=True):
+        there = common if common[0] in own else own
+        side.some = there[::every][:_LOOKED_AT]
+    return warned
+
+
+def _swapped(sides: list[_Side]) -> list[tuple[str, str, int | None]]:
+    """Return a warning if only the predictions' files are named like ground truths."""
+    if len(sides) < 2:
+        return []
+    truths, found = (side.table["raster"].to_list() for side in sides)
+    signs = [(f"*{end}", _ends_in(end)) for end in MAPS]
+    signs += [(f"{folder}/", _lies_in(folder)) for folder in _OF_TRUTHS]
+    for shown, says in signs:
+        if all(map(says, found)) and not any(map(says, truths)):
+            said = (
+                f"the label maps of the predictions are called {shown}, as data sets call their"
+                f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
+                " two sides swapped? The predictions come first."
+            )
+            return [("tables_swapped", said, None)]
+    return []
+
+
+_OF_TRUTHS = ("gtFine", "gtCoarse", "SegmentationClass", "SegmentationObject")
+"""Folders in which data sets keep the label maps of their ground truths."""
+
+
+def _ends_in(end: str) -> Callable[[str], bool]:
+    return lambda file: os.path.splitext(os.path.basename(file))[0].endswith(end)
+
+
+def _lies_in(folder: str) -> Callable[[str], bool]:
+    return lambda file: folder in os.path.dirname(os.path.abspath(file)).split(os.sep)
+
+
+def _lone_pair(sides: list[_Side]) -> tuple[str, str, int | None]:
+    """The warning of one file on each side, of two names, that were found in folders."""
+    truth, found = (side.table["raster"][0] for side in sides)
+    said = (
+        f"each side holds one label map, and their names differ: {found!r} of the predictions is"
+        f" compared with {truth!r} of the ground truths as if both were of one image. If they are,"
+        " name the files instead of their folders."
+    )
+    return "one_file_each", said, 1
+
+
+def _without_ends(names: list[list[str]]) -> list[list[str]] | None:
+    """Remove common prefixes and suffixes of each side, if the names then match."""
+    pattern = around(*(pl.Series(own) for own in names))
+    if pattern is None:
+        return None
+    cut = [
+        pl.Series("id", own).to_frame().select(written(pl.col("id"), [pattern]))["id"].to_list()
+        for own in names
+    ]
+    if any(len({*own}) < len(own) for own in cut):
+        return None
+    met = len({*cut[0]} & {*cut[1]})
+    return cut if 2 * met >= min(map(len, cut)) else None
+
+
+def _recognised(sides: list[_Side]) -> LabelSet | None:
+    """The set that files are of, by their names, else by colours or the ground truths' palette."""
+    names = [name for side in sides for name in side.table["datum_id"].to_list()]
+    for known in SETS.values():
+        named = known.stem and all(map(known.image, names))
+        if named and (sides[0].spread or not known.spread) and all(map(_has(known), sides)):
+            return known
+    pictures = [side for side in sides if side.picture and not side.grey]
+    if pictures:
+        return next((one for one in _BY_COLOURS if all(map(_has(one), sides))), None)
+    return COLOURED if sides[0].spread and all(map(_has(COLOURED), sides)) else None
+
+
+_BY_COLOURS = (SETS["cityscapes"], COLOURED)
+
+
+def _has(known: LabelSet) -> Any:
+    return lambda side: bool(side.codings(known))
+
+
+def _plain(side: _Side, coloured: bool) -> str:
+    """Return the coding of a side of an unknown data set.
+
+    Args:
+        coloured: whether a table of labels has colours.
+
+    Raises:
+        InputError: unknown colours.
+    """
+    if not side.picture:
+        return ""
+    if coloured:
+        return OWN_COLOURS
+    if side.codings(COLOURED):
+        return COLOURED.codings[1].name
+    if side.grey:
+        return GREY
+    n = side.values.size
+    palette = {*COLOURED.codings[1].of}
+    odd = [one for one in side.values.tolist() if one not in palette]
+    first = ", ".join(f"({one & 255}, {one >> 8 & 255}, {one >> 16})" for one in odd[:3])
+    file = dict(side.table.iter_rows())[side.some[0]]
+    why = (
+        f"They have {n:,} colours: are they pictures rather than label maps, resized with"
+        " interpolation, or once JPEG?"
+        if n > _COLOURS
+        else "If they are the colours of labels, say so:"
+    )
+    raise InputError(
+        f"{side.called}: {file!r} holds colours ({count_of(len(odd), 'colour')} of no known"
+        f" palette, first {first}), and label maps hold indices of labels. {why}"
+        f" {option('labels')} with a table of label_value and color (#804080 or 128,64,128), or"
+        f" {LISTED} beside the folder, as CVAT writes it, with lines such as road:128,64,128.",
+        code="values_unlabelled",
+        side=side.role,
+        count=len(odd),
+        values=odd[:3],
+    )
+
+
+def _chosen(known: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], str]:
+    """Return the coding of each side of a known set, and a note."""
+    codings: dict[str, str] = {}
+    evidence = ""
+    for side in sides:
+        fitting = side.codings(known)
+        if not fitting:  # told with the values, once all are counted
+            fitting = [one.name for one in known.codings if one.colours == side.picture]
+        if side.role == GROUND_TRUTHS or len(fitting) == 1:
+            files = side.table["raster"].head(1).to_list()
+            trained = [name for name in fitting if "train" in name and _TRAINED in files[0]]
+            codings[side.role] = [*trained, *fitting, known.codings[0].name][0]
+            continue
+        shares = {name: _agreement(sides, codings, name) for name in fitting}
+        best = max(fitting, key=lambda name: (shares[name], side.labelled(name)))
+        codings[side.role] = best
+        shown = ", ".join(f"{_title(name)} {share:.1%}" for name, share in shares.items())
+        evidence = f" (pixels of {count_of(len(side.some), 'image')} that agree: {shown})"
+    read = "; ".join(
+        f"{role.replace('_', ' ')} hold {_title(coding)}"
+        + (evidence if role == PREDICTIONS else "")
+        for role, coding in codings.items()
+    )
+    what = f"labels of {known.title}" if known.labels else f"indices in {known.title}"
+    return codings, (
+        f"label maps are read as {what}: {read}. Void counts nowhere. {option('ignore_index', 255)}"
+        f" or {option('labels')} reads indices as they are."
+    )
+
+
+def _title(coding: str) -> str:
+    base = coding.removesuffix(f"-{GREY}")
+    one = next(c for known in SETS.values() for c in known.codings if c.name == base)
+    return one.title + (" as grey pictures" if base != coding else "")
+
+
+def _agreement(sides: list[_Side], codings: dict[str, str], coding: str) -> float:
+    """The share of labelled pixels looked at that agree, if predictions have a coding."""
+    if GROUND_TRUTHS not in codings:
+        return 0.0
+    agreeing = counted = 0
+    for one, true in sides[0].maps.items():
+        found = sides[1].maps.get(one)
+        if found is None or found.shape != true.shape:
+            continue
+        pairs = pl.DataFrame({"true": true.ravel(), "found": found.ravel()})
+        pairs = pairs.group_by("true", "found").len()
+        truth = numbers_of(codings[GROUND_TRUTHS], pairs["true"].to_numpy(), {})
+        there, n = truth != VOID, pairs["len"].to_numpy()
+        agreeing += int(
+            n[there & (truth == numbers_of(coding, pairs["found"].to_numpy(), {}))].sum()
+        )
+        counted += int(n[there].sum())
+    return agreeing / counted if counted else 0.0
+
+
+def _listed(sides: list[_Side]) -> Source | None:
+    """Read the labels and colours of a list next to the files, as CVAT writes it.
+
+    Raises:
+        ReadError: an invalid line.
+    """
+    for side in sides:
+        folder = os.path.dirname(side.table["raster"][0])
+        for place in (folder, os.path.dirname(folder)):
+            file = os.path.join(place, LISTED)
+            if os.path.isfile(file):
+                return _read_list(file)
+    return None
+
+
+def _read_list(file: str) -> Source:
+    rows = []
+    for number, line in enumerate(text_of(file).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, sign, rest = line.partition(":")
+        colour = rest.split(":")[0]
+        if not sign or colour_of(colour) is None:
+            raise broken(file, number, f"{line[:60]!r} is not a label and colour",
+                         "Write lines such as road:128,64,128.")  # fmt: skip
+        rows.append({"label_value": name, "color": colour})
+    said = f"labels and their colours are those of {file}."
+    return Source(pl.LazyFrame(rows), file, notes=(("labels_listed", said, len(rows)),))

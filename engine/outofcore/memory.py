@@ -1,0 +1,547 @@
+"""Memory limit, scratch folder and the number of buckets."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from .. import tasks
+from ..atomic import try_lock
+from ..ingest.collecting import Prepared
+from ..ingest.problems import Note
+from ..kernels.folder import own_group
+from ..plan import planner
+from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.errors import EvalengineError, OptionError, ReadError, ScratchError
+from ..schemas.options import Options
+from ..schemas.wording import option
+
+# Free memory for a process: of the machine, and of every control group it is in.
+
+_UNKNOWN = 4 << 30
+_FILES = (
+    ("memory.max", "memory.current"),  # version 2
+    ("memory.high", "memory.current"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),  # version 1
+)
+"""Files of a control group with its limit and its usage."""
+
+
+def free_memory(root: Path = Path("/")) -> int:
+    """Return the bytes that this process may still use.
+
+    A limit of a group applies to all groups within it (systemd's slices, Slurm's steps, pods), so
+    the minimum over all groups up to the root counts.
+
+    Args:
+        root: parent of ``/proc`` and ``/sys``.
+    """
+    free = _of_machine(root)
+    for group in _groups(root):
+        for limit, usage in _FILES:
+            with suppress(OSError, ValueError):
+                most = int((group / limit).read_text())  # "max" for none
+                used = int((group / usage).read_text())
+                free = min(free, max(0, most - used))
+    return free
+
+
+def _of_machine(root: Path) -> int:
+    with suppress(OSError, ValueError):
+        for line in (root / "proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    if hasattr(os, "sysconf"):
+        with suppress(OSError, ValueError):
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return _UNKNOWN
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """Folders of this process's memory groups, of both versions, each up to the root."""
+    hierarchies = {"": root / "sys/fs/cgroup", "memory": root / "sys/fs/cgroup/memory"}
+    places = dict.fromkeys(hierarchies, "/")
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, place = line.split(":", 2) if line.count(":") > 1 else ("", "-", "")
+            if controllers == "" or "memory" in controllers.split(","):
+                places["memory" if controllers else ""] = place
+    for name, top in hierarchies.items():
+        # In a container the place may be the host's, and only the top is to be seen.
+        inner = top / places[name].strip("/")
+        yield top
+        while inner != top and top in inner.parents:
+            yield inner
+            inner = inner.parent
+
+
+# The scratch folder of one run: made with a mark of its owner, and gone when the run is over.
+
+PREFIX = "evalengine-scratch-"
+GONE = "evalengine-gone-"
+"""Prefix of a scratch folder between the end of its run and its deletion."""
+
+OWNER = "owner.json"
+
+
+@contextmanager
+def scratch_folder(base: str | None, needed: int) -> Iterator[Path]:
+    """Create a folder for one run, deleted afterwards however the run ends.
+
+    Remains of killed runs on this machine are deleted first.
+
+    Args:
+        base: parent folder; by default the system's temporary folder.
+        needed: approximate number of bytes that the run will write.
+
+    Raises:
+        ScratchError: the folder cannot be written, its disk has no room or runs full, or the folder
+            is deleted meanwhile.
+    """
+    home = Path(base or tempfile.gettempdir()).absolute()  # workers stand in folders of their own
+    folder = home / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    with ExitStack() as stack:
+        try:
+            home.mkdir(exist_ok=True)  # not its parents: a disk that is not mounted has none
+            sweep(home)
+            look_for_room(home, needed)
+            _refuse_shared(home)
+            folder.mkdir(mode=0o700)
+            _OPEN[folder] = os.getpid()
+            stack.callback(_delete_own, folder)
+            _mark(folder, stack)
+        except OSError as error:
+            raise ScratchError(
+                f"{home}: no scratch folder can be made there: {error}. Name another:"
+                f" {option('scratch', '/mnt/large')}.",
+                code="scratch_unusable",
+                file=str(home),
+            ) from error
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise ScratchError(
+                    f"{home}: the disk ran full while scratch was written, of which about"
+                    f" {gigabytes(needed)} are needed; nothing is left behind. Name a folder on a"
+                    f" larger disk: {option('scratch', '/mnt/large')}.",
+                    code="scratch_full",
+                ) from error
+            _refuse_deleted(folder, error)
+            raise
+        except Exception as error:
+            _refuse_deleted(folder, error)
+            raise
+
+
+def _refuse_deleted(folder: Path, error: Exception) -> None:
+    """Explain an error of a run whose folder was deleted, completely or partly, from outside.
+
+    Raises:
+        ScratchError: it was.
+    """
+    other = isinstance(error, EvalengineError) and not isinstance(error, ScratchError)
+    named = isinstance(error, FileNotFoundError) and str(error.filename).startswith(str(folder))
+    read = isinstance(error, ReadError) and str(folder) in str(error)
+    if named or read or (not other and not (folder / OWNER).exists()):
+        raise ScratchError(
+            f"{folder}: files of this run were deleted while it was at work ({error}). Run it"
+            " again, and leave its scratch folder alone; it is deleted when the run ends.",
+            code="scratch_deleted",
+        ) from error
+
+
+def _refuse_shared(home: Path) -> None:
+    """Refuse a folder in which other users could replace a run's folder.
+
+    Stages read their parameters from the run's folder, which other users cannot enter; but if they
+    may write to its parent and that is not sticky, they could put another one there.
+    """
+    if not hasattr(os, "geteuid"):
+        return  # a system whose folders have no such owners
+    told = home.stat()
+    sticky = bool(told.st_mode & stat.S_ISVTX)
+    shared = bool(told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) and not own_group(told)
+    if sticky or (told.st_uid in (os.geteuid(), 0) and not shared):
+        return
+    raise ScratchError(
+        f"{home}: others may write there, and could put work of theirs into the run's place. Name a"
+        f" folder of your own, {option('scratch', '/mnt/large/mine')}, or make this one sticky"
+        " (chmod +t).",
+        code="scratch_unsafe",
+        file=str(home),
+    )
+
+
+def look_for_room(home: Path, needed: int) -> None:
+    """Check that the disk has room.
+
+    Args:
+        needed: approximate number of bytes to be written.
+
+    Raises:
+        ScratchError: there is less free space.
+    """
+    free = shutil.disk_usage(home).free
+    if free < needed:
+        raise ScratchError(
+            f"{home}: about {gigabytes(needed)} of scratch are needed and {gigabytes(free)}"
+            f" are free. Name a folder on a larger disk: {option('scratch', '/mnt/large')}.",
+            code="scratch_too_small",
+        )
+
+
+def _mark(folder: Path, stack: ExitStack) -> None:
+    """Write the owner of a folder to a mark file, and keep it locked until the run is over."""
+    mark = stack.enter_context((folder / OWNER).open("w"))
+    with suppress(OSError):  # where there are no locks, nobody sweeps it
+        try_lock(mark)
+    json.dump({"pid": os.getpid(), "host": socket.gethostname()}, mark)
+    mark.flush()
+
+
+_OPEN: dict[Path, int] = {}
+"""Folders of runs that are at work in this process, and the process that made them."""
+
+
+def _delete_own(folder: Path) -> None:
+    """Delete a folder, but only in the process that created it, not in a fork."""
+    if _OPEN.pop(folder, None) == os.getpid():
+        _delete(folder)
+
+
+def delete_open() -> None:
+    """Delete the folders of unfinished runs before the process ends."""
+    for folder in list(_OPEN):
+        _delete_own(folder)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder that a worker may still write into, because it does not know that the run is
+    over.
+
+    The rename hides it; files that cannot be deleted now are removed by a later run.
+    """
+    gone = folder.with_name(f"{GONE}{folder.name.removeprefix(PREFIX)}")
+    with suppress(OSError):
+        folder.rename(gone)
+    for one in (gone, folder):
+        shutil.rmtree(one, ignore_errors=True)
+
+
+def sweep(home: Path) -> list[Path]:
+    """Delete scratch folders whose runs are dead; return them.
+
+    A running process has a lock on its mark, in any container; the system releases it when the
+    process dies. Folders of other machines, whose locks may be invisible here, and those without a
+    mark yet are kept.
+    """
+    for folder in home.glob(f"{GONE}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    found = []
+    for folder in home.glob(f"{PREFIX}*"):
+        with (
+            suppress(OSError, ValueError, KeyError, TypeError),
+            open(folder / OWNER, "rb", opener=_plain_file) as mark,
+        ):
+            if json.load(mark)["host"] == socket.gethostname() and try_lock(mark):
+                found.append(folder)
+    for folder in found:
+        _delete(folder)
+    return found
+
+
+def _plain_file(path: str, flags: int) -> int:
+    """Open a regular file of this user; other users' pipes cannot block the run.
+
+    Raises:
+        OSError: not a regular file, or another user's.
+    """
+    opened = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    told = os.fstat(opened)
+    ours = not hasattr(os, "geteuid") or told.st_uid == os.geteuid()
+    if not (ours and stat.S_ISREG(told.st_mode)):
+        os.close(opened)
+        raise OSError(errno.EACCES, "no file of this user's", path)
+    return opened
+
+
+def gigabytes(size: int) -> str:
+    """``1.5 GB``."""
+    if size < 10**8:
+        return f"{size / 1e6:,.1f} MB"
+    return f"{size / 1e9:,.1f} GB"
+
+
+# Number of buckets for a run, from its rows and its memory limit.
+
+BASE = 400 << 20
+"""Bytes that a process uses before reading rows: the interpreter, Polars, compiled kernels."""
+
+LEAST = 448 << 20
+"""Smallest memory limit of a process that allows any rows."""
+
+MOST_BUCKETS = 400  # files held open at once
+_HELD_FULL = 3  # bytes held of a byte of a bucket of few datums while it is matched
+_GROWTH = 6  # bytes held while a bucket is matched, of a byte of its columns
+_HELD_SCORE = 72
+"""Bytes per score of classification, in addition to its columns, while a part's scores are sorted
+by label and then by label key.
+"""
+_SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may take
+_RANKED_ROW = 220  # bytes held of a ranked row while label groups are merged
+_RUN_ROW = 96  # bytes held of a row of a run while runs are merged
+_SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
+_CELL, _CELL_ROW = 8, 350  # bytes of a number, and of a row of a frame while it is made
+_STEP = 64 << 20  # to which limits in messages are rounded up
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+class Sizes(msgspec.Struct):
+    """Partitioning of a run.
+
+    Attributes:
+        scratch: approximate bytes on disk.
+        group_rows: maximum number of ranked rows per label group, unless a single label has more.
+        at_once: label groups in memory at the same time if no worker is busy.
+    """
+
+    n: int
+    scratch: int
+    group_rows: int
+    datums_at_once: int
+    at_once: int = 1
+    run_rows: int = 1
+
+
+def limit_of(given: str | int | None) -> int:
+    """Return a limit in bytes; by default 70 % of free memory.
+
+    Args:
+        given: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
+
+    Raises:
+        OptionError: not a size, or not above 0.
+    """
+    if given is None:
+        return int(free_memory() * 0.7)
+    text = str(given).strip().lower()
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", text)
+    if found is None:
+        raise OptionError(
+            f"{option('memory_limit', given)}: no size. Write bytes, or a number and a unit:"
+            f" {option('memory_limit', '2GB')}.",
+            code="option_value",
+            option="memory_limit",
+            value=given,
+        )
+    number, unit, binary = found.groups()
+    scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
+    size = int(float(number) * scale)
+    if size <= 0:
+        raise OptionError(
+            f"{option('memory_limit', given)}: must be above 0.",
+            code="option_value",
+            option="memory_limit",
+            value=given,
+        )
+    return size
+
+
+def sufficient_limit(given: str | int | None) -> int:
+    """Return a limit in bytes that suffices for a process.
+
+    Raises:
+        OptionError: the given limit is too small for the process itself.
+    """
+    limit = limit_of(given)
+    if given is not None and limit < LEAST:
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small to work in. The interpreter, Polars and"
+            f" compiled kernels take about {BASE >> 20} MiB before any row is read. Give at least"
+            f" {option('memory_limit', f'{LEAST >> 20}MiB')}.",
+            code="memory_limit_too_small",
+            least=f"{LEAST >> 20}MiB",
+        )
+    return limit
+
+
+def refused(ready: Prepared, options: Options) -> str:
+    """Return why these tables cannot be shuffled to buckets; empty if they can."""
+    schemas = {role: side.schema for role, side in ready.sides.items()}
+    if any(dtype == pl.Object for schema in schemas.values() for dtype in schema.values()):
+        return "the tables hold arrays, which are in memory already"
+    wide = any(side.naming.wide for side in ready.sides.values())
+    if wide and options.label_map is not None:
+        return "score columns under a label map depend on all rows"
+    for role in ready.plan.extra:
+        for expr in ready.plan.extra[role]:
+            name = expr.meta.output_name()
+            if ready.sides[role].schema[name].is_float():
+                return f"slices by column {name!r} of floats are written as all of them allow"
+    return ""
+
+
+def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
+    """Return why the tables can only be interpreted from all rows; empty if the first ones
+    suffice.
+    """
+    asked = plan.does.needs_all_rows
+    return "" if asked is None else asked(ready, heads, plan.settings, plan.options)
+
+
+def bucket_count(
+    ready: Prepared,
+    heads: Mapping[str, pl.DataFrame],
+    heights: Mapping[str, int],
+    limit: int,
+    *,
+    task: str,
+    least: int = 1,
+    workers: int = 1,
+    given: str | int | None = None,
+    filed: tuple[int, int] | None = None,
+) -> Sizes:
+    """Partition a run so that it stays within a memory limit.
+
+    Args:
+        heads: the first rows of each, from which the size of all is estimated.
+        heights: role to number of rows.
+        limit: bytes of one worker.
+        least: minimum number of buckets.
+        given: that limit; None if the limit is a share of free memory, which is then a best effort.
+        filed: bytes on disk per unit and per scored label whose parts stay in files.
+
+    Raises:
+        OptionError: the given limit would need too many buckets.
+    """
+    room = max(limit - BASE, limit // 8) * _SHARE
+    size = sum(
+        (heads[role].estimated_size() / max(1, heads[role].height) + 8) * rows
+        for role, rows in heights.items()
+        if role in heads and role != LABELS
+    )
+    held = size * (tasks.get(task).growth or _GROWTH)
+    if filed is not None:
+        scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
+        held = max(held, size + _HELD_SCORE * scores)
+    n = max(least, -(-int(held) // max(1, int(room))))
+    if n > MOST_BUCKETS and given is not None:
+        enough = (int(held / MOST_BUCKETS / _SHARE) + BASE) * workers
+        enough = -(-enough // _STEP) * _STEP
+        raise OptionError(
+            f"{option('memory_limit', given)}: too small for these tables, whose"
+            f" {sum(heights.values()):,} rows would be shuffled to {n:,} files, and {MOST_BUCKETS}"
+            f" can be open at once. Give at least {option('memory_limit', f'{enough >> 20}MiB')}.",
+            code="memory_limit_too_small",
+            least=f"{enough >> 20}MiB",
+        )
+    ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
+    beyond = (tasks.get(task).scratch_row or _SCRATCH_ROW) * ranked
+    if filed is not None:
+        beyond = sum(_filed_row(ready, role, *filed) * rows for role, rows in heights.items())
+    group_rows = max(1000, int(room / _RANKED_ROW))
+    return Sizes(
+        n=min(n, MOST_BUCKETS),
+        scratch=int(size) + beyond,
+        group_rows=group_rows,
+        datums_at_once=max(1000, int(room / 64)),
+        at_once=max(1, workers - 1),
+        run_rows=max(1000, int(room) // _RUN_ROW),
+    )
+
+
+def too_full(fullest: int, limit: int, share: int, options: Options) -> list[Note]:
+    """Check the size of the largest bucket against the limit: the rows of a datum stay together.
+
+    Args:
+        fullest: bytes of the rows of the largest bucket.
+        limit: memory limit of the run in bytes.
+
+    Returns:
+        a note, if no limit was given.
+
+    Raises:
+        OptionError: the given limit would be exceeded.
+    """
+    needed = BASE + _HELD_FULL * fullest
+    if needed <= share:
+        return []
+    enough = -(-needed * limit // (share * _STEP)) * _STEP >> 20
+    said = (
+        "rows of one datum stay together, and those of the largest (or of the few that share its"
+        f" bucket) take, with the process, about {gigabytes(needed)} of {gigabytes(share)}"
+    )
+    if options.memory_limit is None:
+        return [Note("datum_beyond_memory", f"{said} that are free.")]
+    raise OptionError(
+        f"{option('memory_limit', options.memory_limit)}: {said}. Give at least"
+        f" {option('memory_limit', f'{enough}MiB')}, or look at the largest datums.",
+        code="memory_limit_too_small",
+        least=f"{enough}MiB",
+    )
+
+
+def too_many_labels(plan: planner.Plan, tallies: Any, options: Options) -> None:
+    """Refuse frames with rows of so many labels that they would exceed the given limit.
+
+    Raises:
+        OptionError: names a sufficient limit.
+    """
+    if options.memory_limit is None:
+        return
+    limit, held = limit_of(options.memory_limit), _held_by_labels(plan, tallies)
+    if BASE + held <= limit:
+        return
+    enough = -(-(BASE + held) // _STEP) * _STEP >> 20
+    raise OptionError(
+        f"{option('memory_limit', options.memory_limit)}: {len(tallies.labels):,} labels make"
+        f" frames that take about {gigabytes(held)} while they are made, beside the"
+        f" {gigabytes(BASE)} of the process. Give at least"
+        f" {option('memory_limit', f'{enough}MiB')}, or ask for fewer metrics, thresholds or"
+        " slices.",
+        code="memory_limit_too_small",
+        least=f"{enough}MiB",
+        count=len(tallies.labels),
+    )
+
+
+def _held_by_labels(plan: planner.Plan, tallies: Any) -> int:
+    """Estimate the bytes of frames with rows of every label, during their computation."""
+    columns = tallies.datums.slices.columns
+    groups = 1 + sum(len(tallies.datums.groups(column)[1]) for column in columns)
+    curve = len(getattr(plan.settings, "score_thresholds", ()))
+    each = sum(
+        max(1, curve) if metric.frame == "curves" else len(plan.cuts.get(metric.name, (None,)))
+        for metric in plan.metrics
+        if metric.frame in ("metrics", "curves")
+    )
+    cells = int(plan.does.cells_per_group(tallies, plan.settings))
+    return _CELL * cells + _CELL_ROW * each * groups * len(tallies.labels)
+
+
+def _scores_of(ready: Prepared, role: str) -> int:
+    """Scores of a row of a table."""
+    naming = ready.sides[role].naming
+    if role not in (PREDICTIONS, TABLE):
+        return 0
+    return len(naming.labels) if naming.wide else 1
+
+
+def _filed_row(ready: Prepared, role: str, unit: int, score: int) -> int:
+    """Bytes on disk, beyond its columns, of a row of a table whose run is merged in files."""
+    return score * _scores_of(ready, role) + (unit if role in (GROUND_TRUTHS, TABLE) else 0)

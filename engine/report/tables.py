@@ -1,0 +1,918 @@
+"""Tables by label, slice and bin."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from ..metrics import all_metrics
+from ..schemas.contract import DEFAULT_LABEL_KEY, NAMES
+from ..schemas.errors import OptionError, did_you_mean
+from ..schemas.layouts import EACH, PARTS, Entry, Layout, Spread
+from ..schemas.wording import option
+from ..scorecard.lookup import KEYS, whole
+
+if TYPE_CHECKING:
+    from ..scorecard.card import Scorecard
+
+# Thresholds that a table shows numbers at: all of a few, the ones nearest 0.5 of many.
+
+SPOTS = 6
+"""Up to so many pairs of thresholds are all shown."""
+EVERY = 1 << 30
+_COLUMNS = ("iou_threshold", "score_threshold")
+_WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
+
+
+def at_spots(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
+    """Split a metric's rows by threshold, or keep only the one nearest 0.5 if there are many.
+
+    Args:
+        rows: frame with the columns ``iou_threshold`` and ``score_threshold``.
+        most: maximum number of threshold combinations to keep.
+
+    Returns:
+        (rows, description of the thresholds) pairs.
+    """
+    found = every_spot(rows)
+    if not 1 < found.height <= most:
+        return [_at_one_spot(rows)]
+    return [
+        (rows.filter(*(pl.col(name) == value for name, value in row.items())), _where(row))
+        for row in found.iter_rows(named=True)
+    ]
+
+
+def spots_shown(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
+    """Up to how many pairs of thresholds are all shown: a few; all that were asked for, widely."""
+    return EVERY if wide and card.options.score_thresholds is not None else most
+
+
+def every_spot(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the distinct threshold combinations, sorted; empty if rows have no thresholds."""
+    columns = [column for column in _COLUMNS if rows[column].null_count() < rows.height]
+    if not columns:
+        return rows.select(columns)
+    return rows.select(columns).unique().drop_nulls().sort(columns)
+
+
+def _where(row: dict[str, float]) -> str:
+    said = [f"{_WORDS[name]} {value:g}" for name, value in row.items()]
+    return "at " + ", ".join(said) if said else ""
+
+
+def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Return the rows at the thresholds nearest 0.5, and a description of those thresholds."""
+    chosen: dict[str, float] = {}
+    for column in _COLUMNS:
+        values = rows[column].drop_nulls().unique().sort()
+        if len(values):
+            chosen[column] = min(values, key=lambda value: abs(value - 0.5))
+            rows = rows.filter(pl.col(column) == chosen[column])
+    return rows, _where(chosen)
+
+
+# Tracking of the metrics rows that tables show; the rest is listed, with how to get it.
+
+ROW = "row of the frame"
+"""Column with the row index, used while sections are built."""
+_APART = {
+    "score_threshold": "score threshold",
+    "iou_threshold": "IoU threshold",
+    "area": "area",
+    "max_detections": "detection cap",
+    "k": "cut-off",
+    "average": "average",
+    "statistic": "statistic",
+    "parameters": "variant",
+}
+"""Columns that distinguish the rows of one metric, other than label and slice columns."""
+_BY_NAME = ("area", "average", "statistic")
+_NAMED = 3
+
+
+def numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their places in a column."""
+    return rows.with_row_index(ROW)
+
+
+class Shown:
+    """Collector of the rows that some table or line shows."""
+
+    def __init__(self) -> None:
+        self._places: list[pl.Series] = []
+
+    def take(self, rows: pl.DataFrame) -> None:
+        """Record rows as shown, or as included in a count of hidden rows."""
+        self._places.append(rows[ROW])
+
+    def unshown(self, rows: pl.DataFrame) -> str:
+        """Describe the rows that are not shown; empty if there are none."""
+        places = pl.concat(self._places) if self._places else pl.Series(dtype=pl.UInt32)
+        known = rows[ROW].is_in(places.unique().implode())
+        left, there = rows.filter(~known), rows.filter(known)
+        if not left.height:
+            return ""
+        kinds: dict[str, list[str]] = {}
+        for metric in left["metric"].unique(maintain_order=True):
+            chosen = pl.col("metric") == metric
+            what = _differing(left.filter(chosen), there.filter(chosen))
+            kinds.setdefault(what, []).append(metric)
+        said = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
+        n = left.height
+        count = f"{n:,} row{'s' if n > 1 else ''}"
+        return f"not shown: {'; '.join(said)}: {count}; all: {getting('metrics')}"
+
+
+def getting(frame: str) -> str:
+    """Return the two ways to get all rows of a frame."""
+    return f"card.{frame}, --frame {frame}"
+
+
+def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
+    """Describe how the hidden rows of a metric differ from its shown rows."""
+    sliced, labelled = pl.col("slice").is_not_null(), pl.col("label_value").is_not_null()
+    said = []
+    for kind, word in (
+        (~sliced & ~labelled, "whole set"),
+        (~sliced & labelled, "labels"),
+        (sliced & ~labelled, "slices"),
+        (sliced & labelled, ""),
+    ):
+        some, like = left.filter(kind), there.filter(kind)
+        if not some.height:
+            continue
+        slices = some["slice"].unique(maintain_order=True).drop_nulls()
+        word = word or ", ".join(f"{name} x label" for name in slices)
+        more = [more for column in _APART if (more := _more(some, like, column))]
+        if like.height:
+            word += f": {', '.join(more) or 'other combinations'}"
+        said.append(word)
+    return "; ".join(said)
+
+
+def _more(left: pl.DataFrame, there: pl.DataFrame, column: str) -> str:
+    """The values of a column that the rows which are shown do not have."""
+    more = left[column].drop_nulls().unique(maintain_order=True)
+    more = more.filter(~more.is_in(there[column].unique().implode()))
+    if column in _BY_NAME and 0 < more.len() <= _NAMED:
+        return f"{_APART[column]} {', '.join(more)}"
+    n = more.len()
+    return f"{n} more {_APART[column]}{'s' if n > 1 else ''}" if n else ""
+
+
+# Display settings of tables: order, number of rows, number of columns.
+
+ALL = "all"
+VALUE, LABEL, SUPPORT = "value", "label", "support"
+
+
+class Look(msgspec.Struct, frozen=True):
+    """Display settings for tables of labels and slices.
+
+    Attributes:
+        sort: ``value`` (by the first number, worst first), ``label`` (by label or slice name),
+            ``support`` (largest first), or a column title (worst first). None is the default order:
+            labels with the worst last, slices with the worst first.
+        top: maximum number of rows per table; 0 for all; None for the default.
+        wide: show all columns and thresholds, whatever the terminal's width.
+    """
+
+    sort: str | None = None
+    top: int | None = None
+    wide: bool = False
+
+    def usually(self) -> Look:
+        """The same in the usual order."""
+        return msgspec.structs.replace(self, sort=None)
+
+
+USUAL = Look()
+
+
+def look(sort: str | None = None, top: int | str | None = None, *, wide: bool = False) -> Look:
+    """Validate display settings.
+
+    Raises:
+        OptionError: ``top`` is neither an integer >= 0 nor ``all``.
+    """
+    if isinstance(top, str):
+        if top.lower() != ALL and not top.isdigit():
+            raise OptionError(f"{option('top', top)}: write a number of rows, or {ALL}.")
+        top = 0 if top.lower() == ALL else int(top)
+    if top is not None and top < 0:
+        raise OptionError(f"{option('top', top)}: write 0 or more; 0 is for every row.")
+    return Look(sort, top, wide)
+
+
+def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]:
+    """Sort tables of labels or slices.
+
+    Raises:
+        OptionError: no table has such a column; the message lists the columns.
+    """
+    if sort is None:
+        return grids
+    known = {title.lower() for grid in grids for title in grid.columns}
+    wanted = sort.lower()
+    if grids and wanted not in (VALUE, LABEL, SUPPORT) and wanted not in known:
+        titles = list(dict.fromkeys(title for grid in grids for title in grid.columns))
+        every = [VALUE, LABEL, SUPPORT, *titles]
+        raise OptionError(
+            f"{option('sort', sort)}: no table has such a column.{did_you_mean(sort, every)} There"
+            f" are {', '.join(every)}."
+        )
+    return [_sorted(card, grid, wanted) for grid in grids]
+
+
+def _sorted(card: Scorecard, grid: Grid, wanted: str) -> Grid:
+    titles = [title.lower() for title in grid.columns]
+    key: Callable[[Row], Any]
+    if wanted == LABEL:
+        key = _by_name
+    elif wanted == SUPPORT:
+        key = _by_support
+    else:
+        at = 0 if wanted == VALUE else titles.index(wanted) if wanted in titles else None
+        if at is None:
+            return grid
+        known = [one for row in grid.rows if (one := row.rows[at] if row.rows else None)]
+        metric = known[0]["metric"] if known else grid.first
+        sign = -1.0 if card.directions.get(metric) == "lower" else 1.0
+
+        def key(row: Row) -> Any:
+            value = row.numbers[at]
+            return value is None, sign * (value or 0.0)
+
+    return msgspec.structs.replace(grid, rows=sorted(grid.rows, key=key))
+
+
+def _by_name(row: Row) -> Any:
+    """Names as people sort them: numbers by value."""
+    return [(0, float(name), "") if _number(name) else (1, 0.0, name) for name in row.names]
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_support(row: Row) -> Any:
+    support = row.support
+    if isinstance(support, str):  # "5 of 60"
+        support = float(support.split()[-1].replace(",", ""))
+    return -(support or 0.0)
+
+
+# Display layouts by task and dialect, if users know numbers by names.
+#
+# A task without one uses the scorecard's ``primary`` metrics.
+
+USUAL_K = 10
+"""Preferred cut-off if there are several."""
+
+_NONE = Layout((), (), ())
+
+
+def layout_of(task: str, dialect: str) -> Layout:
+    """Return the layout of a task in a dialect; an empty one if there is none."""
+    layouts = _of(task)
+    return layouts.get(dialect) or layouts.get(None) or _NONE
+
+
+def own_layout(task: str, dialect: str) -> Layout | None:
+    """Return the layout of a dialect, or None if it uses the task's."""
+    return _of(task).get(dialect)
+
+
+def exact_layout(task: str, dialect: str) -> Layout:
+    """Return the layout of a dialect if it shows every digit; otherwise the task's first one that
+    does.
+    """
+    own = layout_of(task, dialect)
+    return next((one for one in (own, *_of(task).values()) if one.exact), own)
+
+
+def _of(task: str) -> dict[str | None, Layout]:
+    """By dialect; None is the task's own."""
+    found: dict[str | None, Layout] = import_module(f"..tasks.{task}.dialects", __package__).LAYOUTS
+    return found
+
+
+_PLACES = {
+    "{iou:g}": r"(?P<iou_threshold>\d*\.?\d+)",
+    "{percent:g}": r"(?P<percent>\d+)",
+    "{area}": r"(?P<area>small|medium|large|easy|moderate|hard)",
+    "{cap}": r"(?P<max_detections>\d+)",
+}
+
+
+def by_title(
+    task: str, dialect: str, title: str, settled: Collection[str], there: Collection[str]
+) -> tuple[str, dict[str, Any]] | None:
+    """Return the rows for a title of the tables, so that gates and look-ups have the same meaning.
+
+    COCO's ``AP`` is the mean over thresholds and labels; for one label the mean over thresholds,
+    and at a threshold the metric of that name.
+
+    Args:
+        there: metrics of the run; columns of other metrics are in no table.
+
+    Returns:
+        metric and values of further columns; None if no table has such a title.
+    """
+    if "iou_threshold" in settled:
+        return None
+    layout = layout_of(task, dialect)
+    labelled = "label_value" in settled or "label_name" in settled
+    entries = layout.label_columns if labelled else (*layout.headline, *layout.slice_columns)
+    for entry in entries:
+        found = _matching(entry, title) if entry.metric in there else None
+        if found is not None:
+            return entry.metric, found
+    return None
+
+
+def any_title(title: str) -> bool:
+    """Return whether the tables of some task and dialect have a title, except those with spaces."""
+    return any(
+        _matching(entry, title) is not None
+        for task in NAMES
+        for layout in _of(task).values()
+        for entry in (*layout.headline, *layout.label_columns, *layout.slice_columns)
+    )
+
+
+def _matching(entry: Entry, title: str) -> dict[str, Any] | None:
+    pattern = re.escape(entry.title)
+    for place, group in _PLACES.items():
+        pattern = pattern.replace(re.escape(place), group)
+    found = re.fullmatch(pattern, title, re.IGNORECASE)
+    if found is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, text in found.groupdict().items():
+        if name == "percent":
+            values["iou_threshold"] = int(text) / 100
+        elif name == "area":
+            values[name] = text.lower()
+        else:
+            values[name] = float(text) if name == "iou_threshold" else int(text)
+    return values
+
+
+# Tables by label, by slice and by bin, from the metrics frame, which every rendering shares.
+
+Number = float | None
+Support = float | str | None
+"""Number of rows behind a number; ``5 of 60`` if not all of them could be scored."""
+
+_COLUMNS_PER_ENTRY = 3
+
+
+class Row(NamedTuple):
+    """Line of a table.
+
+    Attributes:
+        numbers: one per column; None if undefined.
+        parts: one per column if the supports differ: ``5 of 60`` for a number with another support,
+            otherwise empty.
+        reaches: one per column if intervals were requested: the interval.
+        rows: one per column: its row of the metrics frame, or None.
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[Number, ...]
+    support: Support
+    parts: tuple[str, ...] = ()
+    reaches: tuple[str, ...] = ()
+    rows: tuple[dict[str, Any] | None, ...] = ()
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """Table: row names, one number per column, support.
+
+    Attributes:
+        rows: in display order.
+        note: thresholds of the columns, if not in their titles.
+        counts: one per column, whether its numbers are counts; empty if no column's are.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: list[Row]
+    undefined: dict[str, list[str]]
+    note: str = ""
+    hidden: int = 0
+    counts: tuple[bool, ...] = ()
+    first: str = ""
+    frame: str = "metrics"
+
+    def noted(self, note: str) -> Grid:
+        """The same table with another note."""
+        return msgspec.structs.replace(self, note=note)
+
+
+def label_grid(
+    card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
+) -> Grid | None:
+    """Return the table of labels, the worst last.
+
+    Args:
+        wide: whether to show every column and threshold.
+    """
+    entries = layout_of(card.task, card.dialect).label_columns
+    grid = _grid(card, rows, entries, "label_value", shown, wide=wide)
+    if grid is None:
+        return None
+    columns, cells, note, hidden = grid
+    names = names_of(card.labels, key)
+    lower = card.directions.get(columns[0][1]) == "lower"
+    ranked = sorted(
+        cells.items(),
+        # Undefined first; then the best, so that the worst is the last line on the screen.
+        key=lambda item: (
+            item[1][0].numbers[0] is not None,
+            (item[1][0].numbers[0] or 0.0) * (1 if lower else -1),
+        ),
+    )
+    return Grid(
+        title="label",
+        names=("label", "name") if names else ("label",),
+        columns=tuple(title for title, _ in columns),
+        rows=[
+            line._replace(names=(str(value), names.get(value, "")) if names else (str(value),))
+            for value, (line, _) in ranked
+        ],
+        undefined=_reasons((names.get(value, str(value)), reason) for value, (_, reason) in ranked),
+        note=note,
+        hidden=hidden,
+        counts=tuple(metric in counting(card) for _, metric in columns),
+        first=columns[0][1],
+    )
+
+
+def names_of(labels: pl.DataFrame, key: str | None) -> dict[Any, str]:
+    """Return the names of labels of one key, by value, if different from their values.
+
+    Args:
+        key: of the labels; None for those without one.
+    """
+    known = labels.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
+    return {
+        value: name
+        for value, name in known.select("label_value", "label_name").iter_rows()
+        if name is not None and str(value) != name
+    }
+
+
+_BETWEEN = "\x1f"
+_BOTH = "slice and label"
+
+
+def slice_grid(
+    card: Scorecard,
+    rows: pl.DataFrame,
+    name: str,
+    shown: Shown,
+    *,
+    by_label: bool = False,
+    wide: bool = False,
+) -> Grid | None:
+    """Return a table of slices, the worst first.
+
+    Args:
+        by_label: whether each row is of a slice and a label, for metrics that have no aggregate.
+        wide: whether to show every column and threshold.
+    """
+    entries = () if by_label else layout_of(card.task, card.dialect).slice_columns
+    names = (name, "label") if by_label else (name,)
+    if by_label:
+        both = pl.concat_str(
+            "slice_value", pl.col("label_value").cast(pl.String), separator=_BETWEEN
+        )
+        rows = rows.with_columns(both.alias(_BOTH))
+    by = _BOTH if by_label else "slice_value"
+    grid = _grid(card, rows, entries, by, shown, wide=wide)
+    if grid is None:
+        return None
+    columns, cells, note, hidden = grid
+    sign = -1 if card.directions.get(columns[0][1]) == "lower" else 1
+    ranked = sorted(
+        cells.items(),  # the worst first; undefined ones behind
+        key=lambda item: (
+            item[1][0].numbers[0] is None,
+            sign * (item[1][0].numbers[0] or 0.0),
+        ),
+    )
+    keys = [value.split(_BETWEEN) if names[1:] else [str(value)] for value, _ in ranked]
+    return Grid(
+        title=name,
+        names=names,
+        columns=tuple(title for title, _ in columns),
+        rows=[
+            line._replace(names=tuple(key))
+            for key, (_, (line, _)) in zip(keys, ranked, strict=True)
+        ],
+        undefined=_reasons(
+            (" ".join(key), reason) for key, (_, (_, reason)) in zip(keys, ranked, strict=True)
+        ),
+        note=note,
+        hidden=hidden,
+        counts=tuple(metric in counting(card) for _, metric in columns),
+        first=columns[0][1],
+    )
+
+
+def counting(card: Scorecard) -> set[str]:
+    """Metrics whose values are whole numbers."""
+    return {metric.name for metric in all_metrics(card.task).values() if metric.counts}
+
+
+Cells = dict[Any, tuple[Row, str | None]]
+"""Value of a column -> its numbers without names, and why the first is undefined."""
+
+
+def _grid(
+    card: Scorecard,
+    rows: pl.DataFrame,
+    entries: tuple[Entry, ...],
+    by: str,
+    shown: Shown,
+    *,
+    wide: bool,
+) -> tuple[list[tuple[str, str]], Cells, str, int] | None:
+    """Arrange numbers by the values of a column: those of the layout, then all other metrics.
+
+    Returns:
+        (title, metric) of each column; the cells; thresholds of the columns; number of omitted
+        columns. None if there are no numbers.
+    """
+    taken: list[tuple[str, str, pl.DataFrame]] = []
+    hidden = 0
+    for entry in entries:
+        columns = _entry_columns(rows, entry, by)
+        most = len(columns) if wide else _COLUMNS_PER_ENTRY
+        taken += columns[:most]
+        hidden += len(columns[most:])
+        for _, _, part in columns[most:]:
+            shown.take(part)
+    spread = spread_metrics(card)
+    placed = {entry.metric for entry in entries}
+    spots: dict[str, list[str]] = {"": sorted(placed)} if taken else {}
+    for metric in others(card, rows, placed):
+        some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
+        if metric in spread:
+            hidden += some["statistic"].n_unique()
+            shown.take(some)
+            continue
+        every = at_spots(some, spots_shown(card, wide=wide))
+        for spot, at in every:
+            if len(every) == 1:
+                spots.setdefault(at, []).append(metric)
+            apart = told_apart(spot)
+            groups = spot.group_by(["statistic", "k", "parameters"], maintain_order=True)
+            # The usual cut-off leads, as it does in headlines and verdicts.
+            for (statistic, k, told), part in sorted(groups, key=lambda one: one[0][1] != USUAL_K):
+                words = (at_k(metric, k), statistic, at.removeprefix("at ") if every[1:] else "")
+                title = " ".join(str(word) for word in words if word)
+                part = part.unique(by, keep="first", maintain_order=True)
+                taken.append((with_more(title, apart[told]), metric, part))
+    if not taken:
+        return None
+    found: list[dict[Any, dict[str, Any]]] = []
+    for _, _, part in taken:
+        shown.take(part)
+        found.append({row[by]: row for row in part.iter_rows(named=True)})
+    cells: Cells = {}
+    for value in dict.fromkeys(value for column in found for value in column):
+        line = [column.get(value) for column in found]
+        reason = line[0]["reason"] if line[0] is not None and line[0]["value"] is None else None
+        cells[value] = (_row(line), reason)
+    return [(title, metric) for title, metric, _ in taken], cells, _told(spots), hidden
+
+
+def _row(line: list[dict[str, Any] | None]) -> Row:
+    """Convert the rows of one line to numbers, common support, and differing supports."""
+    rests = [None if one is None else (coverage(one) or one["support"]) for one in line]
+    first = next(rest for rest, one in zip(rests, line, strict=True) if one is not None)
+    parts = tuple("" if rest in (None, first) else _rest(rest) for rest in rests)
+    numbers = tuple(None if one is None else one["value"] for one in line)
+    reaches = tuple("" if one is None else reach(one) for one in line)
+    parts, reaches = parts if any(parts) else (), reaches if any(reaches) else ()
+    return Row((), numbers, first, parts, reaches, tuple(line))
+
+
+def reach(row: dict[str, Any]) -> str:
+    """Format the interval of a number: ``± 0.0120``, or both bounds if it is asymmetric."""
+    value, lower, upper = row["value"], row["lower"], row["upper"]
+    if lower is None or upper is None:
+        return ""
+    digits = 0 if value.is_integer() and abs(value) >= 2 else 4
+    half = (upper - lower) / 2
+    if abs((lower + upper) / 2 - value) <= _MIDDLE * half:
+        return f"± {fixed(half, digits)}"
+    return f"[{fixed(lower, digits)}, {fixed(upper, digits)}]"
+
+
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Format with fixed decimals, or with an exponent for more than 15 integer digits."""
+    return f"{value:{sign}.{digits}f}" if abs(value) < _LONG else f"{value:{sign}.6g}"
+
+
+_LONG = 1e15
+_MIDDLE = 0.1  # of half its length, how far the number may be off an interval's middle
+
+
+def amount(rows: float) -> str:
+    """Format a number of rows, or their total weight."""
+    return fixed(rows, 0 if float(rows).is_integer() else 2)
+
+
+def _rest(rest: Support) -> str:
+    if rest is None or isinstance(rest, str):
+        return rest or ""
+    return f"of {amount(rest)}"
+
+
+def coverage(row: dict[str, Any]) -> str:
+    """Return ``5 of 60`` for a number whose rows could not all be scored; otherwise ""."""
+    scored, support = row["scored"], row["support"]
+    if scored is None or scored >= (support or 0):
+        return ""
+    return f"{amount(scored)} of {amount(support)}"
+
+
+def _told(spots: dict[str, list[str]]) -> str:
+    """Return the thresholds of columns, with the metrics' names if they differ."""
+    if len(spots) == 1:
+        return next(iter(spots))
+    return "; ".join(f"{', '.join(names)} {at}" for at, names in spots.items() if at)
+
+
+def spread_metrics(card: Scorecard) -> set[str]:
+    """Return the metrics that have a separate table."""
+    return {spread.metric for spread in layout_of(card.task, card.dialect).tables}
+
+
+def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None:
+    """A metric's rows over one column, a column for each statistic; None without any."""
+    some = rows.filter(pl.col("metric") == spread.metric)
+    if not some.height:
+        return None
+    shown.take(some)
+    statistics = some["statistic"].unique(maintain_order=True).to_list()
+    numbers: dict[float, dict[str | None, Number]] = {}
+    support: dict[float, int] = {}
+    by, form = pl.col(spread.by), ".4f"
+    if spread.by not in some.columns:
+        form, by = "g", pl.col("parameters").str.json_path_match(f"$.{spread.by}").cast(pl.Float64)
+    for at, statistic, value, n in some.select(
+        by.alias("by"), "statistic", "value", "support"
+    ).iter_rows():
+        numbers.setdefault(at, {})[statistic] = value
+        support[at] = n
+    return Grid(
+        title=spread.metric,
+        names=(f"{spread.metric} {spread.title}",),
+        columns=tuple(str(statistic or spread.metric) for statistic in statistics),
+        rows=[
+            Row((f"{at:{form}}",), tuple(values.get(one) for one in statistics), support[at])
+            for at, values in sorted(numbers.items())
+        ],
+        undefined={},
+    )
+
+
+_SETTLED = ("area", "max_detections", "parameters")
+
+
+def _entry_columns(
+    rows: pl.DataFrame, entry: Entry, by: str
+) -> list[tuple[str, str, pl.DataFrame]]:
+    """Return the columns of one entry, one per part and IoU threshold.
+
+    If each row has a different threshold, all are in one column.
+    """
+    found = chosen(rows, entry)
+    split = ["area"] if entry.area == PARTS else []
+    if found.select(by, *split).is_duplicated().any():
+        split.append("iou_threshold")
+    columns = []
+    for part in found.partition_by(split, maintain_order=True) if split else [found]:
+        if part.height:
+            part = part.unique(by, keep="first", maintain_order=True)
+            columns.append((titled(entry, part.row(0, named=True)), entry.metric, part))
+    return columns
+
+
+def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
+    """The rows an entry is about, in the frame's order."""
+    found = rows.filter(pl.col("metric") == entry.metric)
+    if entry.area == PARTS:
+        found = found.filter(pl.col("area").is_not_null() & (pl.col("area") != "all"))
+    else:
+        found = whole(found, ("area",))
+    return found if entry.cap == EACH else whole(found, ("max_detections",))
+
+
+def titled(entry: Entry, row: dict[str, Any]) -> str:
+    iou = row["iou_threshold"]
+    # A range or cap that the title has no place for is added, so that no two lines look alike.
+    more = [
+        str(row[column])
+        for column, place in (("area", "{area}"), ("max_detections", "{cap}"))
+        if place not in entry.title and row[column] not in (None, "all")
+    ]
+    return with_more(
+        entry.title.format(
+            iou=0.0 if iou is None else round(iou, 6),
+            percent=0.0 if iou is None else round(100 * iou, 4),
+            area=row["area"] or "all",
+            cap="" if row["max_detections"] is None else row["max_detections"],
+            k=row["k"],
+        ).strip(),
+        more if entry.area != PARTS and row["area"] not in (None, "all") else [],
+    )
+
+
+def with_more(title: str, more: list[str]) -> str:
+    """Append distinguishing words to a title."""
+    return f"{title} ({', '.join(more)})" if more else title
+
+
+def told_apart(rows: pl.DataFrame) -> dict[str | None, list[str]]:
+    """Return distinguishing words for variants of a metric, by their ``parameters``."""
+    every = rows["parameters"].unique(maintain_order=True).to_list()
+    told = {text: json.loads(text) if text else {} for text in every}
+    names = dict.fromkeys(name for values in told.values() for name in values)
+    differ = [
+        name for name in names if len({repr(values.get(name)) for values in told.values()}) > 1
+    ]
+    return {
+        text: [
+            f"{name.replace('_', ' ')} {_short(values[name])}" for name in differ if name in values
+        ]
+        for text, values in told.items()
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
+    """Metrics that the layout does not place, the scorecard's primary ones first."""
+    there = rows["metric"].unique(maintain_order=True).to_list()
+    ordered = [name for name in card.primary if name in there]
+    ordered += [name for name in there if name not in ordered]
+    return [name for name in ordered if name not in shown]
+
+
+def at_k(metric: str, k: int | None) -> str:
+    """A metric with its cut-off, as people write it: nDCG@10."""
+    return metric if k is None else f"{metric}@{k}"
+
+
+def _reasons(pairs: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        if reason is not None:
+            found.setdefault(reason, []).append(name)
+    return found
+
+
+# A scorecard as a flat dict of plain numbers, as loggers of experiments take it.
+
+_REFUSED = re.compile(r"[^\w.-]+")
+"""Characters that MLflow and TensorBoard do not accept in a name, except for the slash."""
+_PARTS = (
+    ("statistic", "{}"),
+    ("average", "{}"),
+    ("k", "{}"),
+    ("iou_threshold", "iou_{:g}"),
+    ("score_threshold", "score_{:g}"),
+    ("area", "{}"),
+    ("max_detections", "max_{}"),
+)
+"""Components of a name after the metric, in this order, if the row has them."""
+_USUAL = {"area": "all"}
+_DIGITS = 6  # of a digest
+
+Spot = tuple[Any, ...]
+"""Values of the columns that identify a number."""
+
+
+def as_dict(
+    card: Scorecard,
+    prefix: str = "",
+    step: int | float | None = None,
+    *,
+    labels: bool = False,
+    slices: bool = False,
+    intervals: bool = True,
+    undefined: float | None = None,
+) -> dict[str, float]:
+    """See :meth:`evalengine.Scorecard.to_dict`."""
+    rows = card.metrics
+    spelt = set(rows["metric"]) if labels else set[str]()
+    named = _named(rows, card)
+    if not slices:
+        rows = rows.filter(pl.col("slice").is_null())
+    if not labels:
+        # A metric of a single label, such as the positive class, has only this number.
+        label = pl.col("label_value")
+        none = label.is_null().any().not_()
+        single = (none & (label.n_unique() == 1)).over("metric", "slice", "slice_value")
+        # Metrics that were named and have numbers of labels only would not be there at all. AP
+        # counts as there if mAP is.
+        means = [name[1:] for name in rows["metric"].unique() if name.startswith("m")]
+        named_alone = none.over("metric") & ~single & ~pl.col("metric").is_in(means)
+        named_alone &= pl.lit(card.options.metrics is not None)
+        rows = rows.filter(label.is_null() | single | named_alone)
+        spelt = set(rows.filter(named_alone)["metric"])
+    found: dict[str, float] = {} if step is None else {f"{prefix}step": step}
+    every = [*rows.iter_rows(named=True)]
+    for row, name in zip(every, _names(every, named, spelt), strict=True):
+        bounds = {"_lower": row["lower"], "_upper": row["upper"]} if intervals else {}
+        value = undefined if row["value"] is None else row["value"]
+        for end, number in {"": value, **bounds}.items():
+            if number is not None:
+                found[f"{prefix}{name}{end}"] = float(number)
+    return found
+
+
+def _spot(row: Mapping[str, Any]) -> Spot:
+    return (row["metric"], *(row[column] for column in KEYS))
+
+
+def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
+    """Return titles of numbers that the dialect names differently, such as AP50."""
+    layout = own_layout(card.task, card.dialect)
+    if layout is None:
+        return {}
+    label, part = pl.col("label_value"), pl.col("slice")
+    found = {}
+    for entries, some in (
+        (layout.label_columns, rows.filter(label.is_not_null())),
+        (layout.slice_columns, rows.filter(label.is_null(), part.is_not_null())),
+        (layout.headline, rows.filter(label.is_null(), part.is_null())),
+    ):
+        for entry in entries:
+            for row in chosen(some, entry).iter_rows(named=True):
+                found[_spot(row)] = titled(entry, row)
+    return found
+
+
+def _names(
+    rows: list[dict[str, Any]], named: Mapping[Spot, str], spelt: Collection[str]
+) -> list[str]:
+    """Return a unique name per row; ambiguous ones include more of their thresholds."""
+    told = [_flat_name(row, named.get(_spot(row)), labels=row["metric"] in spelt) for row in rows]
+    often = Counter(map(_joined, told))
+    for one, row in zip(told, rows, strict=True):
+        if often[_joined(one)] > 1 and row["parameters"]:
+            said = json.loads(row["parameters"])
+            one[0] = "_".join([one[0], *(f"{name}_{value}" for name, value in said.items())])
+    often = Counter(map(_joined, told))
+    return [
+        _joined(one)
+        if often[_joined(one)] == 1
+        else f"{_joined(one)}.{hashlib.sha256(repr(_spot(row)).encode()).hexdigest()[:_DIGITS]}"
+        for one, row in zip(told, rows, strict=True)
+    ]
+
+
+def _joined(parts: list[str]) -> str:
+    return "/".join(_REFUSED.sub("_", part).strip("_") or "_" for part in parts)
+
+
+def _flat_name(row: Mapping[str, Any], title: str | None, *, labels: bool) -> list[str]:
+    """Return the components of a name: the metric and its thresholds, the slice, the label."""
+    if title is None:
+        parts = [
+            form.format(row[column])
+            for column, form in _PARTS
+            if row[column] is not None and row[column] != _USUAL.get(column)
+        ]
+        title = "_".join([row["metric"], *parts])
+    found = [title]
+    if row["slice"] is not None:
+        found.append(f"{row['slice']}_{row['slice_value']}")
+    if row["label_key"] not in (None, DEFAULT_LABEL_KEY):
+        found.append(row["label_key"])
+    if labels and row["label_value"] is not None:
+        found.append(str(row["label_value"]))
+    return found

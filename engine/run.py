@@ -1,0 +1,847 @@
+"""One run, from tables or a saved folder to a scorecard."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ._version import __version__
+from .executors import Threads
+from .exports import makers
+from .ingest.files import Room
+from .ingest.frames import Frames, checked_frames
+from .ingest.geometry import wanted_fields
+from .ingest.infer import infer_task
+from .ingest.opening import Inputs, open_inputs
+from .ingest.preparing import POINTS, points_alone
+from .ingest.problems import MANY, Note, PointsAlone, listing
+from .plan import limits, planner, summary
+from .plan.paging import page_frames, with_distribution
+from .plan.summary import Tallied
+from .progress import heard, silent
+from .report.provenance import command
+from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
+from .schemas.errors import EvalengineError, InputError, OptionError, ResultError
+from .schemas.option_values import LEVEL, Wanted, wanted
+from .schemas.option_values import wanted as wanted_intervals
+from .schemas.options import FIELDS, Options
+from .schemas.results import Finding
+from .schemas.wording import option, spoken
+from .scorecard.card import Scorecard, load
+from .scorecard.held import Paged
+from .scorecard.storage import RUN_FILE, TALLY_FILE
+from .tally import stored
+from .tally.ranked import UnmatchedError
+from .tasks.encoding import draw_keys
+
+if TYPE_CHECKING:
+    from . import outofcore as partitions
+
+# A run from tables to a scorecard.
+
+Progress = Callable[[str], None]
+Metrics = Callable[[str], tuple[str, ...]]
+"""The metrics to score with, from the task."""
+Look = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
+"""Callback on the plan and tallies of a run; may return an estimator of intervals."""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """Notes on a run's inputs and options.
+
+    Attributes:
+        notes: one sentence each; includes the warnings.
+        warnings: notes that may make the result meaningless.
+        findings: the notes as data, except those on recognised columns.
+    """
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def open_tables(
+    predictions: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+    metrics: Metrics | None = None,
+) -> tuple[planner.Plan, Inputs]:
+    """Return the plan and the opened tables; an explicit task is planned before any file is read.
+
+    ``metrics`` overrides the metrics of the options. If a side has only keypoints and the options
+    do
+    not name the compared geometry, keypoints are compared and set in the plan's options.
+    """
+
+    def planned(task: str, options: Options) -> planner.Plan:
+        wanted = options if metrics is None else options.replace(metrics=metrics(task))
+        plan = planner.make_plan(wanted, task)
+        named = metrics is None or options.metrics is not None
+        return plan if named else msgspec.structs.replace(plan, named=False)
+
+    if options.task is not None:
+        planned(options.task, options)
+    opened = partial(
+        open_inputs,
+        predictions,
+        ground_truths,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        room=_room(options),
+    )
+    try:
+        inputs = opened(options=options)
+        task = infer_task(inputs, options)
+        alone = options.iou_type is None and points_alone(inputs, task, options)
+    except PointsAlone:
+        if options.iou_type is not None:
+            raise
+        alone = True
+    if alone:
+        options = options.replace(iou_type=POINTS)
+        inputs = opened(options=options)
+        first = inputs.sources[next(iter(inputs.sources))]
+        first.notes = (*first.notes, ("points_alone", _POINTS_ALONE, None))
+        task = infer_task(inputs, options)
+    plan = planned(task, options)
+    if wanted_fields(plan.options) != wanted_fields(options):  # as the dialect says
+        inputs = opened(options=plan.options)
+    return plan, inputs
+
+
+_POINTS_ALONE = (
+    "keypoints are compared, since one side has nothing else: what"
+    f" {option('iou_type', POINTS)} says."
+)
+
+
+def _room(options: Options) -> Room:
+    """Return the memory limit, or the free memory without one; the system is asked on demand."""
+    from .outofcore.memory import BASE, free_memory, limit_of
+
+    if options.memory_limit is None:
+        return Room(free_memory, BASE, given=False)
+    limit = limit_of(options.memory_limit)
+    return Room(lambda: limit, BASE)
+
+
+def rows_of(frames: Frames) -> dict[str, int]:
+    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
+    return {name: table.height for name, table in tables.items() if table is not None}
+
+
+def _recognised(recognised: dict[str, dict[str, str]]) -> list[str]:
+    """One sentence a table whose columns go by other names."""
+    return [
+        f"{table.replace('_', ' ')}: read "
+        + ", ".join(f"{own} as {canonical}" for own, canonical in names.items())
+        + "."
+        for table, names in recognised.items()
+        if names
+    ]
+
+
+_HASHED_BYTES = 1 << 30  # larger files are told apart by size and time alone
+
+
+def _digest(source: Any) -> dict[str, Any]:
+    """Return size, modification time and SHA-256 of a single local file; otherwise empty."""
+    if not isinstance(source, (str, Path)) or not Path(source).is_file():
+        return {}
+    found = Path(source).stat()
+    facts: dict[str, Any] = {"bytes": found.st_size, "modified": found.st_mtime}
+    if found.st_size <= _HASHED_BYTES:
+        with open(source, "rb") as file:
+            facts["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return facts
+
+
+@heard
+def score_tables(
+    predictions: Any,
+    ground_truths: Any,
+    chosen: Options,
+    *,
+    datums: Any = None,
+    labels: Any = None,
+    storage_options: dict[str, str] | None = None,
+    executor: Executor | str | None = None,
+    address: str | None = None,
+    progress: Progress | bool | None = None,
+    held: bool = False,
+    paged: bool = False,
+    showing: Collection[str] = (),
+    looked: Look | None = None,
+    metrics: Metrics | None = None,
+) -> Scorecard:
+    """Score tables, with the arguments of :func:`evalengine.score` and validated options.
+
+    Args:
+        held: keep the tally in memory, within its share of a memory limit, and skip intervals; for
+            comparisons and searches.
+        paged: count data for the report whatever the metrics. The default metrics do so anyway if
+            rows are in memory.
+        showing: additional frames to compute, if the task has them.
+        looked: callback that receives the tallies, also those on disk; disables intervals.
+        metrics: overrides the metrics of the options.
+    """
+    wanted_intervals(chosen)  # what is wrong with them is told before anything is read
+    tell = progress if callable(progress) else silent
+    begun = time.perf_counter()
+    tell("reading and checking")
+    plan, inputs = open_tables(
+        predictions, ground_truths, chosen, datums, labels, storage_options, metrics
+    )
+    if metrics is not None:
+        chosen = chosen.replace(metrics=metrics(plan.task))
+    chosen = chosen.replace(iou_type=plan.options.iou_type)
+    if chosen.limits:
+        limits.refuse(plan)
+    estimates = looked or partial(_estimates, options=chosen)
+    first = TABLE if TABLE in inputs.sources else PREDICTIONS
+    paths = {first: predictions, GROUND_TRUTHS: ground_truths, "datums": datums,
+             "labels": labels}  # fmt: skip
+    plan = msgspec.structs.replace(planner.showing(plan, showing), paged=paged)
+    pool = executor if isinstance(executor, str) else None
+    unlimited = ""
+    limited = not held or chosen.memory_limit is not None
+    if limited and (executor is None or pool or address):
+        asked = _none if held else estimates
+        done, unlimited = _in_parts(plan, inputs, chosen, pool, address, tell, asked, held=held)
+        if done is not None:
+            seconds = {**done.seconds, "total": time.perf_counter() - begun}
+            sides = _sources(done.sources, done.rows, done.notes)
+            told = {"inputs": sides, "datums": done.n_datums,
+                    "recognised": done.recognised, "buckets": done.buckets,
+                    "columns": done.columns}  # fmt: skip
+            return _card(
+                done.plan,
+                chosen,
+                done.frames,
+                done.labels,
+                _run(done.plan, told, seconds, paths),
+                _told(done.recognised, unanswered(done.plan, done.notes, _with_truths(done))),
+                makers(done.plan.task, done.plan.dialect.name),
+                _read(done.rows, done.n_datums),
+                _files(inputs),
+                done.tallied,
+                _with_worst(done.page, done.tallied) if plan.paged else done.page,
+            )
+    elif chosen.memory_limit is not None:
+        unlimited = "the threads of a given executor work on them together"
+    threads = Threads(chosen.threads, None if isinstance(executor, str) else executor)
+    frames = checked_frames(inputs, plan.task, chosen, threads.each)
+    usual = chosen.metrics is None and not held
+    plan = planner.fitted(msgspec.structs.replace(plan, paged=paged or usual), frames)
+    if unlimited:
+        said = f"all rows are held in the memory of one process: {unlimited}."
+        frames.notes.append(Note("not_in_parts", said))
+    rows = rows_of(frames)
+    loaded = time.perf_counter()
+    tell("matching")
+    tallies, moved = limits.matched(plan, frames, threads)
+    if chosen.memory_limit is not None and not unlimited:
+        from .outofcore.memory import too_many_labels
+
+        too_many_labels(plan, tallies, chosen)
+    estimate = None if held else estimates(plan, tallies, threads.own())
+    frame_makers, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
+    frame_makers, notes = _estimated(frame_makers, estimate)
+    if moved is not None:
+        known, ends = moved
+        made = limits.table(plan, frame_makers["metrics"](), known, ends, threads.own())
+        frame_makers = {**frame_makers, limits.FRAME: lambda: made}
+    frames.notes[:] = unanswered(plan, frames.notes + notes)
+    seconds = {"read": loaded - begun, **tallies.seconds, "total": time.perf_counter() - begun}
+    sides = _sources(frames.sources, rows, frames.notes)
+    told = {"inputs": sides, "datums": len(tallies.datums),
+            "recognised": frames.recognised, **frames.facts,
+            "columns": frames.columns}  # fmt: skip
+    return _card(
+        plan,
+        chosen,
+        frame_makers,
+        tallies.labels.frame,
+        _run(plan, told, seconds, paths),
+        told_of(frames),
+        makers(plan.task, plan.dialect.name, (whole, plan.settings)),
+        _read(rows, len(tallies.datums)),
+        _files(inputs),
+        summary.Tallied(plan, tallies, threads.own()),
+        _page(plan, tallies, threads),
+    )
+
+
+def _none(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+    """No intervals."""
+
+
+def _estimates(
+    plan: planner.Plan, tallies: Any, threads: Threads, options: Options
+) -> summary.Estimate | None:
+    """Return the estimator of intervals; None if none were requested."""
+    asked = wanted_intervals(options)
+    if asked is None:
+        return None
+    from .statistics.resamples import Estimates
+
+    return Estimates(plan, tallies, asked, threads)
+
+
+def _estimated(
+    frames: Mapping[str, Callable[[], pl.DataFrame]], estimate: summary.Estimate | None
+) -> tuple[Mapping[str, Callable[[], pl.DataFrame]], list[Note]]:
+    """Compute the metrics frame with intervals, so that the notes on them are known."""
+    if estimate is None:
+        return frames, []
+    metrics = frames["metrics"]()
+    return {**frames, "metrics": lambda: metrics}, estimate.notes()
+
+
+def _in_parts(
+    plan: planner.Plan,
+    inputs: Inputs,
+    options: Options,
+    executor: str | None,
+    address: str | None,
+    tell: Progress,
+    estimates: Look,
+    *,
+    held: bool,
+) -> tuple[partitions.Done | None, str]:
+    """Run through buckets on disk; otherwise None and, if requested, the reason against it."""
+    from . import outofcore as partitions
+    from .executors.processes import pool_of
+
+    pool = pool_of(executor, address, options.threads)
+    try:
+        found, reason = partitions.wanted(plan, inputs, options, pool)
+        if found is None:
+            return None, reason
+        return partitions.run(found, plan, options, pool, tell, estimates, held=held), ""
+    finally:
+        pool.close()
+
+
+def _read(rows: Mapping[str, int], datums: int) -> dict[str, int]:
+    """Return the rows per side and the datums, for display."""
+    shown = {"rows" if name == TABLE else name: rows[name] for name in _SIDES if name in rows}
+    return {**shown, "datums": datums}
+
+
+def _files(inputs: Inputs) -> dict[str, int]:
+    """Files behind both sides, of those that were not given as one file by its name."""
+    there = {name: inputs.sources[name] for name in _SIDES if name in inputs.sources}
+    return {
+        "rows" if name == TABLE else name: len(source.files)
+        for name, source in there.items()
+        if source.files and source.files != (source.description,)
+    }
+
+
+_SIDES = (TABLE, PREDICTIONS, GROUND_TRUTHS)
+
+
+def unanswered(plan: planner.Plan, notes: Sequence[Note], truths: int | None = None) -> list[Note]:
+    """Return notes, with many datums without predictions raised to a warning.
+
+    Datums with ground truths count. Other warnings about missing datums come first.
+
+    Args:
+        truths: number of datums with ground truths; default from the facts of the note.
+    """
+    rule, kind = plan.does.unanswered, f"datums_without_{PREDICTIONS}"
+    if rule is not None and not rule.leaves(plan.settings):
+        return [*notes]
+    way = " Their ground truths count as missed."
+    if rule is not None:
+        way = f" Means are over the rest alone, so that they may be too high{rule.way}."
+    told = []
+    for note in notes:
+        if note.kind in _EXPLAINED:
+            return [*notes]
+        if note.kind == kind and note.facts:
+            n, of = note.facts["with_ground_truths"], truths or note.facts["ground_truths"]
+            many = n >= MANY * of and n > 0
+            if many and rule is None:  # objects that are missed honestly are few in their datum
+                busy = note.facts.get("busy", 0)
+                many = n >= min(of, 2) and note.facts.get("busy_missing", 0) >= MANY * busy
+                many |= note.facts.get("lost", 0) >= max(1, MANY * of)
+            if many:
+                note = msgspec.structs.replace(note, message=note.message + way, warning=True)
+        told.append(note)
+    return told
+
+
+_EXPLAINED = ("splits_without_predictions", "ids_hardly_meet")
+"""Warnings that explain why datums have no predictions."""
+
+
+def _with_truths(done: partitions.Done) -> int:
+    """Return how many datums of a run through buckets have ground truths."""
+    kind = f"datums_without_{GROUND_TRUTHS}"
+    return done.n_datums - sum(note.count or 0 for note in done.notes if note.kind == kind)
+
+
+def _sources(
+    sources: dict[str, str], rows: dict[str, int], notes: Sequence[Note]
+) -> dict[str, Any]:
+    """Return the table facts for ``run.json``; ``lacking`` counts datums without a row."""
+    lacking = {note.kind: note.count for note in notes if note.count is not None}
+    return {
+        name: {"source": sources.get(name), "rows": count}
+        | ({"lacking": lacking[f"datums_without_{name}"]}
+           if f"datums_without_{name}" in lacking else {})
+        for name, count in rows.items()
+    }  # fmt: skip
+
+
+def _run(
+    plan: planner.Plan, told: dict[str, Any], seconds: dict[str, float], paths: dict[str, Any]
+) -> Callable[[], dict[str, Any]]:
+    """Return the provider of ``run.json``, which includes digests of the files."""
+    run: dict[str, Any] = {
+        "evalengine": __version__,
+        "python": platform.python_version(),
+        "polars": pl.__version__,
+        "fingerprint": plan.fingerprint,
+        **told,
+        "scored": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": {step: round(value, 6) for step, value in seconds.items()},
+    }
+
+    def with_digests() -> dict[str, Any]:
+        if callable(run.get("columns")):
+            run["columns"] = run["columns"]()
+        for name, path in paths.items():
+            if name in run["inputs"]:
+                given = {"path": str(path)} if isinstance(path, (str, Path)) else {}
+                run["inputs"][name].update(given | _digest(path))
+        return run
+
+    return with_digests
+
+
+def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
+    """Return the report's frames for a run in memory, including the worst datums."""
+    page = page_frames(plan, tallies, threads.own())
+    return _with_worst(page, summary.Tallied(plan, tallies, threads.own()))
+
+
+def _with_worst(page: Paged, tallied: summary.Tallied | None) -> Paged:
+    """Add the worst datums to the report's frames if there is a tally."""
+    if tallied is None:
+        return page
+
+    def worst() -> pl.DataFrame:
+        from .plan.paging import worst
+
+        return worst(tallied)
+
+    lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
+    return Paged({**page.makers, "worst": worst}, lacking)
+
+
+def _card(
+    plan: planner.Plan,
+    options: Options,
+    frames: Mapping[str, Callable[[], pl.DataFrame]],
+    labels: pl.DataFrame,
+    run: Callable[[], dict[str, Any]],
+    said: Told,
+    exports: Mapping[str, Callable[[Scorecard], Any]],
+    read: Mapping[str, int],
+    files: Mapping[str, int] | None = None,
+    tallied: summary.Tallied | None = None,
+    paged: Paged | None = None,
+) -> Scorecard:
+    return Scorecard(
+        tallied=tallied,
+        page=with_distribution(paged or Paged(), frames),
+        task=plan.task,
+        dialect=plan.dialect.name,
+        options=options,
+        frames=frames,
+        labels=labels,
+        run=run,
+        notes=said.notes,
+        warnings=said.warnings,
+        findings=said.findings,
+        exports=exports,
+        read=read,
+        files=files,
+        directions={
+            metric.name: plan.dialect.better.get(metric.name, metric.better)
+            for metric in plan.metrics
+        },
+    )
+
+
+def told_of_notes(notes: Sequence[Note]) -> Told:
+    """Return the notes in public form."""
+    return _told({}, notes)
+
+
+def told_of(frames: Frames) -> Told:
+    """Return the notes of checked tables in public form."""
+    return _told(frames.recognised, frames.notes)
+
+
+def _told(recognised: dict[str, dict[str, str]], notes: Sequence[Note]) -> Told:
+    said, warnings, findings = [*_recognised(recognised)], [], []
+    for note in notes:
+        message, severity = spoken(note.message), "warning" if note.warning else "note"
+        said.append(message)
+        warnings += [message] * note.warning
+        findings.append(Finding(note.kind, severity, message, note.count, note.facts))
+    return Told(tuple(said), tuple(warnings), tuple(findings))
+
+
+def card_of(
+    plan: planner.Plan,
+    options: Options,
+    tallies: Any,
+    threads: Threads,
+    told: dict[str, Any],
+    seconds: dict[str, float],
+    said: Told,
+) -> Scorecard:
+    """Return a scorecard from existing tallies; frames are computed on first access.
+
+    Args:
+        threads: threads for computing frames.
+        told: input facts for ``run.json``.
+        seconds: wall time by step.
+        said: notes of the run.
+    """
+    estimate = _estimates(plan, tallies, threads.own(), options)
+    frames, whole = summary.summarise(plan, tallies, threads=threads.own(), estimate=estimate)
+    frames, notes = _estimated(frames, estimate)
+    more = told_of_notes(notes)
+    said = Told(
+        (*said.notes, *more.notes),
+        (*said.warnings, *more.warnings),
+        (*said.findings, *more.findings),
+    )
+    shapes = makers(plan.task, plan.dialect.name, (whole, plan.settings))
+    run = _run(plan, told, seconds, {})
+    rows = {name: one["rows"] for name, one in told["inputs"].items()}
+    read = _read(rows, len(tallies.datums))
+    tallied = summary.Tallied(plan, tallies, threads.own())
+    labels = tallies.labels.frame
+    page = _page(plan, tallies, threads)
+    return _card(plan, options, frames, labels, run, said, shapes, read, None, tallied, page)
+
+
+# Runs as users pass them, scored, saved or as tables, and their tallies.
+
+R = TypeVar("R")
+
+DRAWS = 200
+"""Default number of resamples for intervals of analyses."""
+
+READ_BESIDE = ("metrics", "intervals", "draws", "seed", "method", "cluster", "threads")
+"""Options of analyses with intervals that also apply to a scored run."""
+
+
+def is_saved(run: Any) -> bool:
+    return isinstance(run, (str, Path)) and (Path(run) / RUN_FILE).is_file()
+
+
+def is_scored(run: Any) -> bool:
+    return isinstance(run, Scorecard) or is_saved(run)
+
+
+def refuse_tables(**tables: Any) -> None:
+    """Refuse tables given together with a run that is already scored.
+
+    Raises:
+        OptionError: names the first one.
+    """
+    for name, given in tables.items():
+        if given is not None:
+            raise OptionError(
+                f"{option(name)} is given, but the run is scored already: leave it out.",
+                code="option_unread",
+                option=name,
+            )
+
+
+def _unset(value: Any) -> bool:
+    return value in (None, (), {})
+
+
+def with_or_without(field: str, value: Any) -> str:
+    """Return a phrase for messages: with an option's value, or without the option."""
+    return f"without {option(field)}" if _unset(value) else f"with {option(field, value)}"
+
+
+def refuse_options(card: Scorecard, options: Options, settable: Collection[str]) -> None:
+    """Refuse options that differ from those of a run that is already scored.
+
+    Raises:
+        OptionError: names the first such option, and the run's value.
+    """
+    plain = Options()
+    for field in FIELDS:
+        given, theirs = getattr(options, field), getattr(card.options, field)
+        if field == "task" and theirs is None:
+            theirs = card.task
+        if field in settable or given in (getattr(plain, field), theirs):
+            continue
+        told = "without it" if _unset(theirs) else f"with {option(field, theirs)}"
+        raise OptionError(
+            f"{option(field, given)} is given, but the run is scored already, {told}: leave it out,"
+            " or give the tables.",
+            code="option_unread",
+            option=field,
+            value=given,
+        )
+
+
+def card_of_run(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    datums: Any,
+    labels: Any,
+    storage_options: dict[str, str] | None,
+    *,
+    showing: Collection[str] = (),
+    held: bool = True,
+    settable: Collection[str] = (),
+    progress: Any = None,
+) -> Scorecard:
+    """Return a run's scorecard: unchanged, loaded, or scored.
+
+    It has tallies (unless ``held`` is False) and some frames.
+
+    Raises:
+        OptionError: an option that contradicts a scored run and is not ``settable``.
+    """
+    if is_scored(run):
+        card: Scorecard = run if isinstance(run, Scorecard) else load(run)
+        refuse_options(card, options, settable)
+        return card
+    return score_tables(
+        run,
+        ground_truths,
+        options,
+        datums=datums,
+        labels=labels,
+        storage_options=storage_options,
+        held=held,
+        showing=showing,
+        progress=progress,
+    )
+
+
+def class_names(*cards: Scorecard) -> dict[str, str]:
+    """Return names of classes by label value as text, if different from the value.
+
+    The first run with a name decides; values with two names in one run are skipped.
+    """
+    found: dict[str, str] = {}
+    for card in reversed(cards):
+        known = card.labels.select(pl.col("label_value").cast(pl.String), "label_name")
+        pairs = known.drop_nulls().unique().filter(~pl.col("label_value").is_duplicated())
+        found |= {value: name for value, name in pairs.iter_rows() if value != name}
+    return found
+
+
+def tallied_of(
+    name: str, card: Scorecard, step: str = "comparing", threads: int | None = None
+) -> Tallied:
+    """Return the tallies of a run.
+
+    Args:
+        threads: by default as the run was scored.
+
+    Raises:
+        ResultError: they were not kept.
+        InputError: they are in the format of another version.
+    """
+    if card.tallied is not None:
+        kept: Tallied = card.tallied
+        return kept if threads is None else msgspec.structs.replace(kept, threads=Threads(threads))
+    way = (
+        f"Score it without {option('memory_limit')} and {option('executor')}, or give the tables"
+        " themselves."
+    )
+    if card.folder is None:
+        raise ResultError(
+            f"{name}: this scorecard does not hold what {step} needs, as none does that was copied,"
+            f" or whose tally was too large to keep. {way}",
+            code="not_kept",
+            step=step,
+        )
+    path = card.folder / TALLY_FILE
+    if not path.is_file():
+        raise ResultError(
+            f"{card.folder} does not keep what {step} needs: its tally was too large, or it was"
+            f" made of a copied scorecard or by an earlier version. {way}",
+            code="not_kept",
+            step=step,
+        )
+    plan = planner.narrowed(planner.make_plan(card.options, card.task), list(card.directions))
+    again = command(card.task, card.options, card.run.get("inputs", {}))
+    tallies = stored.load(path, again=f"Score it again: {again}")
+    return Tallied(plan, tallies, Threads(threads or card.options.threads))
+
+
+def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
+    """Add the keys for resamples and halves to a run's datums.
+
+    Raises:
+        InputError: it was scored without the column of the clusters.
+    """
+    datums = tallied.tallies.datums
+    if cluster is not None and cluster not in datums.slices.columns:
+        raise InputError(
+            f"{option('cluster', cluster)}: the run was scored without that column. Score it with"
+            f" {option('cluster', cluster)}."
+        )
+    rows = pl.Series(np.arange(len(datums), dtype=np.int64)) if datums.ids is None else datums.ids
+    with_keys = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, cluster))
+    tallies = msgspec.structs.replace(tallied.tallies, datums=with_keys)
+    return msgspec.structs.replace(tallied, tallies=tallies)
+
+
+def intervals_of(options: Options) -> Wanted:
+    """Return level, resamples and seed for intervals of analyses, whose method is fixed.
+
+    Raises:
+        OptionError: a method is given.
+    """
+    options = options if options.drawn else options.replace(intervals=LEVEL)
+    asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
+    assert asked is not None
+    if asked.method is not None:
+        raise OptionError(
+            f"{option('method', asked.method)}: found numbers have intervals of one kind; leave it"
+            " out.",
+            code="option_unread",
+            option="method",
+            value=asked.method,
+        )
+    return asked
+
+
+def hits_at(settings: Any) -> dict[str, Any]:
+    """Return the threshold at which boxes hit, in user units, and whether it is a distance."""
+    at = getattr(settings, "pr_curve_iou_threshold", None)
+    if at is None:
+        return {"iou_threshold": None}
+    return {"iou_threshold": settings.told(at), "by_distance": settings.by_distance}
+
+
+def own_ious(settings: Any, labels: pl.Series, at: Any, way: str) -> list[str]:
+    """Report labels whose average precision has another IoU than the hits."""
+    own: dict[str, float] = getattr(settings, "label_ious", {})
+    there = {*labels.cast(pl.String)}
+    said = []
+    for iou in sorted({settings.told(one) for one in own.values()} - {at}):
+        named = [name for name, one in own.items() if settings.told(one) == iou and name in there]
+        if named:
+            value = [iou] if way == "iou_thresholds" else iou
+            said.append(
+                f"AP of {listing(named)} is at IoU {iou:g}, and hits are looked at here at IoU"
+                f" {at:g}: write {option(way, value)} for those of that AP."
+            )
+    return said
+
+
+def ious_of(tallied: Tallied) -> list[str]:
+    """Report labels whose average precision has another IoU than ``pr_curve_iou_threshold``."""
+    settings = tallied.plan.settings
+    at = hits_at(settings)["iou_threshold"]
+    values = tallied.tallies.labels.frame["label_value"]
+    return own_ious(settings, values, at, "pr_curve_iou_threshold")
+
+
+def refusal(frame: str, task: str, options: Options, run: Any, truths: Any, **tables: Any) -> str:
+    """Return why tables cannot be scored by the first metric that fills a frame; empty if they
+    can.
+    """
+    names = (planner.filling(task, frame)[0].name,)
+    try:
+        score_tables(run, truths, options.replace(metrics=names, task=task), **tables)
+    except EvalengineError as error:
+        return error.said
+    return ""
+
+
+def tallied_through(
+    run: Any,
+    ground_truths: Any,
+    options: Options,
+    asked: Wanted,
+    *,
+    metrics: Metrics,
+    settable: Collection[str],
+    then: Callable[[Tallied, Options], R],
+    step: str,
+    tables: Mapping[str, Any],
+    tell: Callable[[str], None],
+    unread: Collection[str] = (),
+) -> tuple[R, tuple[str, ...]]:
+    """Run an analysis on the tallies of a run: scored, saved or as tables, also on disk.
+
+    Args:
+        then: the analysis, a function of tallies with keys, and options.
+
+    Returns:
+        the result of ``then``; notes of scoring.
+
+    Raises:
+        ResultError: a saved run without the required data.
+    """
+    found: list[R] = []
+
+    def look(plan: planner.Plan, tallies: Any, threads: Threads) -> None:
+        tell(step)
+        try:
+            found.append(then(Tallied(plan, tallies, threads), changed))
+        except UnmatchedError as error:
+            at = plan.settings.pr_curve_iou_threshold
+            raise ResultError(
+                f"{error.args[0]} in this run: score the tables with"
+                f" {option('pr_curve_iou_threshold', at)}.",
+                code="not_kept",
+                option="pr_curve_iou_threshold",
+                value=at,
+            ) from None
+
+    if not is_scored(run):
+        changed = options
+        plain = options.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(unread))
+        tell("scoring")
+        card = score_tables(run, ground_truths, plain, looked=look, metrics=metrics, **tables)
+        return found[0], card.notes
+    refuse_tables(ground_truths=ground_truths, datums=tables["datums"], labels=tables["labels"])
+    read = (*settable, *READ_BESIDE)
+    card = card_of_run(run, None, options, None, None, None, settable=read)
+    tallied = keyed(tallied_of("the run", card, step, options.threads), asked.cluster)
+    given = {name: getattr(options, name) for name in settable}
+    changed = card.options.replace(
+        **{name: value for name, value in given.items() if value is not None}
+    )
+    plan = planner.make_plan(changed, card.task)
+    changed = changed.replace(metrics=options.metrics)
+    look(plan, tallied.tallies, tallied.threads)
+    return found[0], ()

@@ -1,0 +1,542 @@
+"""Metrics and curves computed again in every resample of the datums."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..executors import Threads
+from ..ingest.problems import Note, count_of
+from ..metrics.averages import TRIALS
+from ..metrics.registry import Metric
+from ..metrics.thresholds import Curve
+from ..plan.summary import Computed, Plan
+from ..progress import counting
+from ..schemas.arrays import Array
+from ..schemas.option_values import BY_THEORY, FEW_CLUSTERS, LEAST_DRAWS, Wanted
+from ..schemas.tuning import tuning
+from ..schemas.wording import option
+from ..tally.cells import Cells
+from ..tally.draws import Draws, LeavingOut, OneByOne, Refusing
+from ..tally.scored_parts import reserve
+from .intervals import METHODS, WIDTHLESS, Interval, Method, Sample, floor_of, means, wilson
+
+# Numbers of a view in every resample.
+
+_LEFT_OUT = 200  # clusters up to which each is left out alone; of more, as many parts of them
+
+
+class Drawing:
+    """Computes the numbers of a run in resamples of its datums, in blocks, with threads."""
+
+    def __init__(self, plan: Plan, tallies: Any, threads: Threads) -> None:
+        self.plan = plan
+        self.tallies = tallies
+        self._threads = threads
+
+    @property
+    def keys(self) -> Array | None:
+        """Key of every datum, uint64 [n]; None if they are on disk."""
+        found: Array | None = self.tallies.datums.keys
+        return found
+
+    @cached_property
+    def clusters(self) -> Array | None:
+        """Keys of the clusters (or datums) to resample, ascending; None if more than 200."""
+        found = np.zeros(0, np.uint64)
+        for keys in self.tallies.datums.key_blocks():
+            found = np.union1d(found, keys[: _LEFT_OUT + 1])
+            if found.size <= _LEFT_OUT:
+                found = np.union1d(found, keys)
+            if found.size > _LEFT_OUT:
+                return None
+        return found
+
+    def alone(self, view: Any) -> Array:
+        """Find the groups of a view with one cluster (or datum), bool [n_groups]."""
+        if view.group is None:
+            return np.full(view.n_groups, self.clusters is not None and self.clusters.size < 2)
+        low = np.full(view.n_groups, np.iinfo(np.uint64).max, np.uint64)
+        high = np.zeros(view.n_groups, np.uint64)
+        for keys, group in self.tallies.datums.grouped_keys(view.group):
+            some = group >= 0
+            np.minimum.at(low, group[some], keys[some])
+            np.maximum.at(high, group[some], keys[some])
+        return np.asarray(low == high)
+
+    def _at_once(self, computed: Sequence[Computed]) -> int:
+        """Return the number of resamples per block: fewer if datums or numbers are many."""
+        sizes = tuning()
+        n = len(self.keys) if self.keys is not None else 1
+        cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
+        room = min(sizes.drawn_weights // max(n, 1), sizes.drawn_cells // max(cells, 1))
+        return min(sizes.draws_at_once, max(4, room // 4 * 4))
+
+    def by_chance(self, computed: Sequence[Computed], draws: int, seed: int) -> Iterator[Draws]:
+        """Yield blocks of bootstrap resamples for the numbers of a view."""
+        each = self._at_once(computed)
+        for first in range(0, draws, each):
+            last = min(first + each, draws)
+            yield Draws(seed, first, last, self.keys)
+
+    def leaving_out(self, computed: Sequence[Computed]) -> Iterator[Draws]:
+        """Yield jackknife resamples in blocks: each cluster (or group of many) omitted once."""
+        n = _LEFT_OUT if self.clusters is None else self.clusters.size
+        parts, each = LeavingOut(n, self.clusters), self._at_once(computed)
+        for first in range(0, n, each):
+            yield Draws(0, first, min(first + each, n), self.keys, parts)
+
+    def values(
+        self,
+        view: Any,
+        computed: Sequence[Computed],
+        blocks: Iterable[Draws],
+        due: Sequence[bool] | None = None,
+    ) -> list[Array | str]:
+        """Compute the values of every metric in every resample.
+
+        Args:
+            computed: metrics, their settings and cells.
+            blocks: blocks of resamples.
+            due: flags of the metrics to compute; default all.
+
+        Returns:
+            per metric float64 [draws, numbers], the cells that become rows; [0, numbers] if not
+            due; or
+            the reason why there are no values.
+        """
+        due = [True] * len(computed) if due is None else due
+        sizes = [sum(places(one).size for one in cells) for _, _, cells in computed]
+        which = [i for i, one in enumerate(due) if one]
+        out: list[Array | str] = [np.zeros((0, size)) for size in sizes]
+        if not which:
+            return out
+        every = list(blocks)
+        n = sum(len(draws) for draws in every)
+        for i in which:
+            out[i] = _room(n, sizes[i], self.plan.options.scratch)
+
+        drawn = self.plan.does.drawn
+
+        def of_block(block_of: Draws, at: int) -> None:
+            draws = msgspec.structs.replace(block_of)  # whose weights are gone when it is done
+            block = Refusing() if drawn is None else drawn(view, draws)
+            for i in which:
+                held = out[i]
+                if isinstance(held, str):
+                    continue
+                metric, settings, cells = computed[i]
+                try:
+                    found = self._compute(metric, settings, view, block, draws)
+                    held[at : at + len(draws)] = _flat(found, cells, len(draws))
+                except _Unlike as error:
+                    out[i] = str(error)
+
+        begins = np.cumsum([0, *(len(draws) for draws in every[:-1])]).tolist()
+        calls = [partial(of_block, draws, at) for draws, at in zip(every, begins, strict=True)]
+        with counting("drawing", n, "draws") as count:
+
+            def counted(call: Callable[[], None], draws: Draws) -> None:
+                call()
+                count(len(draws))
+
+            pairs = zip(calls, every, strict=True)
+            self._threads.each([partial(counted, *pair) for pair in pairs])
+        return out
+
+    def _compute(
+        self, metric: Metric, settings: Any, view: Any, block: Any, draws: Draws
+    ) -> list[list[Cells]]:
+        """Compute the cells of a block, vectorised if possible, otherwise per resample."""
+        assert metric.compute is not None
+        try:
+            return [metric.compute(block, settings)]
+        except OneByOne:
+            pass
+        if draws.keys is None:
+            raise _Unlike("not computed for draws of a run in bounded memory")
+        weights = draws.weights.astype(np.int64)
+        return [
+            metric.compute(self._one_draw(view, weights[:, d]), settings) for d in range(len(draws))
+        ]
+
+    def _one_draw(self, view: Any, weights: Array) -> Any:
+        does = self.plan.does
+        if does.one_draw is not None:
+            return does.one_draw(view, weights)
+        return does.view(
+            self.tallies, self.plan.settings, view.group, view.n_groups, weights=weights
+        )
+
+
+class _Unlike(Exception):
+    """Resamples are not comparable with the numbers; the message gives the reason."""
+
+
+def does_not_vary(cluster: str | None) -> str:
+    """Why numbers of one datum, or of one cluster, have no interval."""
+    what = "datum" if cluster is None else f"cluster of {cluster!r}"
+    return f"one {what} alone does not vary"
+
+
+def places(cells: Cells) -> Array:
+    """Find the cells that make rows, int64 [rows], places in the flat array."""
+    if cells.keep is None:
+        return np.arange(math.prod(cells.shape))
+    keep = cells.keep.reshape(*[1] * (len(cells.shape) - cells.keep.ndim), *cells.keep.shape)
+    return np.flatnonzero(np.broadcast_to(keep, cells.shape))
+
+
+def column_of(cells: Cells, name: str) -> Array:
+    """A column of all cells, flat."""
+    values: Any = cells.columns.get(name)
+    whole = np.asarray(np.nan if values is None else values, np.float64)
+    return np.broadcast_to(whole, cells.shape).reshape(-1)
+
+
+def _flat(found: list[list[Cells]], cells: Sequence[Cells], n: int) -> Array:
+    """Return resampled values at the cells of the numbers, float64 [draws, numbers].
+
+    Args:
+        found: cells of all resamples at once, or one list per resample.
+        cells: cells of the numbers.
+        n: number of resamples.
+    """
+    if any(len(some) != len(cells) for some in found):
+        raise _Unlike("draws make other rows")
+    parts = []
+    for i, one in enumerate(cells):
+        drawn = [some[i] for some in found]
+        groups = one.shape[0]
+        each = n // len(found)
+        if any(d.shape != (each * groups, *one.shape[1:]) for d in drawn):
+            raise _Unlike("draws make other rows")
+        values = np.concatenate([column_of(d, "value").reshape(each, -1) for d in drawn])
+        parts.append(values[:, places(one)])
+    return np.concatenate(parts, axis=1)
+
+
+def _room(draws: int, numbers: int, scratch: str | None) -> Array:
+    """Allocate values of all resamples in memory, or beyond some size in an unnamed temporary file.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    shape = (draws, numbers)
+    if draws * numbers * 8 <= tuning().drawn_bytes:
+        return np.full(shape, np.nan)
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        reserve(file, draws * numbers * 8)
+        held: Array = np.memmap(file, np.float64, "r+", shape=shape)
+    held[:] = np.nan
+    return held
+
+
+def of_rows(groups: Array, cells: Cells) -> Array:
+    """Repeat per-group values for each of their numbers, [rows]."""
+    each = math.prod(cells.shape) // max(groups.size, 1)
+    of: Array = groups[places(cells) // max(each, 1)]
+    return of
+
+
+def spread(values: Array, where: Array, cells: Cells) -> Array:
+    """Numbers at the places of cells, NaN elsewhere, in the cells' shape."""
+    out = np.full(math.prod(cells.shape), np.nan)
+    out[where] = values
+    return out.reshape(cells.shape)
+
+
+# Bootstrap intervals of a run: every number recomputed in each resample.
+
+NOT_MOVED = "no draw moves the number"
+"""Reason why a number has no interval."""
+
+
+class Estimates:
+    """Adds intervals to cells and collects notes on them.
+
+    Args:
+        asked: interval options.
+        threads: blocks of resamples run in parallel.
+    """
+
+    def __init__(self, plan: Plan, tallies: Any, asked: Wanted, threads: Threads) -> None:
+        self._drawing = Drawing(plan, tallies, threads)
+        self._asked = asked
+        self._only_wilson: bool | None = None  # which is right for few datums, too
+        self._lacking: list[float] = []  # of numbers, share of draws without a value
+        self._without: list[str] = []  # why numbers have no interval
+
+    def notes(self) -> list[Note]:
+        """List notes on the intervals, once they are made."""
+        notes = []
+        n = None if self._drawing.clusters is None else self._drawing.clusters.size
+        fits = self._asked.method in BY_THEORY or self._only_wilson
+        if n is not None and n < FEW_CLUSTERS and not fits:
+            of = "" if self._asked.cluster is None else f" of {self._asked.cluster!r}"
+            what = count_of(n, "cluster" if of else "datum") + of
+            notes.append(
+                Note(
+                    "few_clusters",
+                    f"intervals rest on {what}; with fewer than {FEW_CLUSTERS} they are often"
+                    f" too narrow.",
+                )
+            )
+        for reason, how_many in Counter(self._without).items():
+            notes.append(
+                Note("no_interval", f"no interval for {count_of(how_many, 'number')}: {reason}.")
+            )
+        if self._lacking:
+            few = n is not None and n < FEW_CLUSTERS
+            why = "a draw may take none of so few" if few else "labels are rare or slices small"
+            most = max(self._lacking)
+            share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
+            notes.append(
+                Note(
+                    "draws_without_value",
+                    f"{count_of(len(self._lacking), 'number')} had no value in some draws"
+                    f" ({share} of them), as {why}: intervals rest on the others.",
+                )
+            )
+        return notes
+
+    def __call__(self, view: Any, computed: Sequence[Computed]) -> list[list[Cells]]:
+        """Return cells with columns ``lower``, ``upper``, ``se``, ``bias``, ``draws``.
+
+        Args:
+            computed: metrics, their settings and cells.
+        """
+        methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
+        drawing, asked = self._drawing, self._asked
+        by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
+        drawn = drawing.values(view, computed, by_chance, [m.draws for m in methods])
+        out_of = drawing.values(
+            view, computed, drawing.leaving_out(computed), [m.leaves_out for m in methods]
+        )
+        return [
+            self._with_intervals(view, *of_metric)
+            for of_metric in zip(computed, methods, drawn, out_of, strict=True)
+        ]
+
+    def _with_intervals(
+        self,
+        view: Any,
+        computed: Computed,
+        method: Method,
+        drawn: Array | str,
+        left_out: Array | str,
+    ) -> list[Cells]:
+        metric, settings, every = computed
+        variances = [np.array(np.nan)] * len(every)
+        if metric.variance is not None and method is METHODS["delong"]:
+            variances = metric.variance(view, settings)
+        out, at = [], 0
+        alone = self._drawing.alone(view)
+        for cells, variance in zip(every, variances, strict=True):
+            where = places(cells)
+            some = slice(at, at + where.size)
+            at += where.size
+            point = column_of(cells, "value")[where]
+            independent = not self._drawing.tallies.weighted and self._asked.cluster is None
+            trials = (
+                column_of(cells, metric.trials)[where]
+                if metric.trials is not None and independent
+                else np.full(point.size, np.nan)
+            )
+            sample = Sample(
+                point=point,
+                level=self._asked.level,
+                range=metric.range,
+                drawn=np.zeros((0, point.size)) if isinstance(drawn, str) else drawn[:, some],
+                left_out=np.zeros((0, point.size))
+                if isinstance(left_out, str)
+                else left_out[:, some],
+                trials=trials,
+                variance=np.broadcast_to(variance, cells.shape).reshape(-1)[where],
+            )
+            failed = drawn if isinstance(drawn, str) else left_out
+            why = failed if isinstance(failed, str) else ""
+            out.append(self._filled(cells, where, sample, method, why, of_rows(alone, cells)))
+        return out
+
+    def _filled(
+        self, cells: Cells, where: Array, sample: Sample, method: Method, why: str, single: Array
+    ) -> Cells:
+        """Add the interval columns, and a reason for each missing interval.
+
+        ``single`` is bool [rows]: numbers of one cluster, or of one datum.
+        """
+        drawn = sample.drawn
+        many = (~np.isnan(drawn)).sum(axis=0).astype(np.float64)
+        nothing = np.full(sample.point.size, np.nan)
+        found = method.make(sample) if not why else Interval(nothing, nothing, nothing)
+        share = sample.trials > 0
+        size = np.maximum(floor_of(sample.range), np.abs(sample.point))
+        flat = found.upper - found.lower <= WIDTHLESS * size
+        by_count = share & (flat | (self._asked.method in (None, "wilson")))
+        if by_count.any():
+            pairs = zip(wilson(sample), found, strict=True)
+            found = Interval(*(np.where(by_count, one, other) for one, other in pairs))
+        bias = means(drawn) - sample.point if drawn.shape[0] else nothing
+        reasons = np.full(sample.point.size, "", object)
+        bad = np.isnan(sample.point)
+        if why:
+            reasons[~bad & ~by_count] = why
+        elif drawn.shape[0]:
+            few = (many < max(LEAST_DRAWS, drawn.shape[0] // 10)) & ~bad & ~by_count
+            for i in np.flatnonzero(few):
+                reasons[i] = f"only {many[i]:.0f} of {drawn.shape[0]:,} draws have a value"
+            bad = bad | few
+        alone = single & ~np.isnan(sample.point) & (by_count | (not why))
+        reasons[alone] = does_not_vary(self._asked.cluster)
+        bad = bad | alone
+        flat &= ~by_count & ~bad
+        reasons[flat] = NOT_MOVED
+        bad = bad | flat
+        lost = np.isnan(found.lower) & ~bad
+        reasons[lost & (reasons == "")] = method.lacking or "it cannot be made of these draws"
+        bad = bad | lost
+        if drawn.shape[0] and not why:
+            some = ~bad & ~by_count & (many < drawn.shape[0])
+            self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
+        if not bad.all():
+            self._only_wilson = self._only_wilson is not False and bool(by_count[~bad].all())
+        self._without += [reason for reason in reasons.tolist() if reason]
+        columns = {
+            "lower": np.where(bad, np.nan, found.lower),
+            "upper": np.where(bad, np.nan, found.upper),
+            "se": np.where(bad, np.nan, found.se),
+            "bias": np.where(bad, np.nan, bias),
+            "draws": many if drawn.shape[0] else nothing,
+            TRIALS: np.where(by_count & ~bad, sample.trials, np.nan),
+        }
+        full = {name: spread(values, where, cells) for name, values in columns.items()}
+        return msgspec.structs.replace(
+            cells, columns={**cells.columns, **full}, **_reasons(cells, where, reasons)
+        )
+
+
+def _reasons(cells: Cells, where: Array, reasons: Array) -> dict[str, Any]:
+    """Return reasons: of undefined values, and of missing intervals for defined ones."""
+    if not (reasons != "").any():
+        return {}
+    own = cells.reason
+    words = np.array(
+        np.broadcast_to(np.asarray("" if own is None else own, object), cells.shape)
+    ).reshape(-1)
+    if not cells.always:
+        words[~np.isnan(column_of(cells, "value"))] = ""
+    said = [f"no interval: {reason}" if reason else "" for reason in reasons]
+    words[where] = [old or new for old, new in zip(words[where].tolist(), said, strict=True)]
+    return {"reason": words.reshape(cells.shape), "always": True}
+
+
+# Curves of a run in every resample, and intervals of numbers read from them.
+
+
+def notes_on(tallies: Any, *, cut: bool) -> list[str]:
+    """Return the notes on all numbers read from curves.
+
+    Args:
+        cut: see :class:`..metrics.thresholds.Curve`.
+    """
+    said = []
+    if cut:
+        said.append(
+            f"the run was scored with {option('thresholds')}: predictions below are left out, and"
+            " nothing lower was looked at."
+        )
+    if (keys := tallies.datums.keys) is None:
+        if tallies.weighted:
+            said.append(
+                "no intervals: in bounded memory scores lie in files, beside them either weights of"
+                " rows or keys of draws."
+            )
+    elif (clusters := np.unique(keys).size) < FEW_CLUSTERS:
+        said.append(f"intervals rest on {clusters} datums or clusters: they are often too narrow.")
+    return said
+
+
+_BLOCK = 16  # draws whose weights are made together
+
+
+def curves_of(plan: Plan, view: Any) -> tuple[Curve, Curve]:
+    """The curves of a view: of every label, and of all labels of a key as one."""
+    of = plan.does.curve
+    assert of is not None
+    return of(view, plan.settings, pooled=False), of(view, plan.settings, pooled=True)
+
+
+def in_every_draw(
+    plan: Plan,
+    tallies: Any,
+    whole: Any,
+    threads: Threads,
+    asked: Wanted,
+    see: Callable[[int, tuple[Curve, Curve]], None],
+) -> bool:
+    """Call ``see`` with the curves of every resample; return False if there are no resamples.
+
+    Args:
+        tallies: the task's, datums with keys.
+        whole: the view of all datums.
+        threads: ``see`` is called concurrently.
+        asked: draws and seed.
+        see: receives the index of a resample, and its curves.
+    """
+    one_draw, of_files = plan.does.one_draw, plan.does.drawn_curves
+    assert one_draw is not None
+    if tallies.datums.keys is None:
+        for first in range(0, asked.draws, _BLOCK):
+            draws = Draws(asked.seed, first, min(first + _BLOCK, asked.draws), None)
+            drawn = None if of_files is None else of_files(whole, plan.settings, draws)
+            if drawn is None:
+                return False
+            for d, curves in enumerate(drawn, first):
+                see(d, curves)
+        return True
+
+    def block(first: int) -> None:
+        last = min(first + _BLOCK, asked.draws)
+        weights = Draws(asked.seed, first, last, tallies.datums.keys).weights
+        for d in range(first, last):
+            see(d, curves_of(plan, one_draw(whole, weights[:, d - first].astype(np.int64))))
+
+    threads.each([partial(block, first) for first in range(0, asked.draws, _BLOCK)])
+    return True
+
+
+def interval(
+    drawn: Array,
+    point: Array,
+    asked: Wanted,
+    method: str = "percentile",
+    range: tuple[float, float] = (-np.inf, np.inf),
+) -> Array:
+    """Return the bounds of the interval, float64 [2, s].
+
+    NaN if the number is undefined or too few resamples define it, as for every other number.
+    """
+    many = (~np.isnan(drawn)).sum(axis=0)
+    none = np.full(point.size, np.nan)
+    found = METHODS[method].make(
+        Sample(
+            point=point,
+            level=asked.level,
+            range=range,
+            drawn=drawn,
+            left_out=np.zeros((0, point.size)),
+            trials=none,
+            variance=none,
+        )
+    )
+    ends = np.stack([found.lower, found.upper])
+    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, asked.draws // 10))] = np.nan
+    return ends

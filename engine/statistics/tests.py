@@ -1,0 +1,292 @@
+"""Significance tests and corrections for many tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from ..metrics.registry import Metric
+from ..plan.summary import Computed, Tallied
+from ..schemas.arrays import Array
+from ..schemas.errors import ResultError
+from ..schemas.option_values import Wanted
+from ..schemas.wording import option
+from ..tally.cells import Cells
+from .intervals import METHODS, WIDTHLESS, Sample, normal_cdf, t_cdf
+from .resamples import Drawing, column_of, places
+
+# Tests of a difference from the values of single datums, in closed form.
+
+Single = tuple[float, float, Array, Array]
+"""The two numbers, and their per-datum values, float64 [n] each, NaN if undefined."""
+
+
+def paired_t(single: Single) -> float:
+    """Return the two-sided p of Student's paired t-test; NaN unless numbers are datum means.
+
+    Source: Student, "The probable error of a mean" (1908).
+    """
+    of_a, of_b = _known(single)
+    gone = of_b - of_a
+    if gone.size < 2:
+        return math.nan
+    spread = float(gone.std(ddof=1))
+    if spread == 0:
+        return 1.0 if gone[0] == 0 else 0.0
+    t = abs(float(gone.mean())) / (spread / math.sqrt(gone.size))
+    return max(0.0, 2 * (1 - t_cdf(t, gone.size - 1)))  # the function may round to above 1
+
+
+def mcnemar(single: Single) -> float:
+    """Return the exact two-sided p of McNemar's test; NaN if the numbers are not shares of datums.
+
+    Source: Q. McNemar, "Note on the sampling error of the difference between correlated
+    proportions or percentages" (1947).
+    Exact: the binomial distribution of the datums on which the two differ.
+    """
+    of_a, of_b = _known(single)
+    if not of_a.size or not all(np.isin(of, (0.0, 1.0)).all() for of in (of_a, of_b)):
+        return math.nan
+    gained, lost = int((of_b > of_a).sum()), int((of_b < of_a).sum())
+    n, k = gained + lost, np.arange(min(gained, lost))
+    ways = np.concatenate([[0.0], np.cumsum(np.log(n - k) - np.log(k + 1))])  # logs of binomials
+    return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
+
+
+def shared_trials(of_a: Array | None, of_b: Array | None, value: float) -> int:
+    """Count the datums that two equal shares rest on, if both agree on each; else 0."""
+    if of_a is None or of_b is None:
+        return 0
+    known_a, known_b = _known((value, value, of_a, of_b))
+    shares = np.isin(known_a, (0.0, 1.0)).all() and np.array_equal(known_a, known_b)
+    return known_a.size if shares else 0
+
+
+def _known(single: Single) -> tuple[Array, Array]:
+    """Return values of datums defined in both runs; empty if numbers are not their means."""
+    a, b, of_a, of_b = single
+    known = ~(np.isnan(of_a) | np.isnan(of_b))
+    of_a, of_b = of_a[known], of_b[known]
+    if not of_a.size or abs(of_a.mean() - a) > 1e-9 or abs(of_b.mean() - b) > 1e-9:
+        return of_a[:0], of_b[:0]
+    return of_a, of_b
+
+
+RANDOMISATION = "randomisation"
+TESTS: dict[str, Callable[[Single], float] | None] = {
+    RANDOMISATION: None,
+    "t": paired_t,
+    "mcnemar": mcnemar,
+}
+"""Tests by the names of the option ``test``; None if the test uses resamples."""
+
+
+# Many tests at once: p-values adjusted so that few of them are small by luck.
+
+
+def holm(p: Array) -> Array:
+    """Adjust p-values to control the family-wise error rate.
+
+    Source: S. Holm, "A simple sequentially rejective multiple test procedure" (1979).
+
+    Args:
+        p: float64 [m], without NaN.
+    """
+    m = p.size
+    order = np.argsort(p, kind="stable")
+    raised = np.maximum.accumulate(p[order] * (m - np.arange(m)))
+    out = np.empty(m)
+    out[order] = np.minimum(raised, 1.0)
+    return out
+
+
+def benjamini_hochberg(p: Array) -> Array:
+    """Adjust p-values to control the false discovery rate.
+
+    Source: Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate" (1995).
+
+    Args:
+        p: float64 [m], without NaN.
+    """
+    m = p.size
+    order = np.argsort(p, kind="stable")[::-1]
+    lowered = np.minimum.accumulate(p[order] * m / np.arange(m, 0, -1))
+    out = np.empty(m)
+    out[order] = np.minimum(lowered, 1.0)
+    return out
+
+
+ADJUSTMENTS: dict[str, Callable[[Array], Array]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+    "none": lambda p: p,
+}
+"""Adjustments by the name that the option ``adjust`` knows them by."""
+
+
+def adjusted(p: Array, adjust: str) -> Array:
+    """Return adjusted p-values, float64 [m]; NaN stays NaN and does not count as a test.
+
+    Args:
+        p: float64 [m].
+        adjust: one of :data:`ADJUSTMENTS`.
+    """
+    out = np.full(p.size, np.nan)
+    known = ~np.isnan(p)
+    out[known] = ADJUSTMENTS[adjust](p[known])
+    return out
+
+
+def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) -> Array:
+    """Return two-sided p-values: share of resamples at least as extreme, add-one corrected.
+
+    Args:
+        observed: float64 [m], differences.
+        drawn: float64 [draws, m], differences under randomisation, NaN if undefined.
+        size: float64 [m], scale of rounding errors.
+
+    Returns:
+        float64 [m], NaN if the difference or all resamples are undefined.
+    """
+    known = ~np.isnan(drawn)
+    # Values equal up to rounding count as extreme, since resamples are summed in another order.
+    slack = WIDTHLESS * np.fmax(np.abs(observed), size)
+    extreme = (np.abs(np.where(known, drawn, 0.0)) >= np.abs(observed) - slack) & known
+    n = known.sum(axis=0)
+    p = (1 + extreme.sum(axis=0)) / (1 + n)
+    return np.where(np.isnan(observed) | (n == 0), np.nan, p)
+
+
+def nothing_found(clusters: int, level: float) -> bool:
+    """Return True if so few clusters have too few permutations for a small p."""
+    return bool(0.5 ** (clusters - 1) > 1 - level)
+
+
+# One number of a run within some datums and in all others, and whether they differ by luck.
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Comparison of a slice with all other datums.
+
+    Attributes:
+        value: number within the slice, NaN if undefined.
+        lower: lower bound of its interval.
+        upper: upper bound.
+        elsewhere: number over all other datums.
+        p: two-sided, normal test of the difference, with its standard deviation over resamples; NaN
+            if undefined.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    elsewhere: float
+    p: float
+
+
+def leading(tallied: Tallied) -> Metric:
+    """Return the metric used to compare slices: the first that gives one number per run.
+
+    Counts are skipped, since they grow with the number of datums.
+
+    Raises:
+        ResultError: all metrics of the run are by label, counts, or without a better direction.
+    """
+    plan, group = tallied.plan, np.zeros(len(tallied.tallies.datums), np.int32)
+    able = [
+        metric
+        for metric in plan.metrics
+        if metric.frame == "metrics" and metric.compute is not None and not metric.counts
+        and plan.dialect.better.get(metric.name, metric.better) != "neither"
+    ]  # fmt: skip
+    if able:
+        view = plan.does.view(tallied.tallies, plan.settings, group, 1, threads=tallied.threads)
+    for metric in able:
+        assert metric.compute is not None
+        if _of_all(metric.compute(view, plan.settings_of(metric))) is not None:
+            return metric
+    named = ", ".join(metric.name for metric in plan.metrics)
+    raise ResultError(
+        f"no metric of the run ({named}) is one number of a whole run that is better one way:"
+        f" name one that is in {option('metrics')}.",
+        code="metric_unfit",
+    )
+
+
+def _of_all(cells: Sequence[Cells]) -> int | None:
+    """The place of the first cells that are of all labels together."""
+    return next((i for i, one in enumerate(cells) if "label" not in one.axes), None)
+
+
+def hold(tallied: Tallied, metric: Metric, inside: Array, among: Array, asked: Wanted) -> Held:
+    """Return a slice's number with its interval, and its difference from the other datums.
+
+    Args:
+        tallied: run in memory or loaded, datums with keys.
+        metric: its first number of a whole run is used; see :func:`leading`.
+        inside: bool [n_datums], the slice.
+        among: bool [n_datums], datums that count.
+        asked: interval options.
+
+    Raises:
+        ResultError: the metric has no resamples.
+    """
+    plan, threads = tallied.plan, tallied.threads
+    group = np.where(among, np.where(inside, 0, 1), -1).astype(np.int32)
+    view = plan.does.view(tallied.tallies, plan.settings, group, 2, threads=threads)
+    settings = plan.settings_of(metric)
+    assert metric.compute is not None
+    cells = metric.compute(view, settings)
+    first = _of_all(cells)
+    assert first is not None
+    computed: Computed = (metric, settings, cells)
+    drawing = Drawing(plan, tallied.tallies, threads)
+    (drawn,) = drawing.values(
+        view, [computed], drawing.by_chance([computed], asked.draws, asked.seed)
+    )
+    if isinstance(drawn, str):
+        raise ResultError(f"{metric.name} of slices: {drawn}.")
+    before = sum(places(one).size for one in cells[:first])
+    shown, values = places(cells[first]), column_of(cells[first], "value")
+    each = values.size // 2
+    pair = np.full((drawn.shape[0], 2), np.nan)
+    for g in range(2):
+        at = np.flatnonzero(shown == g * each)
+        if at.size:
+            pair[:, g] = drawn[:, before + at[0]]
+    value, elsewhere = float(values[0]), float(values[each])
+    method = METHODS[asked.method or metric.interval]
+    none = np.full(1, np.nan)
+    found = method.make(
+        Sample(
+            point=np.array([value]),
+            level=asked.level,
+            range=metric.range,
+            drawn=pair[:, :1],
+            left_out=np.zeros((0, 1)),
+            trials=none,
+            variance=none,
+        )
+    )
+    return Held(
+        value, float(found.lower[0]), float(found.upper[0]), elsewhere, _p(pair, value - elsewhere)
+    )
+
+
+def _p(pair: Array, shown: float) -> float:
+    """Return the two-sided p of a difference, from its resamples.
+
+    Only their standard deviation is used. Their mean is biased: few datums raise interpolated
+    precision, and slices are smaller than the rest.
+    """
+    difference = pair[:, 0] - pair[:, 1]
+    difference = difference[~np.isnan(difference)]
+    if difference.size < 2 or math.isnan(shown):
+        return math.nan
+    spread = float(difference.std(ddof=1))
+    if spread == 0.0:
+        return math.nan if shown == 0.0 else 0.0
+    return float(2 * normal_cdf(np.array([-abs(shown) / spread]))[0])

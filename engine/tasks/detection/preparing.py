@@ -1,0 +1,517 @@
+"""Preparation of the compared geometry: boxes, polygons, masks, solids or keypoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from ...geometry.columns import Origin, flat
+from ...geometry.polygons import corners_of, hulls_of
+from ...geometry.rasters import RasterFiles
+from ...ingest.frames import Frames
+from ...ingest.geometry import SHAPED_NAMES
+from ...ingest.problems import Note, count_of, note_of
+from ...schemas.arrays import Array
+from ...schemas.contract import BOX3D, ROW
+from ...schemas.errors import InputError
+from ...schemas.wording import option
+from ...tally.datums import Datums, Labels
+from ..contents import Ring
+from ..encoding import Workers, declared_sizes
+from .geometry import (
+    BOX,
+    CORNERS,
+    MASK,
+    OBB,
+    POINTS,
+    POLYGON,
+    SOLID,
+    WORDS,
+    Drawn,
+    Objects,
+    as_masks,
+    as_polygons,
+    as_quads,
+    boxes_of,
+    choose,
+    own_masks,
+    read_as,
+)
+from .keypoints import as_keypoints
+from .layers import (
+    FARTHEST,
+    NEAREST,
+    BoxLayer,
+    Meeting,
+    QuadLayer,
+    Shapes,
+    by_boxes,
+    metres,
+    similarity,
+)
+from .settings import PROBIOU, Settings
+
+# 3-D boxes, compared by shared volume, by shared ground area, or by centre distance.
+#
+# Boxes are upright and rotate only about the vertical. The shared volume is the shared area of
+# the ground planes (:class:`.layers.QuadLayer`) times the shared height. Everything else uses the
+# view from above: bounding boxes are those of ground planes, in the tables' unit, usually metres.
+
+
+class GroundLayer(QuadLayer, frozen=True):
+    """Ground planes of 3-D boxes."""
+
+    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
+        """Its four sides, to a hundredth."""
+        xy = np.round(self.corners[row], 2).reshape(4, 2).tolist()
+        return (tuple((x, y) for x, y in (*xy, xy[0])),)
+
+
+class SolidLayer(GroundLayer, frozen=True):
+    """3-D boxes; their ``area`` is that of the ground plane, used to find candidates.
+
+    This misses no candidate: a 3-D IoU is at most the IoU of the ground planes.
+
+    Attributes:
+        middle: float64 [n], vertical centres.
+        tall: float64 [n], heights.
+    """
+
+    middle: Array
+    tall: Array
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`: IoU of volumes."""
+        tall, other_tall = self.tall[rows], other.tall[other_rows]
+        # of heights and the distance of middles: far above the origin ends would lose digits
+        both = (tall + other_tall) / 2 - np.abs(self.middle[rows] - other.middle[other_rows])
+        both = np.maximum(np.minimum(both, np.minimum(tall, other_tall)), 0.0)
+        shared = self.shared(other, rows, other_rows, threads.over) * both
+        own = self.area[rows] * tall
+        union = np.where(crowd, own, own + other.area[other_rows] * other_tall - shared)
+        iou: Array = np.divide(shared, union, out=np.zeros(rows.size), where=union > 0)
+        return iou
+
+
+class CentreLayer(GroundLayer, frozen=True):
+    """3-D boxes compared by distance of centres on the ground.
+
+    Attributes:
+        numbers: float64 [n, 7], from :func:`numbers_of`.
+    """
+
+    numbers: Array
+
+    def candidates(self, other: Any, meeting: Meeting, threads: Workers) -> tuple[Array, Array]:
+        """See :meth:`.layers.Layer.candidates`: squares around centres that intersect."""
+        reach = float(metres(meeting.lowest)) if meeting.lowest > 0 else FARTHEST
+        half = 0.5 * (reach + NEAREST) * (1 + 1e-9)
+        made = []
+        for side, row in zip((self, other), meeting.row, strict=True):
+            centre = side.numbers[row, :2]
+            slack = half + 1e-12 * np.abs(centre)
+            made.append(np.concatenate([centre - slack, centre + slack], axis=1))
+        wide = msgspec.structs.replace(meeting, boxes=(made[0], made[1]), lowest=0.0)
+        return by_boxes(wide, (np.ones(len(made[0])), np.ones(len(made[1]))), threads)
+
+    def similarity(
+        self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
+    ) -> Array:
+        """See :meth:`.layers.Layer.similarity`: of the distance; see :mod:`.layers`."""
+        return similarity(apart(self.numbers[rows], other.numbers[other_rows]))
+
+
+def apart(boxes: Array, others: Array) -> Array:
+    """Return the distance of centres on the ground, float64 [k], of boxes and others [k, 7]."""
+    away = boxes[:, :2] - others[:, :2]
+    far: Array = np.sqrt(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1])
+    return far
+
+
+def numbers_of(frame: pl.DataFrame) -> Array:
+    """Centre, length, width, height and yaw (radians, from x towards y) of all rows [n, 7]."""
+    values, _ = flat(frame[BOX3D.name])
+    numbers: Array = values.cast(pl.Float64).to_numpy().reshape(-1, 7)
+    return numbers
+
+
+def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
+    """Return one side's 3-D boxes; area ranges use their volumes, or areas if these are compared.
+
+    Args:
+        frame: its rows, checked.
+    """
+    boxes = numbers_of(frame)
+    corners = corners_of(boxes[:, [0, 1, 3, 4]], boxes[:, 6])
+    ground = GroundLayer.of(corners)
+    area = boxes[:, 3] * boxes[:, 4]
+    if settings.by_distance:
+        layer = CentreLayer(ground.area, ground.corners, ground.pieces, boxes)
+        return Shapes((layer,), hulls_of(corners), area)
+    if settings.alike == "bev":
+        return Shapes((ground,), hulls_of(corners), area)
+    solid = SolidLayer(ground.area, ground.corners, ground.pieces, boxes[:, 2], boxes[:, 5])
+    return Shapes((solid,), hulls_of(corners), area * boxes[:, 5])
+
+
+# Geometry to compare, built from checked tables: boxes, polygons or masks.
+
+# Heights and widths of images: as declared, else those of their masks, which must all agree.
+
+_SHOWN = 3
+
+
+def image_sizes(
+    frames: Frames, datums: Datums, drawn: tuple[Drawn, Drawn], codes: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return height and width of every datum, int64 [n_datums] each; 0 if unknown.
+
+    Args:
+        frames: the tables; ``datums`` may declare height and width.
+        drawn: both sides' masks.
+        codes: both sides' datum codes, int32 [n].
+
+    Raises:
+        InputError: masks of one datum differ in size, or from the declared size, or a datum whose
+            shapes must be rasterised has no size.
+    """
+    height, width = declared_sizes(frames, datums).T.copy()
+    told = height > 0
+    for side, of_rows in zip(drawn, codes, strict=True):
+        masks, datum = side.masks, of_rows[side.rows]
+        if not datum.size:
+            continue
+        fresh = ~told[datum]
+        height[datum[fresh]], width[datum[fresh]] = masks.height[fresh], masks.width[fresh]
+        told[datum] = True
+        wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
+        if wrong.size:
+            raise InputError(_different(side, wrong, datum, height, width))
+    for side, of_rows in zip(drawn, codes, strict=True):
+        rows = side.to_draw()
+        unknown = rows[~told[of_rows[rows]]]
+        if unknown.size:
+            raise InputError(_unknown(side, unknown))
+    return height, width
+
+
+def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> str:
+    masks = side.masks
+    shown = [
+        f"{side.objects.origin.told(int(side.rows[i]))} is {masks.height[i]} x"
+        f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
+        for i in wrong[:_SHOWN]
+    ]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
+        f" x width) is not that of the image, or of other masks on it, first (rows count from 0):"
+        f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
+        f" {option('convert_to', 'polygon')}."
+    )
+
+
+def _unknown(side: Drawn, rows: Array) -> str:
+    kinds = side.objects.kind[rows]
+    what = [
+        count_of(n, *WORDS[kind])
+        for kind in (POLYGON, OBB, BOX)
+        if (n := int((kinds == kind).sum()))
+    ]
+    shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
+    return (
+        f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
+        f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"
+        f" height and width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
+        f" {option('iou_type', 'bbox')}."
+    )
+
+
+# Check that the rasters of one datum share a grid; otherwise their pixels are not comparable.
+
+
+def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> None:
+    """Check that the rasters of each datum are on the same pixel grid.
+
+    Both sides are checked, against the first raster; ground truths come first. For images without
+    georeference only the size counts, which is checked when masks are compared.
+
+    Args:
+        sides: predictions and ground truths.
+        codes: datum codes of their rows, int32 [n] each.
+
+    Raises:
+        InputError: rasters of one datum differ in projection, place or resolution (the message has
+            both grids and rows), or a file cannot be read.
+    """
+    found: dict[int, tuple[Any, Objects, int]] = {}  # by datum: its first grid, whose and row
+    known: dict[tuple[Any, Any], str] = {}
+    for objects, of_row in reversed(list(zip(sides, codes, strict=True))):
+        rows = _filed(objects)
+        if not rows.size:
+            continue
+        wrong: list[str] = []
+        n = 0
+        for row, grid in zip(rows.tolist(), _grids(objects, rows), strict=True):
+            if not grid.placed:
+                continue
+            datum = int(of_row[row])
+            first, other, first_row = found.setdefault(datum, (grid, objects, row))
+            if first is grid:
+                continue
+            if (first, grid) not in known:
+                known[first, grid] = first.differs(grid)
+            if known[first, grid]:
+                n += 1
+                if n <= _SHOWN:
+                    wrong.append(
+                        f"{objects.origin.told(row)} is {grid.told()}, row"
+                        f" {other.origin.number(first_row)} of the"
+                        f" {other.side.replace('_', ' ')} {first.told()}"
+                    )
+        if n:
+            raise InputError(
+                f"{objects.side.replace('_', ' ')}: column 'raster': {count_of(n, 'raster')}"
+                " whose pixels do not line up with those of another one of the same datum, first"
+                f" (rows count from 0): {'; '.join(wrong)}. Write all rasters of a datum on one"
+                " grid."
+            )
+
+
+def _grids(objects: Objects, rows: Array) -> list[Any]:
+    from ...geometry.rasters import grids  # rasterio only where it is used
+
+    paths = objects.paths(rows)
+    return grids(
+        paths, side=objects.side, rows=rows, origin=objects.origin, remote=objects.files.remote
+    )
+
+
+def _filed(objects: Objects) -> Array:
+    """Rows that are read from raster files, int64 [k]."""
+    if "raster" not in objects.frame.columns:
+        return np.empty(0, np.int64)
+    filed = objects.frame["raster"].is_not_null().to_numpy() & (objects.kind == MASK)
+    if "mask" in objects.frame.columns:
+        filed &= objects.frame["mask"].is_null().to_numpy()
+    return np.flatnonzero(filed)
+
+
+_SIDES = ("predictions", "ground_truths")
+_EXTENT = ("box_width", "box_height")
+_BY_BOX = "by box, not by mask, as in pycocotools; leave the boxes out to change that"
+_BY_BOX_OF_POINTS = _BY_BOX.replace("mask", "what is around the keypoints")
+_PROBIOU = Note(
+    "no_iou",
+    "probiou is not an IoU, and for most pairs of boxes it is larger: numbers with it cannot be"
+    " compared with those of IoU, such as DOTA's.",
+    None,
+)
+_BY_REGION = (
+    "by mask or polygon, not by the box around it, as in pycocotools; give boxes to change that"
+)
+
+
+def compared(
+    frames: Frames,
+    datums: Datums,
+    labels: Labels,
+    of_rows: tuple[tuple[Array, Array], tuple[Array, Array]],
+    settings: Settings,
+    threads: Workers,
+) -> tuple[Shapes, Shapes] | None:
+    """Return both sides as shapes; None if boxes are compared and area ranges use box areas.
+
+    If boxes are compared, rows without one get the bounding box of their polygon or mask. Boxes
+    become
+    shapes if area ranges use the area of that polygon or mask, or if boxes include their last
+    pixels.
+
+    Args:
+        frames: both sides, checked; boxes may be filled in.
+        of_rows: both sides' datum codes, and their label codes, int32 [n].
+
+    Raises:
+        InputError: geometry that cannot be read or converted.
+    """
+    codes, label_codes = of_rows
+    tables = [getattr(frames, side) for side in _SIDES]
+    ours_origin, theirs_origin = (
+        _origin(frames, side, datums, of_row) for side, of_row in zip(_SIDES, codes, strict=True)
+    )
+    if settings.geometry == POINTS:
+        points, people = as_keypoints(
+            frames, labels, label_codes, (ours_origin, theirs_origin), settings
+        )
+        return _told(points, frames, settings, _BY_BOX_OF_POINTS), people
+    if settings.geometry == SOLID:
+        return as_solids(tables[0], settings), as_solids(tables[1], settings)
+    shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
+    if settings.geometry in (None, "box") and not shaped:
+        return _of_corners(frames, settings)
+    target = choose(frames, settings)
+    sides = [
+        Objects(
+            side,
+            frame,
+            read_as(frame, target),
+            settings.invalid_polygons,
+            settings.angle,
+            frames.folders.get(side, RasterFiles()),
+            threads.over,
+            origin,
+            frames.notes,
+        )
+        for side, frame, origin in zip(_SIDES, tables, (ours_origin, theirs_origin), strict=True)
+    ]
+    refuse_apart((sides[0], sides[1]), codes)
+    if target == BOX:
+        return _boxes(frames, (sides[0], sides[1]), settings)
+    if target == OBB:
+        if settings.alike == PROBIOU:
+            frames.notes.append(_PROBIOU)
+        ours, theirs = (as_quads(objects, settings) for objects in sides)
+        return ours, theirs
+    if target == POLYGON:
+        ours, theirs = (as_polygons(objects, settings) for objects in sides)
+        return _told(ours, frames, settings), theirs
+    ours_drawn, theirs_drawn = (own_masks(objects) for objects in sides)
+    height, width = image_sizes(frames, datums, (ours_drawn, theirs_drawn), codes)
+    mine, other = (
+        as_masks(drawn, height[datum], width[datum], settings, threads)
+        for drawn, datum in zip((ours_drawn, theirs_drawn), codes, strict=True)
+    )
+    return _told(mine, frames, settings), other
+
+
+def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
+    """Return the row numbers of a side for error messages, relative to the whole input."""
+    kept = frames.kept.get(side)
+    frame = getattr(frames, side)
+    numbers = frame[ROW] if ROW in frame.columns else None
+
+    def number(row: int) -> int:
+        if numbers is not None:
+            return int(numbers[row])
+        return row if kept is None else kept.number(row)
+
+    return Origin(number, lambda row: datums.id[int(codes[row])])
+
+
+def _told(shapes: Shapes, frames: Frames, settings: Settings, said: str = _BY_BOX) -> Shapes:
+    """Return the predictions with box areas if the dialect's area ranges use those.
+
+    pycocotools' ``loadRes`` takes the area of results that have a bbox from it.
+    """
+    frame = frames.predictions
+    if not settings.rules.box_areas or not {*CORNERS} <= {*frame.columns} or not frame.height:
+        return shapes
+    width, height = (
+        pl.coalesce(extent, far - near) if {*_EXTENT} <= {*frame.columns} else far - near
+        for extent, near, far in (
+            (extent, pl.col(f"{axis}min"), pl.col(f"{axis}max"))
+            for extent, axis in zip(_EXTENT, "xy", strict=True)
+        )
+    )
+    area = frame.select((width * height).alias("area"))["area"]
+    n = area.len() - area.null_count()
+    if not n:
+        return shapes
+    frames.notes.append(
+        note_of(
+            "areas_of_boxes",
+            n,
+            ("row goes", "rows go", f"in area ranges {said}"),
+            before="predictions: ",
+        )
+    )
+    told = np.where(area.is_null().to_numpy(), shapes.area, area.fill_null(0.0).to_numpy())
+    return msgspec.structs.replace(shapes, told_area=told)
+
+
+def _boxes(
+    frames: Frames, sides: tuple[Objects, Objects], settings: Settings
+) -> tuple[Shapes, Shapes] | None:
+    """Fill in the tables' boxes; return them as shapes if area ranges use the original geometry.
+
+    pycocotools' ``loadRes`` takes the area of results without a bbox from their mask, and that of
+    ground truths from their annotation; without annotated areas, both sides are treated alike.
+    """
+    regions: list[Array | None] = []
+    for side, objects in zip(_SIDES, sides, strict=True):
+        told = side == "ground_truths" and "area" in objects.frame.columns
+        wanted = settings.rules.region_areas and settings.ranged and not told
+        areas = None
+        if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
+            boxes, areas = boxes_of(objects, areas=wanted)
+            setattr(frames, side, _with_boxes(objects.frame, boxes))
+        regions.append(areas)
+    made = _of_corners(frames, settings)
+    if made is not None or all(areas is None for areas in regions):
+        return made
+    for objects, areas in zip(sides, regions, strict=True):
+        n = 0 if areas is None else int((~np.isnan(areas)).sum())
+        if n:
+            words = (
+                "row without a box goes",
+                "rows without a box go",
+                f"in area ranges {_BY_REGION}",
+            )
+            before = f"{objects.side.replace('_', ' ')}: "
+            frames.notes.append(note_of("areas_of_regions", n, words, before=before))
+    ours, theirs = (
+        _as_shapes(getattr(frames, side), areas, settings)
+        for side, areas in zip(_SIDES, regions, strict=True)
+    )
+    return ours, theirs
+
+
+def _of_corners(frames: Frames, settings: Settings) -> tuple[Shapes, Shapes] | None:
+    """Return boxes as shapes if they include their last pixels or pairs across labels matter.
+
+    None if matching computes their IoU.
+    """
+    pixel = float(settings.rules.whole_pixels)
+    if not pixel and settings.rules.matching != "anew":
+        return None
+    made = []
+    for side in _SIDES:
+        corners = _corners(getattr(frames, side))
+        extent = corners[:, 2:] - corners[:, :2] + pixel
+        around = np.concatenate([corners[:, :2], corners[:, 2:] + pixel], axis=1)
+        made.append(Shapes((BoxLayer(extent[:, 0] * extent[:, 1], corners, pixel=pixel),), around))
+    return made[0], made[1]
+
+
+def _corners(frame: pl.DataFrame) -> Array:
+    """xmin, ymin, xmax, ymax of all rows, float64 [n, 4]."""
+    return np.stack([frame[name].to_numpy().astype(np.float64) for name in CORNERS], axis=1)
+
+
+def _as_shapes(frame: pl.DataFrame, areas: Array | None, settings: Settings) -> Shapes:
+    """Boxes as shapes, compared by the corners and areas that ``kernels.boxes`` makes of them."""
+    corners = _corners(frame)
+    extent = corners[:, 2:] - corners[:, :2]
+    if {*_EXTENT} <= {*frame.columns}:
+        extent = np.stack([frame[name].to_numpy().astype(np.float64) for name in _EXTENT], axis=1)
+    boxes = corners
+    if settings.rules.from_extent:
+        boxes = np.concatenate([corners[:, :2], corners[:, :2] + extent], axis=1)
+    own = extent[:, 0] * extent[:, 1]
+    told = None if areas is None else np.where(np.isnan(areas), own, areas)
+    return Shapes((BoxLayer(own, boxes),), corners, told)
+
+
+def _with_boxes(frame: pl.DataFrame, boxes: Array) -> pl.DataFrame:
+    """Return the table with a box in every row; annotated extents are kept."""
+    columns = [pl.Series(name, boxes[:, i]) for i, name in enumerate(CORNERS)]
+    if {*_EXTENT} <= {*frame.columns}:
+        columns += [
+            frame[name].fill_null(pl.Series(boxes[:, i + 2] - boxes[:, i]))
+            for i, name in enumerate(_EXTENT)
+        ]
+    return frame.with_columns(columns)

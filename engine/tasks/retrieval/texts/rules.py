@@ -1,0 +1,402 @@
+"""Match rules of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import polars as pl
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Levenshtein
+
+from ....ingest.ids import by_hash
+from ....kernels.approximate_search import characters_of, least_distances
+from ....kernels.hash_codes import hash_codes
+from ....kernels.json_escape import escape_json
+from ....kernels.substrings import match_substrings
+from ....kernels.union_lcs import match_by_union_lcs
+from ....kernels.walk_depth import walks_too_far
+from ....kernels.words import words_between_stops, words_of_sentences
+from ....schemas.arrays import Array
+from ...encoding import Workers, offsets_of, packed, ragged, sentences_of
+from ..dialects import RetrievalRules
+
+# Parameters of matching rules.
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Threshold and rules of a match.
+
+    Attributes:
+        threshold: in [0, 1]; NaN for a rule without threshold.
+        rules: the dialect's.
+    """
+
+    threshold: float
+    rules: RetrievalRules
+
+    def passes(self, similarity: Array) -> Array:
+        """Return a mask of similarities above the threshold, or at it if the rules allow."""
+        passed: Array = similarity > self.threshold
+        if self.rules.match_at_threshold:
+            passed = similarity >= self.threshold
+        return passed
+
+
+# Components to match: distinct texts or sentences, and their positions in each query.
+
+
+class Components(msgspec.Struct, frozen=True, kw_only=True):
+    """Retrieved components by rank and distinct golds, of all queries.
+
+    Attributes:
+        texts: the distinct components, String [n].
+        retrieved_start: int64 [q + 1], offsets of the retrieved components of each query.
+        retrieved: int32, index of each in ``texts``.
+        gold_start: int64 [q + 1], offsets of the golds of each query.
+        gold: int32, index of each in ``texts``, unique within a query.
+        gold_row: int64, row of each among the golds given; None if golds are sentences.
+        gold_repeats: int64 [q], number of repeated golds, which are dropped.
+        pair_start: int64 [q + 1], offsets of the pairs of each query.
+    """
+
+    texts: pl.Series
+    retrieved_start: Array
+    retrieved: Array
+    gold_start: Array
+    gold: Array
+    gold_row: Array | None
+    gold_repeats: Array
+    pair_start: Array
+
+    def pairs(self, first: int, last: int) -> tuple[Array, Array]:
+        """Places in ``texts`` of both sides of each pair of the queries [first, last)."""
+        n_retrieved = np.diff(self.retrieved_start[first : last + 1])
+        n_gold = np.diff(self.gold_start[first : last + 1])
+        of_row = np.repeat(n_gold, n_retrieved)
+        rows = self.retrieved[self.retrieved_start[first] : self.retrieved_start[last]]
+        row_start = np.repeat(self.gold_start[first:last], n_retrieved)
+        return np.repeat(rows, of_row), self.gold[ragged(row_start, of_row)]
+
+
+def _expanded(start: Array, codes: Array, inner_start: Array, inner: Array) -> tuple[Array, Array]:
+    """Replace every text by its sentences."""
+    length = np.diff(inner_start)[codes]
+    return offsets_of(length)[start], inner[ragged(inner_start[codes], length)]
+
+
+def find_components(
+    retrieved: pl.Series,
+    retrieved_start: Array,
+    gold: pl.Series,
+    gold_start: Array,
+    *,
+    sentences: bool,
+    keep_repeats: bool = False,
+) -> Components:
+    """Collect distinct texts, or distinct sentences of them, and the unique golds of each query.
+
+    Args:
+        retrieved: String [n], by rank within a query, without nulls.
+        retrieved_start: int64 [q + 1], offsets of each query.
+        gold: String [g], without nulls.
+        gold_start: int64 [q + 1], offsets of each query.
+        sentences: compare sentences instead of whole texts.
+        keep_repeats: a gold given twice stays two golds.
+    """
+    every = pl.concat([retrieved.alias("text"), gold.alias("text")])
+    codes, rows = by_hash(every)
+    texts = every.gather(rows)
+    r_codes, g_codes = codes[: len(retrieved)], codes[len(retrieved) :]
+    r_start, g_start = retrieved_start, gold_start
+    if sentences:
+        found, inner_start = sentences_of(texts)
+        inner, rows = by_hash(found)
+        texts = found.gather(rows)
+        r_start, r_codes = _expanded(r_start, r_codes, inner_start, inner)
+        g_start, g_codes = _expanded(g_start, g_codes, inner_start, inner)
+    n_gold = np.diff(g_start)
+    query = np.repeat(np.arange(n_gold.size), n_gold)
+    first = np.ones(g_codes.size, np.bool_)
+    if not keep_repeats:
+        first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
+    kept = np.bincount(query[first], minlength=n_gold.size)
+    return Components(
+        texts=texts,
+        retrieved_start=np.asarray(r_start, np.int64),
+        retrieved=r_codes.astype(np.int32),
+        gold_start=offsets_of(kept),
+        gold=g_codes[first].astype(np.int32),
+        gold_row=None if sentences else np.flatnonzero(first),
+        gold_repeats=n_gold - kept,
+        pair_start=offsets_of(np.diff(r_start) * kept),
+    )
+
+
+# Matching by equality of components, without normalisation.
+
+
+def match_exactly(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` if both texts are equal, character by character."""
+
+    def match(first: int, last: int) -> None:
+        retrieved, gold = found.pairs(first, last)
+        np.equal(retrieved, gold, out=out[found.pair_start[first] : found.pair_start[last]])
+
+    workers.over(found.pair_start, match)
+
+
+# Similarity of strings by edits, computed by rapidfuzz on many pairs at once.
+
+_PAIRS = 1 << 16  # handed over at once, so that lists of pairs stay small
+_SLACK = 1e-4  # rapidfuzz loses scores up to 1e-8 above its cut-off, which here only saves time
+
+
+def _scores(
+    texts: list[str], pairs: tuple[Array, Array], scorer: Callable[..., float], cutoff: float
+) -> Array:
+    """Return similarities of pairs, float64 [p]; 0 below the cut-off."""
+    left, right = ([texts[i] for i in side.tolist()] for side in pairs)
+    found: Array = process.cpdist(
+        left, right, scorer=scorer, score_cutoff=max(cutoff, 0.0), dtype=np.float64
+    )
+    return found
+
+
+def match_fuzzily(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` if rapidfuzz's partial ratio, divided by 100, passes.
+
+    That is the best normalised indel similarity of the shorter text with a substring of the longer
+    one, so that a chunk cut from a gold scores 1, and a gold within a chunk too. An empty text
+    never
+    matches.
+
+    The ratio of a text of m characters is at most 1 - d / 2m, d being its least distance to a
+    substring of the other, since the substring is no longer than m and indel distance is at least
+    Levenshtein's. Only pairs whose bound passes are computed by rapidfuzz.
+    """
+    texts = found.texts.to_list()
+    characters = characters_of(*packed(found.texts))
+    lengths = np.diff(characters[1])
+    lowest = wanted.threshold - _SLACK
+
+    def match(first: int, last: int) -> None:
+        begin = int(found.pair_start[first])
+        retrieved, gold = found.pairs(first, last)
+        shorter = np.minimum(lengths[retrieved], lengths[gold])
+        for at in range(0, retrieved.size, _PAIRS):
+            some = at + np.flatnonzero(shorter[at : at + _PAIRS])
+            sides = retrieved[some], gold[some]
+            distance = least_distances(characters, *sides)
+            ratio = 1 - distance / (2 * shorter[some])
+            asked = np.flatnonzero((distance > 0) & (ratio >= lowest))
+            ratio[asked] = _scores(
+                texts, (sides[0][asked], sides[1][asked]), fuzz.partial_ratio, 100 * lowest
+            )
+            ratio[asked] /= 100
+            out[begin + some] = wanted.passes(ratio)
+
+    workers.over(found.pair_start, match)
+
+
+def match_by_levenshtein(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` if 1 - Levenshtein distance / length of the longer text passes.
+
+    The distance counts insertions, deletions and replacements of characters (the similarity of
+    ragas'
+    NonLLMStringSimilarity). Two empty texts are equal.
+    """
+    texts = found.texts.to_list()
+
+    def match(first: int, last: int) -> None:
+        part = out[found.pair_start[first] : found.pair_start[last]]
+        retrieved, gold = found.pairs(first, last)
+        for at in range(0, part.size, _PAIRS):
+            sides = retrieved[at : at + _PAIRS], gold[at : at + _PAIRS]
+            scores = _scores(
+                texts, sides, Levenshtein.normalized_similarity, wanted.threshold - _SLACK
+            )
+            part[at : at + _PAIRS] = wanted.passes(scores)
+
+    workers.over(found.pair_start, match)
+
+
+# ROUGE-L recall between components.
+
+RECURSION = 989
+"""Steps that fit below Python's default limit of 1,000 calls, after the calls that led there."""
+
+
+def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
+    """Sentences of each text, words of each sentence, codes of the words; how many codes."""
+    if wanted.rules.reference_rouge:
+        first, second, word_start, sentence_start = words_between_stops(*packed(texts))
+    else:
+        sentences, sentence_start = sentences_of(texts)
+        first, second, every = words_of_sentences(*packed(sentences.str.to_lowercase()))
+        filled = np.flatnonzero(np.diff(every))  # nothing but punctuation is no sentence
+        word_start = np.concatenate((np.zeros(1, np.int64), every[filled + 1]))
+        sentence_start = np.searchsorted(filled, sentence_start)
+    codes, rows = hash_codes(first, second)
+    return (sentence_start, word_start, codes), rows.size
+
+
+def match_rouge(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` if ROUGE-L recall of the gold, given the retrieved text, passes.
+
+    Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it is
+    in a longest common subsequence of one of its sentences and a sentence of the retrieved text
+    (Lin,
+    "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, 3.2). Words are in lower case
+    and
+    without punctuation (see :func:`evalengine.kernels.words.words_of_sentences`); a text without
+    any
+    word never matches. Under ``reference_rouge`` sentences and words are those of the package rouge
+    1.0.1, and texts that exceed its recursion limit do not match.
+    """
+    words, n_words = _words(found.texts, wanted)
+
+    def match(first: int, last: int) -> None:
+        match_by_union_lcs(
+            first,
+            last,
+            (found.retrieved_start, found.retrieved),
+            (found.gold_start, found.gold),
+            words,
+            n_words,
+            wanted.threshold,
+            wanted.rules.match_at_threshold,
+            found.pair_start,
+            out,
+        )
+
+    workers.over(found.pair_start, match)
+    if wanted.rules.reference_rouge:
+        _fail_deep(found, words, out)
+
+
+def _fail_deep(found: Components, words: tuple[Array, Array, Array], out: Array) -> None:
+    """Remove matches on which the reference exceeds Python's recursion limit.
+
+    Its traceback is recursive, one call per step, and it treats the error as no match. Only
+    sentences of
+    hundreds of words are affected, so pairs are checked one by one.
+    """
+    start, offsets, _ = words
+    longest = np.zeros(start.size, np.int64)
+    np.maximum.at(longest, np.repeat(np.arange(start.size - 1), np.diff(start)), np.diff(offsets))
+    if 2 * longest.max(initial=0) <= RECURSION:
+        return
+    pairs = np.flatnonzero(out)
+    query = np.searchsorted(found.pair_start, pairs, side="right") - 1
+    n_gold = np.diff(found.gold_start)[query]
+    place = pairs - found.pair_start[query]
+    text = found.retrieved[found.retrieved_start[query] + place // n_gold]
+    gold = found.gold[found.gold_start[query] + place % n_gold]
+    for i in np.flatnonzero(longest[text] + longest[gold] > RECURSION).tolist():
+        if walks_too_far(int(gold[i]), int(text[i]), words, RECURSION):
+            out[pairs[i]] = 0
+
+
+# Matching of chunks that were cut from a gold text, plain or JSON-escaped.
+
+_SPEAKER = "^(?:user|assistant): "
+_ESCAPED = r"[^ !#-\[\]-~]"
+"""A character that JSON in ASCII writes as an escape."""
+
+
+def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
+    """Return the search strings, and the quotes around their JSON form: plain, before, after.
+
+    Args:
+        texts: chunks.
+        lossy: the text after a second ": " is lost.
+    """
+    body = (
+        pl.when(pl.col("text").str.starts_with("Date: "))
+        .then(pl.col("text").str.replace(r"^[^\n]*\n?", ""))
+        .otherwise(pl.col("text"))
+    )
+    said = pl.col("body").str.replace(_SPEAKER, "")
+    if lossy:
+        said = said.str.split(": ").list.first()
+    spoken = pl.col("body").str.contains(_SPEAKER)
+    whole = (
+        pl.col("body").str.replace(_SPEAKER, "").str.len_bytes() == pl.col("plain").str.len_bytes()
+    )
+    return (
+        texts.alias("text")
+        .to_frame()
+        .select(body.alias("body"))
+        .with_columns(plain=pl.when(spoken).then(said).otherwise(pl.col("body")), before=~spoken)
+        .select("plain", "before", after=~spoken | whole)
+    )
+
+
+def match_chunks(found: Components, wanted: Wanted, workers: Workers, out: Array) -> None:
+    """Set ``out`` if the retrieved chunk was cut from the gold text.
+
+    A first line that begins with "Date: " is dropped. If the chunk begins with "user: " or
+    "assistant: ", the rest is searched in the gold, otherwise the whole; plain, or escaped by
+    ``json.dumps`` with the quotes of that position: at the end, and at the beginning if it is not
+    truncated (REMem's ``is_chunk_from_original``). Chunks that are then empty match no gold. Under
+    ``reference_chunks`` an empty chunk is in every gold, and a speaker's words end at their first
+    ": ".
+    """
+    lossy = wanted.rules.reference_chunks
+    # Only chunks are searched for; golds are in the same list of texts.
+    used = np.zeros(len(found.texts), bool)
+    used[found.retrieved] = True
+    place = np.cumsum(used, dtype=np.int32) - 1
+    needles = _needles(found.texts.filter(pl.Series(used)), lossy)
+    plain = needles["plain"]
+    hay = packed(found.texts)
+    bare = packed(plain)
+    asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
+    # Otherwise the escaped chunk contains the plain one, which is found first.
+    special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
+    rare = needles.filter(pl.Series(special))
+    escaped = escape_json(
+        *packed(rare["plain"]), rare["before"].to_numpy(), rare["after"].to_numpy()
+    )
+    lengths = np.zeros(len(plain), np.int64)
+    lengths[special] = np.diff(escaped[1])
+    escaped_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    retrieved = (found.retrieved_start, place[found.retrieved])
+    gold = (found.gold_start, found.gold)
+
+    def match(first: int, last: int) -> None:
+        match_substrings(first, last, retrieved, gold, hay, bare, asked, found.pair_start, out)
+        if special.any():
+            jsoned = (escaped[0], escaped_start)
+            match_substrings(
+                first, last, retrieved, gold, hay, jsoned, special, found.pair_start, out
+            )
+
+    workers.over(found.pair_start, match)
+
+
+# Estimated number of tokens of retrieved texts.
+
+CHARACTERS_PER_TOKEN = 4.0
+
+
+def token_counts(texts: pl.Series, start: Array) -> Array:
+    """Estimate the tokens of each query's joined texts: characters / 4, rounded down.
+
+    The estimate of continuous-eval's ``TokenCount(encoder_name="approx")``; characters are
+    Unicode code points.
+
+    Args:
+        texts: String [n], without nulls.
+        start: int64 [q + 1], offsets of the texts of each query.
+
+    Returns:
+        float64 [q], integers, 0 for a query without texts.
+    """
+    lengths = texts.str.len_chars().to_numpy().astype(np.int64)
+    total = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    joints = np.maximum(np.diff(start) - 1, 0)
+    counts: Array = np.floor((np.diff(total[start]) + joints) / CHARACTERS_PER_TOKEN)
+    return counts

@@ -1,0 +1,217 @@
+"""Checks of probabilities, and score thresholds per label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from ..ingest.frames import Frames
+from ..ingest.problems import Note, PartRefused, listing
+from ..ingest.wide import PREFIX
+from ..schemas.arrays import Array
+from ..schemas.contract import PREDICTIONS, ROW, TABLE
+from ..schemas.option_values import LabelThreshold, LabelThresholds, label_text
+from ..schemas.wording import option
+from ..tally.datums import Labels
+from ..tally.ranked import comparable
+
+# Check of scores that must be probabilities, while rows and columns are still the user's.
+
+_SHOWN = 3
+_STEP = (1000, 0)  # after whatever is wrong with slices
+
+
+class NotProbabilities(PartRefused):
+    """Scores outside [0, 1].
+
+    Args:
+        role: of the table.
+        titles: the user's names of the affected columns, by index.
+        count: number of such scores.
+        found: row, column index and score of the first of them.
+        counted: kind of row numbers.
+        needing: the metrics that need probabilities, and "need".
+    """
+
+    def __init__(
+        self,
+        role: str,
+        titles: Mapping[int, str],
+        count: int,
+        found: Sequence[tuple[int, int, float]],
+        counted: str,
+        needing: str,
+    ) -> None:
+        self.role, self.titles, self.counted = role, dict(titles), counted
+        self.needing = needing
+        self.found = sorted(found)[:_SHOWN]
+        named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.found]
+        columns = ", ".join(repr(titles[place]) for place in sorted(titles))
+        super().__init__(
+            _STEP,
+            count,
+            self.found[0],
+            f"{role}: column{'s' if len(titles) > 1 else ''} {columns}: ",
+            ("value", "values"),
+            f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. {needing}"
+            " probabilities: turn logits or percentages into probabilities, or leave"
+            " these metrics out.",
+            "not_probabilities",
+            columns=[titles[place] for place in sorted(titles)],
+            rows=[row for row, _, _ in self.found],
+        )
+
+    def of_all(self, parts: Sequence[NotProbabilities]) -> NotProbabilities:
+        """All columns that have such scores in some part, and the first of them."""
+        titles = {place: title for part in parts for place, title in part.titles.items()}
+        found = [one for part in parts for one in part.found]
+        count = sum(part.count for part in parts)
+        return NotProbabilities(self.role, titles, count, found, self.counted, self.needing)
+
+
+def check_probabilities(frames: Frames, needing: str) -> None:
+    """Raise an error for scores outside [0, 1].
+
+    Args:
+        frames: checked tables, not encoded yet; scores in a column, or in one for each label.
+        needing: the metrics that need probabilities, and "need", for messages.
+
+    Raises:
+        NotProbabilities: names the columns, the number of values, and the first row and column.
+    """
+    role = PREDICTIONS if frames.table is None else TABLE
+    frame = frames.sides[role]
+    names = ["score"]
+    if frames.score_labels is not None:
+        names = [f"{PREFIX}{label}" for label in frames.score_labels]
+    beyond = {
+        place: name
+        for place, name in enumerate(names)
+        if name in frame.columns and _beyond(frame[name])
+    }
+    if not beyond:
+        return
+    own = {canonical: mine for mine, canonical in frames.recognised.get(role, {}).items()}
+    titles = {place: own.get(name, name.removeprefix(PREFIX)) for place, name in beyond.items()}
+    outside = [(pl.col(name) < 0) | (pl.col(name) > 1) for name in beyond.values()]
+    n = sum(frame.select(where.sum()).item() for where in outside)
+    table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
+    some = table.select(ROW, *beyond.values()).filter(pl.any_horizontal(outside))
+    rows = some.head(_SHOWN).collect()
+    found = [
+        (row[ROW], place, row[name])
+        for row in rows.iter_rows(named=True)
+        for place, name in beyond.items()
+        if not 0 <= row[name] <= 1
+    ]
+    counted = f"rows that {option('where')} keeps" if frames.kept else "rows"
+    raise NotProbabilities(role, titles, n, found, counted, needing)
+
+
+def _beyond(scores: pl.Series) -> bool:
+    if not len(scores):
+        return False
+    low, high = scores.min(), scores.max()
+    return bool(low < 0 or high > 1)  # type: ignore[operator]
+
+
+# Score thresholds of single labels, against the labels of a run.
+
+
+def limits_of(given: LabelThresholds, labels: Labels, *, single: bool, otherwise: float) -> Array:
+    """Return the score from which predictions of each label count, float64 [labels].
+
+    A row for the label has priority over one for its key, and that over a general row. If both
+    sides
+    have names, labels match by name, whatever their values.
+
+    Args:
+        given: thresholds.
+        single: scores came in single precision, to which thresholds are then rounded.
+        otherwise: value for labels without a threshold.
+    """
+    rows = _Rows(given)
+    made = []
+    for label in _named(labels):
+        row = next(rows.of(*label), None)
+        made.append(comparable(otherwise if row is None else row.number, single=single))
+    return np.array(made, np.float64)
+
+
+class _Rows:
+    """Index of thresholds by name and value."""
+
+    def __init__(self, given: LabelThresholds) -> None:
+        self.by_value = {(row.key, row.value): row for row in given}
+        often = Counter((row.key, row.name) for row in given)
+        self.by_name = {
+            (row.key, row.name): row
+            for row in given
+            if row.name is not None and often[row.key, row.name] == 1
+        }
+
+    def of(self, key: str, value: str, name: str | None) -> Iterator[LabelThreshold]:
+        """Yield the rows that match a label, the most specific first."""
+        for k in (key, None):
+            if (row := self.by_name.get((k, name or value))) is not None:
+                yield row
+        for text in dict.fromkeys((value, name or value, None)):
+            for k in (key, None):
+                row = self.by_value.get((k, text))
+                if row is not None and (text is None or _may_be(row, name)):
+                    yield row
+
+
+def _may_be(row: LabelThreshold, name: str | None) -> bool:
+    """Return True unless row and label have different names."""
+    return row.name is None or name is None or row.name == name
+
+
+def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None) -> list[Note]:
+    """Return notes on thresholds: unknown labels, labels without one, ambiguous matches.
+
+    Matches by name, or by a value that means something else in the other place, are reported.
+
+    Args:
+        given: thresholds.
+        scored: bool [labels], labels whose scores are used; None for all.
+    """
+    rows, named = _Rows(given), _named(labels)
+    met = [list(rows.of(*label)) for label in named]
+    known = {row for own in met for row in own}
+    strange = [row.name or row.value for row in given if row.value is not None and row not in known]
+    moved, unnamed = [], []
+    for (_, value, name), own in zip(named, met, strict=True):
+        row = own[0] if own else None
+        if row is None or row.name is None:
+            continue
+        if row.name in (name, value) and row.value != value:
+            moved.append(f"{row.name} ({row.value} there, {value} here)")
+        elif name is None and row.name != value:
+            unnamed.append(f"{value} ({row.name})")
+    lacks = np.array([not own for own in met], bool) & (True if scored is None else scored)
+    without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
+    told = {
+        "thresholds_unused": (strange, "no side has the label {}"),
+        "thresholds_moved": (moved, "labels met by name, as their values differ: {}"),
+        "thresholds_unnamed": (unnamed, "labels met by value, as the tables do not name them: {}"),
+        "thresholds_lacking": (without, "none for the label {}, which is as without the option"),
+    }
+    return [
+        Note(kind, f"thresholds: {words.format(listing(values))}.", 0, facts={"labels": values})
+        for kind, (values, words) in told.items()
+        if values
+    ]
+
+
+def _named(labels: Labels) -> list[tuple[str, str, str | None]]:
+    """Return key, value and name (or None) of each label, as text."""
+    frame = labels.frame
+    names = frame["label_name"].to_list() if "label_name" in frame.columns else [None] * len(frame)
+    rows = zip(frame["label_key"].to_list(), frame["label_value"].to_list(), names, strict=True)
+    return [
+        (key, label_text(value), None if name is None else str(name)) for key, value, name in rows
+    ]

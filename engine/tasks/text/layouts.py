@@ -1,7 +1,0 @@
-"""Layout of text results: the metrics in their order."""
-
-from __future__ import annotations
-
-from ...schemas.layouts import Layout
-
-LAYOUTS: dict[str | None, Layout] = {}
