@@ -26,7 +26,7 @@ from .ingest.values import paired_values, value_pair
 from .outofcore.memory import BASE, limit_of
 from .plan import planner
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from .schemas.errors import InputError, OptionError, ScratchError
+from .schemas.errors import InputError, OptionError, ScratchError, invalid
 from .schemas.option_values import make_options
 from .schemas.options import Options
 from .schemas.tables import contracts
@@ -492,9 +492,10 @@ class Collector:
             raise InputError("Collector.score: nothing was added yet.")
         options = make_options(self.options, **named)
         if options.box_format != self.options.box_format:
-            raise OptionError(
-                f"{option('box_format', str(options.box_format))}: batches are read by it; write it"
-                " where the collector is made."
+            raise invalid(
+                "box_format",
+                str(options.box_format),
+                "batches are read by it; write it where the collector is made.",
             )
         labels = self.labels if labels is None else labels
         sources = self._sources(options, labels)

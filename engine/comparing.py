@@ -20,7 +20,7 @@ from .report.tables import at_k
 from .report.verdicts import gaps_of
 from .run import card_of_run, class_names, is_scored, tallied_of, with_or_without
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from .schemas.errors import InputError, OptionError, TruthsMissingError, unknown
+from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
 from .schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.wording import option, spoken
@@ -438,9 +438,10 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
             asked = [name for name in asked if name not in unfit or name in shared]
         lacking = [name for name in asked if name not in shared]
         if lacking:
-            raise OptionError(
-                f"{option('metrics', lacking)}: not all runs have it;"
-                f" {'all have ' + ', '.join(shared) if shared else theirs}."
+            raise invalid(
+                "metrics",
+                lacking,
+                f"not all runs have it; {('all have ' + ', '.join(shared) if shared else theirs)}.",
             )
         shared = asked
     if not shared:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .wording import in_python, without_secrets
+from .wording import in_python, option, without_secrets
 
 
 class EvalengineError(ValueError):
@@ -87,6 +87,12 @@ class JudgeError(EndpointError):
 
 PASSING = (WriteError, ScratchError, EndpointError, ExecutorError, ChangedError)
 """Errors that may be temporary, so that the same command is worth repeating."""
+
+
+def invalid(name: str, value: Any, rule: str) -> OptionError:
+    """Return the error for a value of an option that breaks a rule, such as ``write 1 or more.``"""
+    said = f"{option(name, value)}: {rule}"
+    return OptionError(said, code="option_value", option=name, value=value)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, n: int = 1) -> str:

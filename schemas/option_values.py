@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .errors import OptionError, unknown
+from .errors import OptionError, invalid, unknown
 from .options import FIELDS, Options, checked_names
 from .wording import option
 
@@ -52,7 +52,10 @@ def parse_metric(name: str) -> Asked:
     if not _WHOLE.fullmatch(k):
         raise OptionError(
             f"{name!r}: a cut-off follows the @, a whole number from 0 to 999999999,"
-            f" such as '{metric}@10'."
+            f" such as '{metric}@10'.",
+            code="option_value",
+            option="metrics",
+            value=name,
         )
     return Asked(metric, int(k))
 
@@ -434,7 +437,7 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
     elif isinstance(base, Mapping):
         merged = checked_names(base)
     elif base is not None:
-        raise OptionError(f"options={base!r}: give an Options object or a mapping.")
+        raise invalid("options", base, "give an Options object or a mapping.")
     merged.update({k: v for k, v in checked_names(given).items() if v is not None})
     for name, kind in _TUPLES.items():
         if merged.get(name) is not None:
@@ -463,7 +466,7 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         name = path_of(error)
         raise OptionError(f"option {name}: {error}", code="option_value", option=name) from None
     if options.threads is not None and options.threads < 1:
-        raise OptionError(f"{option('threads', options.threads)}: write 1 or more.")
+        raise invalid("threads", options.threads, "write 1 or more.")
     given_as_is = {name: merged[name] for name in _AS_GIVEN if merged.get(name) is not None}
     return msgspec.structs.replace(options, **given_as_is) if given_as_is else options
 
@@ -487,16 +490,17 @@ def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
             raise ValueError
         return converted
     except (TypeError, ValueError, OverflowError):
-        raise OptionError(f"{name}={value!r}: every item must be {_KINDS[kind]}.") from None
+        raise invalid(name, value, f"every item must be {_KINDS[kind]}.") from None
 
 
 def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
     try:
         return {str(k): (float(lo), float(hi)) for k, (lo, hi) in dict(value).items()}
     except (TypeError, ValueError):
-        raise OptionError(
-            f"area_ranges={value!r}: write a mapping of names to (low, high), such as"
-            " {'small': (0, 1024)}."
+        raise invalid(
+            "area_ranges",
+            value,
+            "write a mapping of names to (low, high), such as {'small': (0, 1024)}.",
         ) from None
 
 
@@ -554,9 +558,11 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
         names = [value] if isinstance(value, str) else value
         if isinstance(names, Sequence) and names and all(isinstance(name, str) for name in names):
             return tuple(names)
-    raise OptionError(
-        f"score_columns={value!r}: write the names of the columns, such as ['prob_cat',"
-        " 'prob_dog'], or a mapping of labels to them, such as {'cat': 'prob_cat'}."
+    raise invalid(
+        "score_columns",
+        value,
+        "write the names of the columns, such as ['prob_cat', 'prob_dog'], or a"
+        " mapping of labels to them, such as {'cat': 'prob_cat'}.",
     )
 
 

@@ -17,7 +17,7 @@ from ..api import score
 from ..executors import Threads
 from ..exports.rows import automatic_positive, beta_name, phoenix_score
 from ..schemas.arrays import Array
-from ..schemas.errors import InputError, OptionError
+from ..schemas.errors import InputError, OptionError, invalid
 from ..schemas.option_values import in_name
 from ..schemas.options import Options
 from ..scorecard.card import Scorecard
@@ -58,7 +58,12 @@ def column(name: str, values: Any) -> Column:
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         series = series.cast(pl.String)
     if series.null_count():
-        raise InputError(f"{name}: {series.null_count()} of {len(series)} labels are missing.")
+        raise InputError(
+            f"{name}: {series.null_count()} of {len(series)} labels are missing.",
+            code="null_values",
+            option=name,
+            count=series.null_count(),
+        )
     if series.dtype == pl.Boolean:
         return Column(series.cast(pl.Int64), bool)
     if series.dtype.is_float():
@@ -67,7 +72,10 @@ def column(name: str, values: Any) -> Column:
         if len(wrong):
             raise InputError(
                 f"{name}: {len(wrong)} of {len(series)} labels are not whole numbers, first"
-                f" {wrong[:3].to_list()}. Are these scores?"
+                f" {wrong[:3].to_list()}. Are these scores?",
+                code="not_whole",
+                option=name,
+                count=len(wrong),
             )
         return Column(whole, float)
     if series.dtype.is_integer():
@@ -90,7 +98,10 @@ def _series(name: str, values: Any) -> pl.Series:
     if array.ndim != 1:
         raise InputError(
             f"{name} has the shape {array.shape}: one label a row is needed. Several labels a row"
-            " are scored by evalengine.score(..., multilabel=True)."
+            " are scored by evalengine.score(..., multilabel=True).",
+            code="wrong_shape",
+            option=name,
+            shape=array.shape,
         )
     if array.dtype.kind == "S":
         raise InputError(f"{name}: labels are bytes; decode them to strings.")
@@ -114,12 +125,20 @@ def alike(columns: dict[str, pl.Series]) -> None:
     """
     lengths = {name: len(one) for name, one in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise InputError(f"inconsistent numbers of rows: {told(lengths)}.")
+        raise InputError(
+            f"inconsistent numbers of rows: {told(lengths)}.",
+            code="lengths_differ",
+            lengths=lengths,
+        )
     if not all(lengths.values()):
-        raise InputError(f"{' and '.join(lengths)} are empty: at least one row is needed.")
+        raise InputError(
+            f"{' and '.join(lengths)} are empty: at least one row is needed.", code="empty"
+        )
     kinds = {name: one.dtype for name, one in columns.items()}
     if len(set(kinds.values())) > 1:
-        raise InputError(f"labels are a mix of strings and numbers: {told(kinds)}.")
+        raise InputError(
+            f"labels are a mix of strings and numbers: {told(kinds)}.", code="types_mixed"
+        )
 
 
 def told(by_name: dict[str, Any]) -> str:
@@ -157,7 +176,12 @@ def numbers(
         return array.astype(np.float64)
     broken = int(np.count_nonzero(~np.isfinite(array)))
     if broken:
-        raise InputError(f"{name}: {broken} of {array.size} numbers are NaN or infinite.")
+        raise InputError(
+            f"{name}: {broken} of {array.size} numbers are NaN or infinite.",
+            code="not_finite",
+            option=name,
+            count=broken,
+        )
     return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
 
@@ -171,7 +195,9 @@ def weights(values: Any, rows: int) -> dict[str, Array]:
         return {}
     array = numbers("sample_weight", values, rows=rows).astype(np.float64, copy=False)
     if not array.any():
-        raise InputError("sample_weight: all weights are 0, so that nothing counts.")
+        raise InputError(
+            "sample_weight: all weights are 0, so that nothing counts.", code="zero_weights"
+        )
     return {"weight": array}
 
 
@@ -182,7 +208,7 @@ def chosen(name: str, value: Any, allowed: Sequence[Any]) -> None:
         OptionError: the value is not in ``allowed``.
     """
     if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
-        raise OptionError(f"{name}={value!r}: write one of {', '.join(map(repr, allowed))}.")
+        raise invalid(name, value, f"write one of {', '.join(map(repr, allowed))}.")
 
 
 def undefined(message: str) -> None:
@@ -469,7 +495,11 @@ def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> 
     """
     many = np.fromiter(map(len, references), np.int64, len(references))
     if many.size and not many.all():
-        raise InputError(f"text {int(np.argmin(many))} has no reference: give one or more.")
+        raise InputError(
+            f"text {int(np.argmin(many))} has no reference: give one or more.",
+            code="references_missing",
+            row=int(np.argmin(many)),
+        )
     flat = [one for those in references for one in those]
     return Pairs(_column("text", candidates), _column("reference", flat), offsets_of(many), {})
 

@@ -18,7 +18,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from ..progress import one_done
-from ..schemas.errors import ExecutorError, OptionError, unknown
+from ..schemas.errors import ExecutorError, OptionError, invalid, unknown
 from ..schemas.wording import option
 from .pools import ATTEMPTS, Call, InTurn, Pool, available_cores, caught
 
@@ -277,9 +277,11 @@ class OnDask:
             try:
                 self._client = distributed.Client(address)
             except ValueError as error:
-                raise OptionError(
-                    f"{option('address', address)}: no address of a scheduler: {error}. Write it as"
-                    f" `dask scheduler` prints it: {option('address', 'tcp://10.0.0.7:8786')}."
+                raise invalid(
+                    "address",
+                    address,
+                    f"no address of a scheduler: {error}. Write it as `dask scheduler` prints it:"
+                    f" {option('address', 'tcp://10.0.0.7:8786')}.",
                 ) from error
             except (OSError, TimeoutError) as error:
                 raise ExecutorError(

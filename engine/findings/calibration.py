@@ -31,7 +31,7 @@ from ..plan.summary import Plan, Tallied
 from ..progress import heard, silent
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
-from ..schemas.errors import OptionError
+from ..schemas.errors import OptionError, invalid
 from ..schemas.option_values import Wanted, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
@@ -321,7 +321,7 @@ def _found(tallied: Tallied, options: Options, asked: Wanted) -> FoundCalibratio
     _needed(plan.task)
     n_bins = 15 if options.n_bins is None else options.n_bins
     if n_bins < 1:
-        raise OptionError(f"{option('n_bins', n_bins)}: write 1 or more.")
+        raise invalid("n_bins", n_bins, "write 1 or more.")
     levels = calibrate(plan, tallies, tallied.threads, n_bins, asked)
     dtype = tallies.labels.dtype
     named = [(tallies.labels, None), (keys_as_labels(tallies.labels), "micro")]

@@ -19,7 +19,7 @@ from ..plan.summary import Tallied
 from ..report.summary import number as shown
 from ..report.tables import by_title
 from ..run import card_of_run, is_scored, refuse_tables, tallied_of
-from ..schemas.errors import EvalengineError, OptionError, ResultError
+from ..schemas.errors import EvalengineError, OptionError, ResultError, invalid
 from ..schemas.options import Options
 from ..schemas.results import RIGHT
 from ..schemas.wording import option
@@ -82,7 +82,7 @@ def number_told(
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
     found = _WRITTEN.fullmatch(text)
     if found is None:
-        raise OptionError(f"{option('number', text)}: write a metric, and conditions in [].")
+        raise invalid("number", text, "write a metric, and conditions in [].")
     inside, place, conditions = found["conditions"] or "", 0, {}
     while place < len(inside):
         one = _CONDITION.match(inside, place)

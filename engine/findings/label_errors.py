@@ -11,7 +11,7 @@ from ..plan import planner
 from ..progress import heard
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
 from ..schemas.contract import NAMES
-from ..schemas.errors import OptionError, ResultError, unknown
+from ..schemas.errors import OptionError, ResultError, invalid, unknown
 from ..schemas.label_errors import QUALITIES, REASONS, WAYS
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
@@ -126,7 +126,7 @@ def find_label_errors(
         if reason not in REASONS:
             raise unknown("reason", reason, REASONS)
     if top is not None and top < 1:
-        raise OptionError(f"{option('top', top)}: write 1 or more.")
+        raise invalid("top", top, "write 1 or more.")
     if is_scored(run):
         refuse_tables(ground_truths=ground_truths, labels=labels, datums=datums)
     card = card_of_run(

@@ -23,7 +23,7 @@ from ..progress import counting, heard, silent
 from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_tables, tallied_of
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
-from ..schemas.errors import InputError, OptionError, ResultError, did_you_mean
+from ..schemas.errors import InputError, OptionError, ResultError, did_you_mean, invalid
 from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, wanted
 from ..schemas.options import Options
 from ..schemas.tables import contracts
@@ -828,9 +828,8 @@ def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
     asked = [metric.name for metric in plan.metrics]
     lacking = [name for name in asked if name not in own]
     if lacking:
-        raise OptionError(
-            f"{option('metrics', lacking)}: the run does not have it; it has"
-            f" {', '.join(sorted(own))}."
+        raise invalid(
+            "metrics", lacking, f"the run does not have it; it has {', '.join(sorted(own))}."
         )
     return msgspec.structs.replace(tallied, plan=planner.narrowed(tallied.plan, asked))
 

@@ -24,7 +24,7 @@ from evalengine.ingest.sources.source import Source
 from evalengine.ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from evalengine.ingest.sources.writing import write_files
 from evalengine.schemas.contract import Table
-from evalengine.schemas.errors import InputError, OptionError, unknown
+from evalengine.schemas.errors import InputError, OptionError, invalid, unknown
 from evalengine.schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
 
 from ..schemas.arrays import Array
@@ -468,7 +468,11 @@ def _settings(
             " leave normalisation= out."
         )
     if weights is None and how.needs_weights:
-        raise OptionError(f"method {how.name!r} needs weights=, one number for each run.")
+        raise OptionError(
+            f"method {how.name!r} needs weights=, one number for each run.",
+            code="option_missing",
+            option="weights",
+        )
     if weights is not None and not how.weighted:
         able = ", ".join(one.name for one in METHODS.values() if one.weighted)
         raise OptionError(f"method {how.name!r} knows no weights; those that do: {able}.")
@@ -476,14 +480,14 @@ def _settings(
         raise OptionError(f"weights= has {len(weights)} numbers for {n_runs} runs: give one each.")
     given = [1.0] * n_runs if weights is None else [float(weight) for weight in weights]
     if not all(math.isfinite(weight) for weight in given):
-        raise OptionError(f"weights={given}: every weight must be a finite number.")
+        raise invalid("weights", given, "every weight must be a finite number.")
     for name, value, fits, words in (
         ("k", k, k >= 0, "0 or more"),
         ("persistence", persistence, 0 < persistence < 1, "above 0 and below 1"),
         ("gamma", gamma, True, "a finite number"),
     ):
         if not (math.isfinite(value) and fits):
-            raise OptionError(f"{name}={value}: must be {words}.")
+            raise invalid(name, value, f"must be {words}.")
     return Settings(np.array(given), float(k), float(persistence), float(gamma))
 
 

@@ -212,7 +212,10 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
                 row = int(odd.fill_null(value=True).arg_true()[0])
                 raise InputError(
                     f"datums: column {name!r} holds {table[name][row]!r} in row {row} (rows count"
-                    " from 0), which is not a size in pixels. Correct it, or leave it empty."
+                    " from 0), which is not a size in pixels. Correct it, or leave it empty.",
+                    code="not_a_size",
+                    column=name,
+                    rows=[row],
                 )
         found.append(keyed)
     none = pl.DataFrame(schema={"datum_id": pl.String, "width": pl.Float64, "height": pl.Float64})

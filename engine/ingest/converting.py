@@ -179,7 +179,12 @@ def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> 
         open_source(path)  # says what is there instead
     found = sniff(local)
     if found not in kinds:
-        raise ReadError(f"{local}: {wanted} are needed, but this file holds {_NAMES[found]}.")
+        raise ReadError(
+            f"{local}: {wanted} are needed, but this file holds {_NAMES[found]}.",
+            code="wrong_format",
+            file=str(local),
+            format=found,
+        )
 
 
 _NAMES = {

@@ -215,7 +215,11 @@ def _packed_held(file: str, packing: str) -> Held:
                     long.append(line)
                     line = len(block) - last - 1
     except (OSError, pa.ArrowException) as error:
-        raise ReadError(f"{file}: {packing} that cannot be decompressed: {error}.") from None
+        raise ReadError(
+            f"{file}: {packing} that cannot be decompressed: {error}.",
+            code="file_unreadable",
+            file=str(file),
+        ) from None
     return _of_lines([*long, line], size)
 
 

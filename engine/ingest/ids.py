@@ -812,7 +812,10 @@ def check_forms(name: str, forms: Sequence[str] | None) -> None:
         except pl.exceptions.PolarsError as error:
             why = str(error).split("\n\n")[0]
             raise OptionError(
-                f"{name}: {form!r} is not a regular expression that can be read: {why}."
+                f"{name}: {form!r} is not a regular expression that can be read: {why}.",
+                code="option_value",
+                option=name,
+                value=form,
             ) from None
 
 
@@ -845,7 +848,10 @@ def formed(
         elif not dtype.is_integer():
             raise InputError(
                 f"{form} is added to integers, and the {table.side.replace('_', ' ')} have"
-                f" {dtype} in {column.name}. Cast it, or leave the step out."
+                f" {dtype} in {column.name}. Cast it, or leave the step out.",
+                code="wrong_dtype",
+                side=table.side,
+                column=column.name,
             )
         elif predicted:
             values = values + int(form)
@@ -875,5 +881,8 @@ def refuse_merged(
             f"{table.side.replace('_', ' ')}: {option('id_format', list(forms))} makes one"
             f" {table.datum} of several, {count_of(n, 'time')}, first {met['new'][0]!r} of"
             f" {', '.join(map(repr, first))}: these would be scored as one. Choose a form"
-            " that keeps them apart."
+            " that keeps them apart.",
+            code="ids_merged",
+            side=table.side,
+            count=n,
         )

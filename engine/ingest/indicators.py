@@ -77,7 +77,9 @@ def several(
             return sides
         raise InputError(
             f"{said} may be the labels of {rows:,} datums, a column a class, or a picture. Say"
-            f" which: write {option('multilabel', True)}, or {option('task', 'segmentation')}."
+            f" which: write {option('multilabel', True)}, or {option('task', 'segmentation')}.",
+            code="task_ambiguous",
+            count=rows,
         )
     if ours.shape != theirs.shape:
         raise InputError(

@@ -148,7 +148,11 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         if left and not torn:
             return left[0].task
     if len(left) == 1:
-        raise InputError(_torn(left[0], torn[0], filled))
+        raise InputError(
+            _torn(left[0], torn[0], filled),
+            code="task_ambiguous",
+            tasks=[left[0].task, torn[0].task],
+        )
     if left:
         names = " or ".join(repr(fit.task) for fit in left)
         raise InputError(
@@ -159,8 +163,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     here = {name for role in roles for name in inputs.schemas[role]}
     every = [table for task in tables.task_names() for table in tables.contracts(task).values()]
     if way := turned(options.columns, here, every):
-        raise OptionError(way)
-    raise InputError(_none(inputs, filled, options))
+        raise OptionError(way, code="columns_turned")
+    raise InputError(_none(inputs, filled, options), code="task_unknown")
 
 
 def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tuple[str, bool]]:
@@ -637,7 +641,9 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         raise TruthsMissingError(
             f"task: the table has the columns of {left[0].task} predictions alone: give the ground"
             f" truths as a second table. Columns there: {there}. With both sides in one table"
-            f" {ways[0]}. Name the columns with {option('columns')}."
+            f" {ways[0]}. Name the columns with {option('columns')}.",
+            code="truths_missing",
+            task=left[0].task,
         )
     second = " A table of predictions alone needs the ground truths as a second one."
     return (

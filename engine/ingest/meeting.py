@@ -155,7 +155,11 @@ def check_kinds(
             f" Bring both to one type, e.g. cast the {kinds[lost]} to strings:"
             f" pl.col({own!r}).cast(pl.String)."
         )
-        raise InputError(f"{subject}: {shown}: they can never be equal.{way}")
+        raise InputError(
+            f"{subject}: {shown}: they can never be equal.{way}",
+            code="types_differ",
+            column=subject,
+        )
 
 
 def _mend_of_kinds(values: Mapping[Place, pl.Series], speech: Speech) -> str:
@@ -417,6 +421,8 @@ def _one_keyed(keyed: Mapping[str, bool], keys: Mapping[str, set[str]], meets: b
     if not meets:
         raise InputError(
             f"label_key: {text}, so that nothing can match. Give the {plain} a label_key column,"
-            f" drop it from the {side.replace('_', ' ')}, or map labels with {option('label_map')}."
+            f" drop it from the {side.replace('_', ' ')}, or map labels with"
+            f" {option('label_map')}.",
+            code="label_key_one_side",
         )
     return Note("label_key_one_side", f"{text}.")

@@ -75,7 +75,9 @@ def check_columns(
             )
             raise InputError(
                 f"{option('columns')}: no table has a column {original!r}."
-                f"{did_you_mean(original, here)} Columns there: {there}."
+                f"{did_you_mean(original, here)} Columns there: {there}.",
+                code="column_missing",
+                column=original,
             )
 
 

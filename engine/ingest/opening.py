@@ -348,7 +348,10 @@ def _unnamed(
                 f" file than in the ground truths', first id {first!r}: height {height} and width"
                 f" {width}, there {there_height} and {there_width}. Ids mean other images, and"
                 " names to match them by are missing: give both files file_name, or number them"
-                " alike."
+                " alike.",
+                code="sizes_differ",
+                count=wrong.height,
+                first=first,
             )
     side = "ground truths" if _has_names(ours, kind) else "predictions"
     said = (
@@ -388,7 +391,9 @@ def _new_ids(
         raise InputError(
             f"{_said(kind, wrong)} They cannot be matched by {kind.by}: {why}. Number both files"
             f" alike; or, if ids are right as they are, leave {kind.by} out of the predictions'"
-            f" {kind.what}."
+            f" {kind.what}.",
+            code="ids_differ",
+            count=len(wrong),
         )
 
     if table.schema[kind.column] != known.schema[kind.column]:
@@ -611,14 +616,18 @@ def _paired(
         raise InputError(
             f"two tables without datum ids are paired row by row, and both have the columns"
             f" {both[:5]}. If one of these is the id of the datums, say so: {way}; else leave them"
-            " out of one of the tables."
+            " out of one of the tables.",
+            code="no_id",
+            columns=both,
         )
     heights = [int(side.frame.select(pl.len()).collect().item()) for side in sides]
     if heights[0] != heights[1]:
         raise InputError(
             f"two tables without datum ids are paired row by row, but the predictions have"
             f" {heights[0]:,} rows and the ground truths {heights[1]:,}: give both a datum_id, or"
-            f" say which column it is: {way}."
+            f" say which column it is: {way}.",
+            code="no_id",
+            lengths=heights,
         )
     said = "neither table has datum ids: paired row by row."
     strange = [f"{role.replace('_', ' ')}: {', '.join(map(repr, own[:5]))}"

@@ -601,7 +601,11 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     contracts = {role: contract(task, role, options, schemas[role]) for role in inputs.sources}
     check_columns(options.columns, {role: (schemas[role], contracts[role]) for role in contracts})
     if options.score_columns is not None and not any(t.wide for t in contracts.values()):
-        raise InputError(f"score_columns: {task} has none; leave the option out.")
+        raise InputError(
+            f"score_columns: {task} has none; leave the option out.",
+            code="option_unfit",
+            option="score_columns",
+        )
     namings = {role: _naming(schemas[role], contracts[role], options) for role in contracts}
     for role, naming in namings.items():
         source = inputs.sources[role]
@@ -628,7 +632,9 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         if datum not in namings[TABLE].exprs:
             raise InputError(
                 f"datums: the table has no {datum} that they could be found by. Give it one, or"
-                f" say which column it is: {option('columns', {'mine': datum})}."
+                f" say which column it is: {option('columns', {'mine': datum})}.",
+                code="no_id",
+                column=datum,
             )
     for role, table in contracts.items():
         refuse_merged(inputs.sources[role].frame, namings[role].exprs, table, options.id_format)

@@ -94,13 +94,23 @@ def _from_item(item: Any) -> Entry:
         return _from_text(item)
     if isinstance(item, Sequence) and len(item) == 2:
         return (*_label(item[0], truth=True), *_label(item[1]))
-    raise OptionError(f"label_map: {item!r} is not a pair of labels. {_WAYS}")
+    raise OptionError(
+        f"label_map: {item!r} is not a pair of labels. {_WAYS}",
+        code="option_value",
+        option="label_map",
+        value=item,
+    )
 
 
 def _from_text(text: str) -> Entry:
     old, separator, new = text.partition("=")
     if not separator or not old.strip() or not new.strip():
-        raise OptionError(f"label_map: {text!r} does not say what becomes what. {_WAYS}")
+        raise OptionError(
+            f"label_map: {text!r} does not say what becomes what. {_WAYS}",
+            code="option_value",
+            option="label_map",
+            value=text,
+        )
     return (*_keyed(old.strip()), *_keyed(new.strip()))
 
 
@@ -120,7 +130,12 @@ def _label(label: Any, *, truth: bool = False) -> tuple[str | None, Any]:
         return None, int(value)
     elif _plain(value):
         return None, value
-    raise OptionError(f"label_map: {label!r} is neither a value nor a (key, value) pair. {_WAYS}")
+    raise OptionError(
+        f"label_map: {label!r} is neither a value nor a (key, value) pair. {_WAYS}",
+        code="option_value",
+        option="label_map",
+        value=label,
+    )
 
 
 def _plain(value: Any) -> bool:
@@ -133,7 +148,10 @@ def _one_type(values: list[Any], which: str) -> None:
         number = next(value for value in values if not isinstance(value, str))
         raise OptionError(
             f"label_map: {which} labels are partly strings, partly integers ({text!r}, {number!r})."
-            " Write all in the type the tables have."
+            " Write all in the type the tables have.",
+            code="types_mixed",
+            option="label_map",
+            values=[text, number],
         )
 
 
@@ -148,7 +166,9 @@ def _from_table(thing: Any) -> pl.DataFrame:
         raise InputError(
             f"label_map ({source.description}): column {missing[0]!r} is missing."
             f"{did_you_mean(missing[0], frame.columns)} Columns there:"
-            f" {', '.join(frame.columns) or 'none'}. {_WAYS}"
+            f" {', '.join(frame.columns) or 'none'}. {_WAYS}",
+            code="column_missing",
+            column=missing[0],
         )
     columns = []
     for name in COLUMNS:
@@ -170,7 +190,9 @@ def _from_table(thing: Any) -> pl.DataFrame:
     if holes.height:
         raise InputError(
             f"label_map ({source.description}): {count_of(holes.height, 'row')} without a"
-            " label_value or new_label_value. Fill or remove them."
+            " label_value or new_label_value. Fill or remove them.",
+            code="null_values",
+            count=holes.height,
         )
     return found
 
@@ -182,7 +204,10 @@ def _without_contradiction(frame: pl.DataFrame) -> pl.DataFrame:
         _, value, _, _ = twice.row(0)
         new = twice.filter(pl.col("label_value") == value)["new_label_value"].to_list()
         raise InputError(
-            f"label_map: label {value!r} is mapped to several labels: {listing(new)}. Keep one."
+            f"label_map: label {value!r} is mapped to several labels: {listing(new)}. Keep one.",
+            code="map_contradicts",
+            value=value,
+            labels=new,
         )
     return frame
 
@@ -283,7 +308,9 @@ def _same_keys(mapping: Mapping[str, pl.DataFrame]) -> None:
             raise InputError(
                 f"label_map: label {value!r} moves from label_key {key!r} to {new!r}, but in one"
                 " table both sides of a row share their label_key. Map values alone, or give two"
-                " tables."
+                " tables.",
+                code="map_moves_keys",
+                value=value,
             )
 
 
@@ -383,7 +410,9 @@ def _check_fit(
     raise InputError(
         f"label_map: it maps {kind} ({listing(mapping['label_value'].to_list(), most=3)}), but the"
         f" tables hold {dtypes.kind_of(held.dtype)} ({listing(held.to_list(), most=3)}). Write the"
-        " labels in the tables' type."
+        " labels in the tables' type.",
+        code="types_differ",
+        column="label_map",
     )
 
 
@@ -437,7 +466,10 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         raise InputError(
             f"label_map: it turns {dtypes.kind_of(kind)} into {dtypes.kind_of(new)}, but"
             f" {count_of(left, 'label')} {'is' if left == 1 else 'are'} not mapped:"
-            f" {listing(lone)}. Map every label."
+            f" {listing(lone)}. Map every label.",
+            code="labels_not_mapped",
+            count=left,
+            labels=lone,
         )
     return joined.select(
         "label_key",
@@ -459,7 +491,9 @@ def _check_kinds(outcome: Mapping[str, pl.DataFrame]) -> None:
         )
         raise InputError(
             f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
-            " one type."
+            " one type.",
+            code="types_differ",
+            column="label_value",
         )
 
 

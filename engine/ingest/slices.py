@@ -144,13 +144,18 @@ def _sliceable(piece: str, dtype: pl.DataType, role: str, asked: str) -> None:
     if piece == ROW:
         raise InputError(
             f"{asked}: rows are numbered here in a column named {piece!r}. Give the column of the"
-            f" {role.replace('_', ' ')} another name."
+            f" {role.replace('_', ' ')} another name.",
+            code="reserved_name",
+            column=piece,
         )
     if dtypes.foreign(dtype) or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise InputError(
             f"{asked}: column {piece!r} of the {role.replace('_', ' ')} has dtype {dtype}; slices"
             " and clusters need plain values (strings, integers, booleans, dates). Cast it to"
-            " String before scoring."
+            " String before scoring.",
+            code="wrong_dtype",
+            side=role,
+            column=piece,
         )
 
 

@@ -71,7 +71,7 @@ def paired_values(
         if marked is not None and options.multilabel and marked.shape == many.shape:
             return _scores(many, pl.Series(np.arange(many.shape[1])), classes, notes, marked)
         if marked is not None or not _fractions(theirs):
-            raise InputError(_several_classes(many, marked, theirs))
+            raise InputError(_several_classes(many, marked, theirs), code="several_classes")
     if many is not None and not theirs.dtype.is_nested():
         if classes is not None and options.label_map is None:
             true = _named(theirs, classes, GROUND_TRUTHS).unique()
@@ -141,7 +141,10 @@ def sides_by_name(
     named = {name: one for name, one in given.items() if one is not None}
     if not named:
         if predictions is None:
-            raise InputError("the predictions are missing: give them, then the ground truths.")
+            raise InputError(
+                "the predictions are missing: give them, then the ground truths.",
+                code="sides_given",
+            )
         return predictions, truths
     if predictions is not None or truths is not None:
         raise InputError(
@@ -151,7 +154,9 @@ def sides_by_name(
             options=list(given),
         )
     if TRUE not in named or len(named) < 2:
-        raise InputError(f"{TRUE} belongs to {PREDICTED} or {SCORED}: give both sides.")
+        raise InputError(
+            f"{TRUE} belongs to {PREDICTED} or {SCORED}: give both sides.", code="sides_given"
+        )
     if len(named) == 3:
         series = {name: column_of(one) for name, one in named.items()}
         lengths = {name: None if one is None else len(one) for name, one in series.items()}
@@ -159,7 +164,9 @@ def sides_by_name(
         if nested or None in lengths.values() or len({*lengths.values()}) > 1:
             raise InputError(
                 f"{TRUE}, {PREDICTED} and {SCORED} together are one value each for every datum:"
-                f" {lengths}. Scores by class go without {PREDICTED}."
+                f" {lengths}. Scores by class go without {PREDICTED}.",
+                code="lengths_differ",
+                lengths=lengths,
             )
         columns = {"actual": TRUE, "predicted": PREDICTED, "score": SCORED}
         return pl.DataFrame({mine: series[name] for mine, name in columns.items()}), None
@@ -227,7 +234,9 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
     if len(scores) != len(values):
         raise InputError(
             f"the predictions are {len(scores):,} rows of scores and the ground truths"
-            f" {len(values):,} values. Give one of each for every datum, in the same order."
+            f" {len(values):,} values. Give one of each for every datum, in the same order.",
+            code="lengths_differ",
+            lengths=[len(scores), len(values)],
         )
     known = [str(name) for name in predictions.columns]
     numbered = known == [str(i) for i in range(len(known))]
@@ -260,7 +269,9 @@ def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | N
     if len(ours) != len(theirs):
         raise InputError(
             f"the predictions are {len(ours):,} values and the ground truths {len(theirs):,}. Give"
-            " one of each for every datum, in the same order."
+            " one of each for every datum, in the same order.",
+            code="lengths_differ",
+            lengths=[len(ours), len(theirs)],
         )
     return ours, theirs
 
@@ -299,10 +310,15 @@ def _columns(
         return next(iter(fits.values()))
     if fits:
         ways = " or ".join(option("task", task) for task in fits)
-        raise InputError(f"{told}: the task may be {listing(list(fits))}. Write {ways}.")
+        raise InputError(
+            f"{told}: the task may be {listing(list(fits))}. Write {ways}.",
+            code="task_ambiguous",
+            tasks=list(fits),
+        )
     raise InputError(
         f"{told}. Plain values are classes (integers, strings, booleans), scores (floats), texts,"
-        " or lists of ids; give all else as tables, whose columns have names."
+        " or lists of ids; give all else as tables, whose columns have names.",
+        code="task_unknown",
     )
 
 
@@ -391,7 +407,9 @@ def _known(truths: pl.Series, wide: int) -> tuple[pl.Series, tuple[Any, ...]]:
     raise InputError(
         f"the predictions are scores of {wide:,} classes a datum, and the ground truths have"
         f" {len(found):,} ({listing(found.to_list())}). Name the classes of the columns in their"
-        " order: labels=[...]."
+        " order: labels=[...].",
+        code="classes_differ",
+        counts=[wide, len(found)],
     )
 
 
@@ -415,7 +433,9 @@ def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series
         raise InputError(
             f"labels names {len(classes):,} classes, so that numbers go from 0 to"
             f" {len(classes) - 1:,}; {len(beyond):,} of the {_WORDS[side]} do not, first"
-            f" {listing(beyond.unique(maintain_order=True).to_list())}."
+            f" {listing(beyond.unique(maintain_order=True).to_list())}.",
+            code="classes_differ",
+            counts=[len(classes), len(beyond)],
         )
     return classes.gather(series)
 
@@ -431,7 +451,10 @@ def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
         raise InputError(
             f"the ground truths are floats, and {len(odd):,} of {len(series):,} are not whole"
             f" numbers, first {odd[0]}. True classes are integers, strings or booleans; are the two"
-            " sides swapped? The predictions come first."
+            " sides swapped? The predictions come first.",
+            code="not_whole",
+            side="ground_truths",
+            count=len(odd),
         )
     return series
 
@@ -503,7 +526,10 @@ def _by_class(series: pl.Series) -> np.ndarray | None:
         first = int((lengths.ne_missing(lengths[0])).arg_max() or 0)
         raise InputError(
             f"the predictions are lists of scores, of {lengths[0]} and of {lengths[first]} (place"
-            f" {first:,}). Give each datum a score for every class."
+            f" {first:,}). Give each datum a score for every class.",
+            code="lengths_differ",
+            lengths=[lengths[0], lengths[first]],
+            row=first,
         )
     flat = series.explode().to_numpy()
     return flat.reshape(len(series), -1)

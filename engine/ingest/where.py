@@ -125,10 +125,14 @@ def _parse(text: str) -> Condition:
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise InputError(
             f"{option('where', text)}: not an SQL condition: {_first_line(error)}. Write one"
-            " such as \"score > 0.1 AND weather = 'rain'\" (strings in single quotes)."
+            " such as \"score > 0.1 AND weather = 'rain'\" (strings in single quotes).",
+            code="not_a_condition",
+            value=text,
         ) from None
     if not names:
-        raise InputError(f"{option('where', text)}: names no column.")
+        raise InputError(
+            f"{option('where', text)}: names no column.", code="not_a_condition", value=text
+        )
     return Condition(text, expr, names)
 
 
@@ -140,13 +144,23 @@ def _one_each(where: Mapping[str, str], tables: Mapping[str, Table]) -> dict[str
         if side not in tables and TABLE in tables and side != DATUMS:
             raise InputError(
                 f"where: a condition on {side.replace('_', ' ')}, but one table holds both sides:"
-                f" write {text!r} alone."
+                f" write {text!r} alone.",
+                code="where_side",
+                side=side,
             )
         if side not in tables:
-            raise InputError(f"where: a condition on {side}, but no {side}= were given.")
+            raise InputError(
+                f"where: a condition on {side}, but no {side}= were given.",
+                code="where_side",
+                side=side,
+            )
         condition = _parse(text)
         if not tables[side].has(condition.names):
-            raise InputError(_no_column(condition, {side: tables[side]}))
+            raise InputError(
+                _no_column(condition, {side: tables[side]}),
+                code="column_missing",
+                columns=condition.names,
+            )
         condition.whole_datums = side == DATUMS
         plan[side] = condition
     return plan
@@ -164,7 +178,9 @@ def _one_for_all(
     if len(sides) == 1 and sides != [TABLE] and set(names) <= set(by):
         condition.whole_datums = True
     if not sides:
-        raise InputError(_no_column(condition, tables))
+        raise InputError(
+            _no_column(condition, tables), code="column_missing", columns=condition.names
+        )
     return dict.fromkeys(sides, condition)
 
 
@@ -176,7 +192,9 @@ def _conflict(condition: Condition, sides: list[str], tables: Mapping[str, Table
                 raise InputError(
                     f"{option('where', condition.text)}: {name!r} is a column of the {side} and,"
                     " with another meaning, of the datums. Say which:"
-                    f" {option('where', {side: '...'})} or {option('where', {'datums': '...'})}."
+                    f" {option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
+                    code="ambiguous_column",
+                    column=name,
                 )
 
 
@@ -217,12 +235,17 @@ def _try(condition: Condition, table: Table, side: str) -> None:
         kinds = ", ".join(f"{name} is {_dtype(table, name)}" for name in condition.names)
         raise InputError(
             f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
-            f" {_first_line(error)}; {kinds}."
+            f" {_first_line(error)}; {kinds}.",
+            code="wrong_dtype",
+            side=side,
+            columns=condition.names,
         ) from None
     if dtype != pl.Boolean:
         raise InputError(
             f"{option('where', condition.text)}: not a condition but a value of type {dtype}."
-            f' Compare it: "{condition.text} > 0", "{condition.text} = \'a\'".'
+            f' Compare it: "{condition.text} > 0", "{condition.text} = \'a\'".',
+            code="not_a_condition",
+            value=condition.text,
         )
 
 

@@ -96,7 +96,9 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
     if texts and len(texts) < len(given):
         raise OptionError(
             f"score_columns: labels are partly strings, partly numbers ({listing(given)}). Write"
-            " all in the type the tables have."
+            " all in the type the tables have.",
+            code="types_mixed",
+            option="score_columns",
         )
     if not texts:
         whole = not all(isinstance(label, bool) for label in given)
@@ -109,7 +111,10 @@ def label_series(given: Sequence[Any], dtype: pl.DataType | None, known: pl.Seri
         twice = labels.filter(labels.is_duplicated()).unique(maintain_order=True).to_list()
         raise InputError(
             f"score_columns: {count_of(len(twice), 'label')} with more than one column:"
-            f" {listing(twice)}. Each label has one column of scores."
+            f" {listing(twice)}. Each label has one column of scores.",
+            code="column_twice",
+            option="score_columns",
+            count=len(twice),
         )
     return labels
 
@@ -185,7 +190,9 @@ def _parsed(names: list[str], dtype: pl.DataType, known: pl.Series) -> list[Any]
     raise InputError(
         f"score_columns: the true labels are {dtypes.kind_of(dtype)}"
         f" ({listing(known.head(3).to_list())}), which {listing(names, most=3)} cannot be. Say"
-        f" which column is whose: {option('score_columns', {**example, '...': '...'})}."
+        f" which column is whose: {option('score_columns', {**example, '...': '...'})}.",
+        code="types_differ",
+        option="score_columns",
     )
 
 

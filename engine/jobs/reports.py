@@ -224,7 +224,9 @@ def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
         with open(path, "ab") as file:
             file.write(whole)
     except OSError as error:
-        raise WriteError(f"cannot write {path}: {error}.") from error
+        raise WriteError(
+            f"cannot write {path}: {error}.", code="write_failed", file=str(path)
+        ) from error
     return True
 
 

@@ -26,10 +26,9 @@ from ..plan import planner
 from ..progress import Step
 from ..run import Told, card_of, told_of, unanswered
 from ..schemas.contract import RASTER
-from ..schemas.errors import InputError, OptionError, ReadError, WriteError
+from ..schemas.errors import InputError, OptionError, ReadError, WriteError, invalid
 from ..schemas.job import JobInputs
 from ..schemas.options import Options
-from ..schemas.wording import option
 from ..scorecard.card import Scorecard
 from ..tally import stored
 from .loading import LoadedJob, filled, mark
@@ -469,9 +468,11 @@ def score_parts(
     """
     begun = time.perf_counter()
     if options.limits:
-        raise OptionError(
-            f"{option('limits', True)}: parts that are kept hold no rows to match again; leave it"
-            " out, or score the tables in one run."
+        raise invalid(
+            "limits",
+            True,
+            "parts that are kept hold no rows to match again; leave it out, or score the"
+            " tables in one run.",
         )
     threads = Threads(options.threads)
     kept: list[tuple[Kept, Any]] = []

@@ -296,7 +296,12 @@ def asked(task: str, name: str) -> tuple[Metric, int | None]:
         cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
         near = _close(task, name)
         hint = f".{near}" if near else f"; write {metric.name!r} ({cut})."
-        raise OptionError(f"{name!r}: {metric.name} has no cut-off{hint}")
+        raise OptionError(
+            f"{name!r}: {metric.name} has no cut-off{hint}",
+            code="option_unfit",
+            option="metrics",
+            value=name,
+        )
     return metric, wanted.k
 
 

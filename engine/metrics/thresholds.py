@@ -13,7 +13,7 @@ import numpy as np
 from ..kernels.isotonic import pooled_blocks
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
-from ..schemas.errors import OptionError
+from ..schemas.errors import OptionError, invalid
 from ..schemas.options import Options
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
@@ -56,14 +56,14 @@ def aims_of(options: Options, beta: float | None = None) -> Aims:
     given["beta"] = beta if given["beta"] is None else given["beta"]
     aims = Aims(**{name: float(value) for name, value in given.items() if value is not None})
     if not (math.isfinite(aims.beta) and aims.beta > 0):
-        raise OptionError(f"{option('beta', aims.beta)}: write a finite number above 0.")
+        raise invalid("beta", aims.beta, "write a finite number above 0.")
     for name in ("target_precision", "target_recall", "target_fpr"):
         if not 0 <= (value := getattr(aims, name)) <= 1:
-            raise OptionError(f"{option(name, value)}: write a number from 0 to 1.")
+            raise invalid(name, value, "write a number from 0 to 1.")
     costs = aims.false_positive_cost, aims.miss_cost
     for name, value in zip(("false_positive_cost", "miss_cost"), costs, strict=True):
         if not (math.isfinite(value) and value >= 0):
-            raise OptionError(f"{option(name, value)}: write a finite number, 0 or more.")
+            raise invalid(name, value, "write a finite number, 0 or more.")
     if not any(costs):
         raise OptionError(
             f"{option('false_positive_cost', 0)} and {option('miss_cost', 0)}: where nothing costs"

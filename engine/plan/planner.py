@@ -43,7 +43,11 @@ def make_plan(options: Options, task: str) -> Plan:
     settings = does.settings(plain, dialect)
     wanted = options.metrics
     if wanted is not None and not wanted:
-        raise OptionError("metrics is empty: name one, or leave it out for the usual ones.")
+        raise OptionError(
+            "metrics is empty: name one, or leave it out for the usual ones.",
+            code="option_value",
+            option="metrics",
+        )
     if wanted is None:
         wanted = does.default_metrics(settings, dialect)
     asked = [metrics.asked(task, name) for name in _members(wanted, task, options, dialect)]
@@ -132,7 +136,10 @@ def _not_too_low(asked: Mapping[str, Metric], cuts: Mapping[str, set[int | None]
         f"; of those asked for, {', '.join(able)} take{'s' * (len(able) == 1)} it" if able else ""
     )
     raise OptionError(
-        f"{option('k', low[wrong[0]])} for {names}: a cut-off is {lowest} or more{rest}."
+        f"{option('k', low[wrong[0]])} for {names}: a cut-off is {lowest} or more{rest}.",
+        code="option_value",
+        option="k",
+        value=low[wrong[0]],
     )
 
 

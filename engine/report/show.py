@@ -472,7 +472,11 @@ def _spelled(name: str, known: set[str]) -> list[str]:
     found = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
     if not found:
         near = did_you_mean(name, known)
-        raise OptionError(f"{name!r} is not a known metric.{near} All of them: evalengine metrics.")
+        raise OptionError(
+            f"{name!r} is not a known metric.{near} All of them: evalengine metrics.",
+            code="unknown_name",
+            value=name,
+        )
     return list(dict.fromkeys(found))
 
 

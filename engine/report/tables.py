@@ -15,7 +15,7 @@ import polars as pl
 
 from ..metrics import all_metrics
 from ..schemas.contract import DEFAULT_LABEL_KEY, NAMES
-from ..schemas.errors import OptionError, did_you_mean
+from ..schemas.errors import OptionError, did_you_mean, invalid
 from ..schemas.layouts import EACH, PARTS, Entry, Layout, Spread
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS, whole
@@ -206,10 +206,10 @@ def look(sort: str | None = None, top: int | str | None = None, *, wide: bool = 
     """
     if isinstance(top, str):
         if top.lower() != ALL and not top.isdigit():
-            raise OptionError(f"{option('top', top)}: write a number of rows, or {ALL}.")
+            raise invalid("top", top, f"write a number of rows, or {ALL}.")
         top = 0 if top.lower() == ALL else int(top)
     if top is not None and top < 0:
-        raise OptionError(f"{option('top', top)}: write 0 or more; 0 is for every row.")
+        raise invalid("top", top, "write 0 or more; 0 is for every row.")
     return Look(sort, top, wide)
 
 
@@ -228,7 +228,9 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
         every = [VALUE, LABEL, SUPPORT, *titles]
         raise OptionError(
             f"{option('sort', sort)}: no table has such a column.{did_you_mean(sort, every)} There"
-            f" are {', '.join(every)}."
+            f" are {', '.join(every)}.",
+            code="unknown_name",
+            value=sort,
         )
     return [_sorted(card, grid, wanted) for grid in grids]
 

@@ -392,7 +392,9 @@ class Scorecard:
         if name not in self._exports:
             raise ResultError(
                 f"to_{name}() has no shape for task {self.task} with dialect {self.dialect}:"
-                f" {who_has(name)} has it."
+                f" {who_has(name)} has it.",
+                code="export_unfit",
+                name=name,
             )
         return self._exports[name](self)
 

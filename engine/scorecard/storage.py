@@ -105,7 +105,9 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
     if not target.exists():
         near = next(parent for parent in target.parents if parent.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
-            raise ResultError(f"cannot write {directory}: {near} is not a writable folder.")
+            raise ResultError(
+                f"cannot write {directory}: {near} is not a writable folder.", code="write_failed"
+            )
         return target
     if not target.is_dir():
         raise ResultError(f"cannot write {directory}: there is a file of that name.")
@@ -122,7 +124,9 @@ def check_target(directory: str | Path, *, overwrite: bool = False) -> Path:
         more = f" and {len(strange) - 3} more" if strange[3:] else ""
         raise ResultError(
             f"cannot replace {directory}: {', '.join(strange[:3])}{more} in it is not of the result"
-            " and would be lost; move it away, or choose another folder."
+            " and would be lost; move it away, or choose another folder.",
+            code="write_failed",
+            files=strange,
         )
     if not overwrite:
         raise ResultError(
@@ -203,11 +207,17 @@ def read(directory: str | Path) -> dict[str, Any]:
     for name, size in run.files.items():
         path = folder / name
         if not path.is_file():
-            raise ResultError(f"{folder} is a half-written result: {name} is missing.")
+            raise ResultError(
+                f"{folder} is a half-written result: {name} is missing.",
+                code="result_damaged",
+                file=name,
+            )
         if path.stat().st_size != size:
             raise ResultError(
                 f"{folder} is a half-written result: {name} has {path.stat().st_size} bytes"
-                f" instead of {size}."
+                f" instead of {size}.",
+                code="result_damaged",
+                file=name,
             )
     frames = {
         name: partial(_read, folder / f"{name}.parquet", run, columns)
@@ -294,7 +304,9 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
     try:
         said = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise ResultError(f"{path} cannot be read: {error}.") from error
+        raise ResultError(
+            f"{path} cannot be read: {error}.", code="result_damaged", file=path.name
+        ) from error
     if not isinstance(said, dict) or said.get("kind") != KIND:
         raise ResultError(f"{folder} is not an evalengine result: {RUN_FILE} is another program's.")
     if said.get("format") != FORMAT:
@@ -312,7 +324,9 @@ def _read_run(folder: Path) -> tuple[_Run, dict[str, Any]]:
         if odd := [name for name in run.files if os.path.basename(name) != name]:
             raise ResultError(f"{path} lists {odd[0]!r}, which is not in its folder.")
     except (msgspec.ValidationError, RecursionError) as error:
-        raise ResultError(f"{path} is not as evalengine wrote it: {error}.") from error
+        raise ResultError(
+            f"{path} is not as evalengine wrote it: {error}.", code="result_damaged", file=path.name
+        ) from error
     return run, {name: value for name, value in said.items() if name not in _Run.__struct_fields__}
 
 
@@ -327,7 +341,9 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
             if digest is not None and hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ResultError(
                     f"{path} is not the file that {RUN_FILE} lists: it is damaged, or another"
-                    " result has taken its place since this one was loaded. Load it again."
+                    " result has taken its place since this one was loaded. Load it again.",
+                    code="result_damaged",
+                    file=path.name,
                 )
             file.seek(0)
             frame = pl.read_parquet(file)
@@ -335,7 +351,12 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
         raise ResultError(f"{path} cannot be read: {error}.") from error
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
-        raise ResultError(f"{path} is not a frame of a result: it has no column {lacking[0]!r}.")
+        raise ResultError(
+            f"{path} is not a frame of a result: it has no column {lacking[0]!r}.",
+            code="result_damaged",
+            file=path.name,
+            column=lacking[0],
+        )
     for name, wanted in columns.items():
         found = frame.schema[name]
         if not _fits(found, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
@@ -443,7 +464,12 @@ def restored_options(plain: dict[str, Any], folder: Path) -> Options:
             elif all(isinstance(row, dict) for row in mapped):
                 given["label_map"] = pl.DataFrame(mapped)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise ResultError(f"{folder / RUN_FILE}: options: label_map: {error}.") from error
+        raise ResultError(
+            f"{folder / RUN_FILE}: options: label_map: {error}.",
+            code="result_damaged",
+            file=RUN_FILE,
+            option="label_map",
+        ) from error
     try:
         return make_options(**given)
     except OptionError as error:

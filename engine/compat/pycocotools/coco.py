@@ -59,7 +59,12 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
     if at:
         shown = "; ".join(f"row {i}, {_short(rows[i])}" for i in at[:_SHOWN])
         raise InputError(
-            f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}."
+            f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}.",
+            code="wrong_rows",
+            side=what,
+            count=len(at),
+            of=len(rows),
+            rows=at[:_SHOWN],
         )
 
 
@@ -187,7 +192,9 @@ class COCO:
                 raise InputError(
                     f"{annotation_file}: annotation file format {type(held)} not supported; an"
                     " object with images, annotations and categories is needed. A list of results"
-                    " goes to loadRes."
+                    " goes to loadRes.",
+                    code="wrong_shape",
+                    file=annotation_file,
                 )
             print(f"Done (t={time.time() - began:0.2f}s)")
             self.dataset = held
@@ -373,7 +380,8 @@ class COCO:
         if not isinstance(rows, list):
             raise InputError(
                 f"results in not an array of objects, but {type(rows).__name__}: a list of dicts, a"
-                " JSON file of one or an array [N, 7] is needed."
+                " JSON file of one or an array [N, 7] is needed.",
+                code="wrong_shape",
             )
         images = self._refuse_others(rows)
         first = rows[0] if rows else {}
@@ -402,7 +410,11 @@ class COCO:
             shown = ", ".join(map(repr, other[:_SHOWN]))
             raise NotOfThisSet(
                 f"Results do not correspond to current coco set: {len(other):,} of {len(rows):,}"
-                f" have an image_id that is not among the {len(self.imgs):,} images, first {shown}."
+                f" have an image_id that is not among the {len(self.imgs):,} images, first"
+                f" {shown}.",
+                code="unknown_ids",
+                count=len(other),
+                of=len(rows),
             )
         return ids
 
@@ -417,7 +429,9 @@ class COCO:
         """
         if data.ndim != 2 or data.shape[1] != 7:
             raise InputError(
-                f"results: an array [N, 7] is needed, this has the shape {data.shape}."
+                f"results: an array [N, 7] is needed, this has the shape {data.shape}.",
+                code="wrong_shape",
+                shape=data.shape,
             )
         values = data.tolist()
         return [
@@ -494,7 +508,9 @@ def _decoded(path: str | Path) -> Any:
     try:  # NaN and Infinity, which Python writes
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} holds no JSON: {error}.") from None
+        raise InputError(
+            f"{path} holds no JSON: {error}.", code="file_unreadable", file=path
+        ) from None
 
 
 def _several(given: Any) -> Any:

@@ -125,7 +125,12 @@ def thresholds(params: Params) -> list[float]:
     found = [float(iou) for iou in params.iouThrs]
     wrong = [iou for iou in found if not iou > 0]
     if wrong or not found:
-        raise OptionError(f"params.iouThrs={found}: IoU thresholds lie above 0.")
+        raise OptionError(
+            f"params.iouThrs={found}: IoU thresholds lie above 0.",
+            code="option_value",
+            option="iouThrs",
+            value=found,
+        )
     return found
 
 
@@ -559,7 +564,10 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
         raise InputError(
             f"evalImgs holds {len(cells):,} entries, and {len(grid.categories):,} categories x"
             f" {n_ranges} area ranges x {n_images:,} images are {n_cells:,}: set params and"
-            " _paramsEval to those that the entries are of."
+            " _paramsEval to those that the entries are of.",
+            code="lengths_differ",
+            count=len(cells),
+            of=n_cells,
         )
     distinct = sorted(set(grid.thresholds))
     at = [list(grid.thresholds).index(iou) for iou in distinct]
@@ -647,10 +655,19 @@ def grid_of(params: Params) -> Grid:
     """
     caps = [int(cap) for cap in params.maxDets]
     if min(caps, default=0) < 1:
-        raise OptionError(f"params.maxDets={params.maxDets}: caps are 1 or more.")
+        raise OptionError(
+            f"params.maxDets={params.maxDets}: caps are 1 or more.",
+            code="option_value",
+            option="maxDets",
+        )
     for one in params.areaRng:
         if len(one) != 2 or not one[0] <= one[1]:
-            raise OptionError(f"params.areaRng: {one} is not a range [low, high].")
+            raise OptionError(
+                f"params.areaRng: {one} is not a range [low, high].",
+                code="option_value",
+                option="areaRng",
+                value=one,
+            )
     return Grid(
         images=list(params.imgIds),
         categories=list(params.catIds) if params.useCats else [-1],
@@ -689,7 +706,10 @@ class Tally(msgspec.Struct, frozen=True):
         missing = [iou for iou in ious if iou not in grid.thresholds]
         if missing:
             raise OptionError(
-                f"params.iouThrs: {missing} were not evaluated: call evaluate() again."
+                f"params.iouThrs: {missing} were not evaluated: call evaluate() again.",
+                code="not_evaluated",
+                option="iouThrs",
+                value=missing,
             )
         levels, of_level = np.unique(np.asarray(params.recThrs, np.float64), return_inverse=True)
         categories = _places(params.catIds, grid.categories)
@@ -795,7 +815,12 @@ class Evaluation:
             ("category", "image"), (category, image), self._place, strict=True
         ):
             if one not in there:
-                raise OptionError(f"{name} {one!r} is not among the {len(there):,} evaluated.")
+                raise OptionError(
+                    f"{name} {one!r} is not among the {len(there):,} evaluated.",
+                    code="not_evaluated",
+                    option=name,
+                    value=one,
+                )
         return self._place[0][category], self._place[1][image]
 
     @cached_property
@@ -1079,7 +1104,7 @@ class COCOeval:
         evaluated = self._paramsEval
         if not isinstance(evaluated, Params):
             print("Please run evaluate() first")
-            raise ResultError("Please run evaluate() first.")
+            raise ResultError("Please run evaluate() first.", code="not_evaluated")
         p = self.params if p is None else p
         if p.useCats != 1:
             p.catIds = [-1]
@@ -1102,7 +1127,7 @@ class COCOeval:
             ResultError: :meth:`accumulate` was not called.
         """
         if not self.eval:
-            raise ResultError("Please run accumulate() first.")
+            raise ResultError("Please run accumulate() first.", code="not_evaluated")
         stats = []
         for line in SUMMARIES[self.params.iouType]:
             mean, said = number(line, self.eval, self.params)

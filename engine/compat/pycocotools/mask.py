@@ -136,7 +136,9 @@ def encode(bimask: Array) -> Any:
         return _codes(from_pixels([bimask]))[0]
     if bimask.ndim != 3:
         raise InputError(
-            f"a mask is [height, width], several are [height, width, n]; not {bimask.shape}."
+            f"a mask is [height, width], several are [height, width, n]; not {bimask.shape}.",
+            code="wrong_shape",
+            shape=bimask.shape,
         )
     return _codes(from_pixels([*np.moveaxis(bimask, 2, 0)]))
 
@@ -208,7 +210,10 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
         x, y, far, low = of_boxes(pyobj).boxes.T
         pyobj = np.stack([x, y, x, low, far, low, far, y], axis=1).tolist()
     if not isinstance(pyobj, list) or not all(isinstance(one, (list, dict)) for one in pyobj):
-        raise InputError("frPyObjects: a list of rings or codes or an array of boxes is needed.")
+        raise InputError(
+            "frPyObjects: a list of rings or codes or an array of boxes is needed.",
+            code="wrong_shape",
+        )
     regions = [one if isinstance(one, dict) else [one] for one in pyobj]
     height, width = (np.full(len(regions), size, np.int64) for size in (h, w))
     return _codes(masks_of(regions, height, width, "objects"))
@@ -233,10 +238,18 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[Any]) -> Any:
         return []
     crowd = np.asarray(pyiscrowd, np.int64).astype(np.bool_)
     if crowd.size != len(gt):
-        raise InputError(f"iscrowd has {crowd.size:,} values, and there are {len(gt):,} of gt.")
+        raise InputError(
+            f"iscrowd has {crowd.size:,} values, and there are {len(gt):,} of gt.",
+            code="lengths_differ",
+            option="iscrowd",
+            count=crowd.size,
+            of=len(gt),
+        )
     coded = {isinstance(one, dict) for one in (*dt, *gt)}
     if len(coded) > 1:
-        raise InputError("iou: one side holds boxes, the other codes of masks.")
+        raise InputError(
+            "iou: one side holds boxes, the other codes of masks.", code="forms_differ"
+        )
     if True in coded:
         masks = [_runs_of([*side]) for side in (dt, gt)]
         _refuse_sizes(concat(masks))
@@ -267,4 +280,8 @@ def _codes(masks: Masks) -> list[Code]:
 def _refuse_sizes(masks: Masks) -> None:
     sizes = sorted({*zip(masks.height.tolist(), masks.width.tolist(), strict=True)})
     if len(sizes) > 1:
-        raise InputError(f"masks of different size (height x width): {sizes[0]} and {sizes[1]}.")
+        raise InputError(
+            f"masks of different size (height x width): {sizes[0]} and {sizes[1]}.",
+            code="sizes_differ",
+            sizes=sizes[:2],
+        )

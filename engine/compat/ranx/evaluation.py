@@ -104,7 +104,7 @@ def numbers_of(
     """
     queries = qrels.get_query_ids()
     if not queries:
-        raise InputError("qrels: there is no query.")
+        raise InputError("qrels: there is no query.", code="empty")
     for i, run in enumerate(runs):
         if comparable:
             run.make_comparable(qrels)
@@ -161,7 +161,8 @@ def _refuse_others(queries: list[Any], run: Run, name: str) -> None:
         ]
         raise InputError(
             f"{name} {' and '.join(said)}. Pass make_comparable=True to leave the unjudged out and"
-            " to count the others as answered by nothing."
+            " to count the others as answered by nothing.",
+            code="queries_differ",
         )
 
 
@@ -177,7 +178,9 @@ def as_run(run: Any) -> Run:
 
 def _nested(side: str, given: Any) -> Any:
     if not hasattr(given, "items"):
-        raise InputError(f"{side}: give a dict of dicts or a {side.capitalize()}.")
+        raise InputError(
+            f"{side}: give a dict of dicts or a {side.capitalize()}.", code="wrong_type", side=side
+        )
     return given
 
 
@@ -403,13 +406,19 @@ def compare(
     if stat_test not in _PAIRED:
         raise OptionError(
             f"stat_test={stat_test!r}: there are {' and '.join(_PAIRED)}, pair by pair; p-values of"
-            " many pairs are adjusted by evalengine.compare(adjust='holm')."
+            " many pairs are adjusted by evalengine.compare(adjust='holm').",
+            code="unknown_name",
+            value=stat_test,
         )
     held = [as_run(run) for run in runs]
     models = [run.name or f"run_{i}" for i, run in enumerate(held, 1)]
     if len(set(models)) < len(models):
         twice = next(name for name in models if models.count(name) > 1)
-        raise InputError(f"two runs are named {twice!r}: give each a name of its own.")
+        raise InputError(
+            f"two runs are named {twice!r}: give each a name of its own.",
+            code="repeated_names",
+            value=twice,
+        )
     found = numbers_of(as_qrels(qrels), held, names, threads, make_comparable)
     for run, one in zip(held, found, strict=True):
         queries = run.get_query_ids()

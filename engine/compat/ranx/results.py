@@ -173,7 +173,11 @@ class Results:
         has = frame.collect_schema().names()
         for column in (q_id_col, doc_id_col, score_col):
             if column not in has:
-                raise InputError(f"column {column!r}: there are {', '.join(has)}.")
+                raise InputError(
+                    f"column {column!r}: there are {', '.join(has)}.",
+                    code="column_missing",
+                    column=column,
+                )
         rows = frame.select(
             pl.col(q_id_col).alias("query_id"),
             pl.col(doc_id_col).alias("doc_id"),
@@ -199,7 +203,11 @@ class Results:
             OptionError: arguments for pandas, which is not used here.
         """
         if pd_kwargs:
-            raise OptionError("pd_kwargs: pandas does not read the file here; leave it out.")
+            raise OptionError(
+                "pd_kwargs: pandas does not read the file here; leave it out.",
+                code="option_unfit",
+                option="pd_kwargs",
+            )
         return cls.from_df(path, q_id_col, doc_id_col, score_col, name)
 
     @classmethod
@@ -446,13 +454,23 @@ def _parts(name: str) -> tuple[str, int, str]:
 
 def _whole(name: str, digits: str) -> int:
     if not digits.isascii() or not digits.isdigit():
-        raise OptionError(f"metric {name!r}: {digits!r} is not a whole number.")
+        raise OptionError(
+            f"metric {name!r}: {digits!r} is not a whole number.",
+            code="option_value",
+            option="metric",
+            value=name,
+        )
     return int(digits)
 
 
 def _persistence(name: str, digits: str) -> float:
     if not digits.isascii() or not digits.isdigit():
-        raise OptionError(f"metric {name!r}: write the persistence behind a dot, as in 'rbp.95'.")
+        raise OptionError(
+            f"metric {name!r}: write the persistence behind a dot, as in 'rbp.95'.",
+            code="option_value",
+            option="metric",
+            value=name,
+        )
     return float(f"0.{digits}")
 
 

@@ -33,7 +33,10 @@ def _measure(rouge_type: str) -> Any:
     if re.fullmatch("rouge[1-9]", rouge_type):
         return partial(grams, int(rouge_type[-1]))
     raise OptionError(
-        f"rouge_types: {rouge_type!r} is none; write rouge1 to rouge9, rougeL or {_SUMMARY}."
+        f"rouge_types: {rouge_type!r} is none; write rouge1 to rouge9, rougeL or {_SUMMARY}.",
+        code="option_value",
+        option="rouge_types",
+        value=rouge_type,
     )
 
 
@@ -86,7 +89,11 @@ class RougeScorer:
             InputError: no reference; a value that is not a string.
         """
         if isinstance(targets, str):
-            raise InputError("targets: write a list of strings; score() takes one.")
+            raise InputError(
+                "targets: write a list of strings; score() takes one.",
+                code="wrong_type",
+                side="targets",
+            )
         return self._scored([targets], [prediction])[0]
 
     def score_all(
@@ -105,7 +112,11 @@ class RougeScorer:
         if isinstance(targets, str) or isinstance(predictions, str):
             raise InputError("targets and predictions are lists of strings; score() takes one.")
         if len(targets) != len(predictions):
-            raise InputError(f"{len(targets)} targets, but {len(predictions)} predictions.")
+            raise InputError(
+                f"{len(targets)} targets, but {len(predictions)} predictions.",
+                code="lengths_differ",
+                lengths=[len(targets), len(predictions)],
+            )
         lists = [[one] if isinstance(one, str) else one for one in targets]
         return self._scored(lists, predictions)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...schemas.errors import OptionError
+from ...schemas.errors import invalid
 
 _AT_ONCE = 4_000_000
 """Rows resampled per step."""
@@ -46,9 +46,9 @@ class BootstrapAggregator:
 
     def __init__(self, confidence_interval: float = 0.95, n_samples: int = 1000) -> None:
         if not 0 <= confidence_interval <= 1:
-            raise OptionError(f"confidence_interval={confidence_interval}: from 0 to 1.")
+            raise invalid("confidence_interval", confidence_interval, "from 0 to 1.")
         if n_samples <= 0:
-            raise OptionError(f"n_samples={n_samples}: one or more.")
+            raise invalid("n_samples", n_samples, "one or more.")
         self._share, self._draws = confidence_interval, n_samples
         self._scores: defaultdict[str, list[Any]] = defaultdict(list)
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import InputError, OptionError, invalid
 from ...tasks.text.measures.bleu import sentence_counts
 from ...tasks.text.measures.chrf import of_characters, of_words
 from ...tasks.text.measures.edits import MEASURES
@@ -238,7 +238,7 @@ class Metric(ABC):
             InputError: no reference, or a value that is not a string.
         """
         if isinstance(references, str) or not isinstance(hypothesis, str):
-            raise InputError("give a string and a list of its references.")
+            raise InputError("give a string and a list of its references.", code="wrong_type")
         self._advise()
         streams = [[one] for one in references]
         return self._score(_total(self._counts([hypothesis], streams)))
@@ -257,7 +257,10 @@ class Metric(ABC):
             InputError: no text was scored yet.
         """
         if self.num_refs is None:
-            raise InputError("the number of references is not known: score something first.")
+            raise InputError(
+                "the number of references is not known: score something first.",
+                code="not_evaluated",
+            )
         shared = {
             "nrefs": "var" if self.num_refs < 0 else self.num_refs,
             "bs": self.n_bootstrap,
@@ -270,11 +273,17 @@ class Metric(ABC):
         if isinstance(references, str) or any(isinstance(one, str) for one in references):
             raise InputError(
                 "references are streams, lists of strings as long as the texts: with one"
-                " reference a text, [references]."
+                " reference a text, [references].",
+                code="wrong_type",
+                side="references",
             )
         if len({len(one) for one in references}) != 1:
             lengths = ", ".join(str(len(one)) for one in references) or "none"
-            raise InputError(f"streams of references must be as long as each other: {lengths}.")
+            raise InputError(
+                f"streams of references must be as long as each other: {lengths}.",
+                code="lengths_differ",
+                lengths=[len(one) for one in references],
+            )
         lines = [[one for one in row if one is not None] for row in zip(*references, strict=True)]
         many = {len(line) for line in lines}
         self.num_refs = many.pop() if len(many) == 1 else -1
@@ -283,11 +292,17 @@ class Metric(ABC):
     def _counts(self, hypotheses: Sequence[str], references: References | None) -> Array:
         lines = self._kept if not references else self._lines(references)
         if lines is None:
-            raise InputError("no references: give them here or to the class.")
+            raise InputError(
+                "no references: give them here or to the class.", code="references_missing"
+            )
         if isinstance(hypotheses, str) or len(hypotheses) != len(lines) or not lines:
             n = 1 if isinstance(hypotheses, str) else len(hypotheses)
-            raise InputError(f"lists of texts and references are as long, one or more: {n} texts,"
-                             f" references of {len(lines)}.")  # fmt: skip
+            raise InputError(
+                f"lists of texts and references are as long, one or more: {n} texts,"
+                f" references of {len(lines)}.",
+                code="lengths_differ",
+                lengths=[n, len(lines)],
+            )
         return self._measured(pairs_of(hypotheses, lines))
 
     def _advise(self) -> None:
@@ -358,17 +373,19 @@ class BLEU(Metric):
         references: References | None = None,
     ) -> None:
         if smooth_method not in self.SMOOTH_DEFAULTS:
-            raise OptionError(
-                f"smooth_method={smooth_method!r}: write one of {', '.join(self.SMOOTH_DEFAULTS)}."
+            raise invalid(
+                "smooth_method", smooth_method, f"write one of {', '.join(self.SMOOTH_DEFAULTS)}."
             )
         if not 1 <= max_ngram_order <= MOST_ORDERS:
-            raise OptionError(f"max_ngram_order={max_ngram_order}: from 1 to {MOST_ORDERS}.")
+            raise invalid("max_ngram_order", max_ngram_order, f"from 1 to {MOST_ORDERS}.")
         by_language = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
         name = tokenize or by_language.get(trg_lang, self.TOKENIZER_DEFAULT)
         if name not in self.TOKENIZERS or name not in TOKENIZERS:
-            raise OptionError(
-                f"tokenize={name!r}: there are {', '.join(self.TOKENIZERS)}. Cut the texts by it"
-                " yourself and write tokenize='none'."
+            raise invalid(
+                "tokenize",
+                name,
+                f"there are {', '.join(self.TOKENIZERS)}. Cut the texts by it yourself and"
+                " write tokenize='none'.",
             )
         self.lowercase, self.trg_lang, self.tokenizer_signature = lowercase, trg_lang, name
         self.smooth_method, self.smooth_value = smooth_method, smooth_value
@@ -490,7 +507,10 @@ class CHRF(Metric):
     ) -> None:
         if not (1 <= char_order <= MOST_ORDERS and 0 <= word_order <= MOST_ORDERS):
             raise OptionError(
-                f"char_order={char_order}, word_order={word_order}: from 1 and 0 to {MOST_ORDERS}."
+                f"char_order={char_order}, word_order={word_order}: from 1 and 0 to {MOST_ORDERS}.",
+                code="option_value",
+                option="char_order",
+                value=char_order,
             )
         self.char_order, self.word_order, self.beta = char_order, word_order, beta
         self.lowercase, self.whitespace, self.eps_smoothing = lowercase, whitespace, eps_smoothing

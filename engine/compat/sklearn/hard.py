@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.option_values import in_name
 from ...scorecard.card import Scorecard
 from ..arrays import alike, chosen, classify, column, undefined, weights
@@ -93,7 +93,11 @@ class Sets(Sides):
 
     def __init__(self, truth: Array, predicted: Array, sample_weight: Any = None) -> None:
         if truth.shape != predicted.shape:
-            raise InputError(f"y_true has the shape {truth.shape}, y_pred {predicted.shape}.")
+            raise InputError(
+                f"y_true has the shape {truth.shape}, y_pred {predicted.shape}.",
+                code="shapes_differ",
+                shapes=[truth.shape, predicted.shape],
+            )
         self.kind = int
         self._sides = {"actual": truth, "predicted": predicted}
         self._weight = weights(sample_weight, len(truth))
@@ -118,7 +122,10 @@ class Sets(Sides):
         strange = [one for one in asked if one not in self.present]
         if strange:
             raise InputError(
-                f"labels {strange[:5]}: y_true has the columns 0 to {len(self.present) - 1}."
+                f"labels {strange[:5]}: y_true has the columns 0 to {len(self.present) - 1}.",
+                code="unknown_label",
+                option="labels",
+                value=strange,
             )
         return asked
 
@@ -137,7 +144,7 @@ class Sets(Sides):
 
 def _once(asked: pl.Series) -> list[Any]:
     if asked.n_unique() != len(asked):
-        raise InputError("labels: each may appear once.")
+        raise InputError("labels: each may appear once.", code="repeated_names", option="labels")
     return asked.to_list()
 
 
@@ -152,7 +159,8 @@ def sides(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Sides:
         return Sides(y_true, y_pred, sample_weight)
     if truth is None or predicted is None:
         raise InputError(
-            "one of y_true and y_pred has a column for each label, and the other one label a row."
+            "one of y_true and y_pred has a column for each label, and the other one label a row.",
+            code="forms_differ",
         )
     return Sets(truth, predicted, sample_weight)
 
@@ -178,7 +186,10 @@ def indicator(name: str, values: Any) -> Array | None:
     if array.dtype.kind not in "biuf" or not ((array == 0) | (array == 1)).all():
         raise InputError(
             f"{name} has the shape {array.shape}: of several labels a row each column says with 0"
-            " and 1 whether the row has its label."
+            " and 1 whether the row has its label.",
+            code="wrong_shape",
+            option=name,
+            shape=array.shape,
         )
     if not len(array):
         raise InputError(f"{name} is empty: at least one row is needed.")
@@ -352,7 +363,7 @@ class _Ratios:
         if isinstance(zero_division, str):
             chosen("zero_division", zero_division, ("warn",))
         elif not (zero_division in (0, 1) or np.isnan(zero_division)):
-            raise OptionError(f"zero_division={zero_division!r}: write 0, 1, NaN or 'warn'.")
+            raise invalid("zero_division", zero_division, "write 0, 1, NaN or 'warn'.")
         warn = zero_division == "warn"
         fill = math.nan if warn else float(zero_division)
         self._read(both.card(metrics, labels=asked, zero_division=fill))
@@ -407,11 +418,17 @@ def _ratios(
     if both.several and average == "binary":
         raise OptionError(
             "average='binary' is of one label a row; write 'micro', 'macro', 'weighted', 'samples'"
-            " or None."
+            " or None.",
+            code="option_unfit",
+            option="average",
+            value="binary",
         )
     if not both.several and average == "samples":
         raise OptionError(
-            "average='samples' is of several labels a row, a column of 0 and 1 for each."
+            "average='samples' is of several labels a row, a column of 0 and 1 for each.",
+            code="option_unfit",
+            option="average",
+            value="samples",
         )
     if average == "binary":
         asked = [_positive(both, pos_label)]
@@ -439,11 +456,20 @@ def _positive(both: Sides, pos_label: Any) -> Any:
     if len(both.present) > 2:
         raise InputError(
             f"average='binary' needs two labels, there are {len(both.present)}; write"
-            " average='macro', 'micro', 'weighted' or None."
+            " average='macro', 'micro', 'weighted' or None.",
+            code="option_unfit",
+            option="average",
+            value="binary",
+            count=len(both.present),
         )
     label = column("pos_label", [pos_label]).values[0]
     if label not in both.present and len(both.present) == 2:
-        raise InputError(f"pos_label={pos_label!r} is none of the labels {both.present}.")
+        raise InputError(
+            f"pos_label={pos_label!r} is none of the labels {both.present}.",
+            code="unknown_label",
+            option="pos_label",
+            value=pos_label,
+        )
     if type(label) is not type(both.present[0]):
         raise InputError(f"pos_label={pos_label!r} is of another type than the labels.")
     return label
@@ -475,7 +501,7 @@ def precision_recall_fscore_support(
 def _f_name(beta: float) -> str:
     """F-beta as the engine calls it; at its ends it is precision and recall."""
     if isinstance(beta, bool) or not beta >= 0:
-        raise OptionError(f"beta={beta!r}: write a number from 0 up.")
+        raise invalid("beta", beta, "write a number from 0 up.")
     return {0: "Precision", math.inf: "Recall"}.get(beta, f"F{in_name(beta)}")
 
 

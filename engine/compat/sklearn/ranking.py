@@ -12,7 +12,7 @@ import polars as pl
 
 from ...api import score
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import InputError, OptionError, invalid
 from ...scorecard.card import Scorecard
 from ..arrays import alike, chosen, classify, column, numbers, undefined, weights
 from .hard import accuracy_score, indicator, lists
@@ -64,7 +64,9 @@ class _Truth:
             if not any(set(self.classes) <= {other, 1} for other in (0, -1)):
                 raise InputError(
                     f"y_true takes the values {self.classes[:10]}: which is the positive one?"
-                    " Write pos_label=."
+                    " Write pos_label=.",
+                    code="option_missing",
+                    option="pos_label",
                 )
             pos_label = 1
         elif len(self.classes) > 2:
@@ -138,7 +140,9 @@ def roc_auc_score(
     if max_fpr not in (None, 1):
         raise OptionError("max_fpr: areas up to a rate are of two labels alone.")
     if multi_class == "raise":
-        raise OptionError("multi_class: write 'ovr' or 'ovo'.")
+        raise OptionError(
+            "multi_class: write 'ovr' or 'ovo'.", code="option_missing", option="multi_class"
+        )
     micro = ("micro", None) if multi_class == "ovr" else ()
     chosen("average", average, ("macro", "weighted", *micro))
     if scores.ndim != 2:
@@ -171,7 +175,11 @@ def _of_sets(
     """A number of each column of an indicator matrix, or their average."""
     chosen("average", average, ("macro", "micro", "weighted", "samples", None))
     if scores.shape != truth.shape:
-        raise InputError(f"y_true has the shape {truth.shape}, y_score {scores.shape}.")
+        raise InputError(
+            f"y_true has the shape {truth.shape}, y_score {scores.shape}.",
+            code="shapes_differ",
+            shapes=[truth.shape, scores.shape],
+        )
     places = [*range(truth.shape[1])]
     columns = {f"score_{i}": scores[:, i] for i in places}
     of_row = weights(sample_weight, len(truth))
@@ -196,7 +204,7 @@ def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: floa
     if scores.ndim != 1:
         raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels: give one.")
     if max_fpr is not None and not 0 < max_fpr <= 1:
-        raise OptionError(f"max_fpr={max_fpr}: write a number above 0, up to 1.")
+        raise invalid("max_fpr", max_fpr, "write a number above 0, up to 1.")
     table = _binary_table(truth.is_label(truth.classes[-1]), scores, sample_weight)
     said = "only one class is in y_true: the area is undefined."
     if len(truth.classes) == 1:
@@ -335,7 +343,11 @@ def det_curve(
 ) -> tuple[Array, Array, Array]:
     """False positive and false negative rates and their thresholds, lowest first."""
     if drop_intermediate:
-        raise OptionError("drop_intermediate=True is not there for det_curve.")
+        raise OptionError(
+            "drop_intermediate=True is not there for det_curve.",
+            code="option_unfit",
+            option="drop_intermediate",
+        )
     frame = curve(y_true, y_score, pos_label, sample_weight, "DETCurve").reverse()
     if not frame.height or frame["recall"].null_count() or frame["fpr"].null_count():
         raise InputError("only one class is in y_true: the curve is undefined.")
@@ -347,7 +359,12 @@ def _probabilities(name: str, values: Any) -> Array:
     scores = numbers(name, values, dims=(1, 2))
     wrong = int(np.count_nonzero((scores < 0) | (scores > 1)))
     if wrong:
-        raise InputError(f"{name}: {wrong} of {scores.size} numbers are outside 0 to 1.")
+        raise InputError(
+            f"{name}: {wrong} of {scores.size} numbers are outside 0 to 1.",
+            code="not_probabilities",
+            option=name,
+            count=wrong,
+        )
     return scores
 
 
@@ -435,7 +452,7 @@ def top_k_accuracy_score(
 ) -> float:
     """Share (without ``normalize`` the weight) of rows whose label is among the k best scores."""
     if isinstance(k, bool) or k < 1:
-        raise OptionError(f"k={k!r}: write a whole number from 1 up.")
+        raise invalid("k", k, "write a whole number from 1 up.")
     scores = numbers("y_score", y_score, dims=(1, 2))
     truth = _Truth(y_true, len(scores))
     n_labels = 2 if scores.ndim == 1 else scores.shape[1]
@@ -480,7 +497,9 @@ def calibration_curve(
     chosen("strategy", strategy, ("uniform",))
     scores = numbers("y_prob", y_prob)
     if ((scores < 0) | (scores > 1)).any():
-        raise InputError("y_prob: probabilities lie between 0 and 1.")
+        raise InputError(
+            "y_prob: probabilities lie between 0 and 1.", code="not_probabilities", option="y_prob"
+        )
     card = of_positive("Reliability", y_true, scores.astype(np.float64), pos_label, n_bins=n_bins)
     found = card.metrics.pivot("statistic", index="score_threshold", values="value")
     return found["accuracy"].to_numpy().copy(), found["confidence"].to_numpy().copy()
@@ -507,13 +526,17 @@ def ndcg_score(
 ) -> float:
     """Mean over rows of nDCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
     if sample_weight is not None:
-        raise OptionError("sample_weight: rows count alike here; leave it None.")
+        raise OptionError(
+            "sample_weight: rows count alike here; leave it None.",
+            code="option_unfit",
+            option="sample_weight",
+        )
     gains = numbers("y_true", y_true, dims=(2,))
     scores = numbers("y_score", y_score, rows=len(gains), dims=(2,))
     if gains.shape != scores.shape:
         raise InputError(f"y_true has the shape {gains.shape}, y_score {scores.shape}.")
     if (gains < 0).any():
-        raise InputError("y_true: a gain is 0 or more.")
+        raise InputError("y_true: a gain is 0 or more.", code="too_low", option="y_true")
     row, column = np.indices(gains.shape).reshape(2, -1)
     # Break ties by descending column, as a reversed sort does.
     ids = {"query_id": row, "doc_id": column}

@@ -16,7 +16,7 @@ from ...collector import Batches
 from ...geometry.masks import from_pixels, to_rle
 from ...ingest.sources.objects import as_array
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.option_values import in_name
 from ...scorecard.card import Scorecard
 from ..arrays import chosen, classify
@@ -137,10 +137,20 @@ class _Classification(Metric):
         **kwargs: Any,
     ) -> None:
         if task == "multilabel":
-            raise OptionError("task='multilabel': evalengine.score(..., multilabel=True) has it.")
+            raise OptionError(
+                "task='multilabel': evalengine.score(..., multilabel=True) has it.",
+                code="option_unfit",
+                option="task",
+                value=task,
+            )
         chosen("task", task, ("binary", "multiclass"))
         if (task == "multiclass") != isinstance(num_classes, int):
-            raise OptionError(f"num_classes={num_classes!r} does not fit task={task!r}.")
+            raise OptionError(
+                f"num_classes={num_classes!r} does not fit task={task!r}.",
+                code="option_unfit",
+                option="num_classes",
+                value=num_classes,
+            )
         self.task, self.threshold = task, threshold
         self.n_labels, self.ignore_index = num_classes or 2, ignore_index
         super().__init__(**kwargs)
@@ -163,7 +173,11 @@ class _Classification(Metric):
         wide = scores and self.task == "multiclass"
         shape = (*truth.shape[:1], self.n_labels, *truth.shape[1:]) if wide else truth.shape
         if found.shape != shape:
-            raise InputError(f"preds has the shape {found.shape}; {shape} fits target.")
+            raise InputError(
+                f"preds has the shape {found.shape}; {shape} fits target.",
+                code="shapes_differ",
+                shapes=[found.shape, shape],
+            )
         found = np.moveaxis(found, 1, -1).reshape(-1, self.n_labels) if wide else found.reshape(-1)
         truth = truth.reshape(-1)
         if self.ignore_index is not None:
@@ -173,12 +187,20 @@ class _Classification(Metric):
         if scores:
             broken = int(np.count_nonzero(~np.isfinite(found)))
             if broken:
-                raise InputError(f"preds: {broken} of {found.size} scores are NaN or infinite.")
+                raise InputError(
+                    f"preds: {broken} of {found.size} scores are NaN or infinite.",
+                    code="not_finite",
+                    option="preds",
+                    count=broken,
+                )
             given, found = found, _probabilities(found)
         else:
             self._within("preds", found)
         if not scores and not self.hard:
-            raise InputError(f"{type(self).__name__} needs scores, and preds are integers.")
+            raise InputError(
+                f"{type(self).__name__} needs scores, and preds are integers.",
+                code="scores_missing",
+            )
         if not self.hard:
             names = [f"score_{i}" for i in range(self.n_labels)] if wide else ["score"]
             columns = dict(zip(names, np.atleast_2d(found.T), strict=True))
@@ -195,7 +217,10 @@ class _Classification(Metric):
         if len(strange):
             raise InputError(
                 f"{name}: {len(strange)} of {len(labels)} classes are not from 0 to"
-                f" {self.n_labels - 1}, first {strange[:3].tolist()}."
+                f" {self.n_labels - 1}, first {strange[:3].tolist()}.",
+                code="unknown_label",
+                option=name,
+                count=len(strange),
             )
 
     def _card(self, *metrics: str, **options: Any) -> Scorecard:
@@ -263,7 +288,11 @@ class _Ratio(_Classification):
         chosen("average", average, ("micro", "macro", "weighted", "none", None))
         chosen("multidim_average", multidim_average, ("global",))
         if top_k != 1:
-            raise OptionError("top_k: labels are the best score's; TopKAccuracy of score has more.")
+            raise OptionError(
+                "top_k: labels are the best score's; TopKAccuracy of score has more.",
+                code="option_unfit",
+                option="top_k",
+            )
         self.average, self.zero_division = average, float(zero_division)
         super().__init__(task, threshold, num_classes, ignore_index, validate_args, **kwargs)
 
@@ -313,7 +342,7 @@ class FBetaScore(_Ratio):
 
     def __init__(self, task: str, beta: float = 1.0, *args: Any, **kwargs: Any) -> None:
         if isinstance(beta, bool) or not beta > 0 or math.isinf(beta):
-            raise OptionError(f"beta={beta!r}: write a finite number above 0.")
+            raise invalid("beta", beta, "write a finite number above 0.")
         self.metric = f"F{in_name(beta)}"  # type: ignore[misc]
         super().__init__(task, *args, **kwargs)
 
@@ -336,7 +365,11 @@ class _Area(_Classification):
         **kwargs: Any,
     ) -> None:
         if thresholds is not None:
-            raise OptionError("thresholds: areas are exact here; leave it None.")
+            raise OptionError(
+                "thresholds: areas are exact here; leave it None.",
+                code="option_unfit",
+                option="thresholds",
+            )
         chosen("average", average, ("macro", "weighted", "none", None))
         self.average = average
         super().__init__(task, 0.5, num_classes, ignore_index, validate_args, **kwargs)
@@ -353,7 +386,7 @@ class AUROC(_Area):
 
     def __init__(self, task: str, *args: Any, max_fpr: float | None = None, **kwargs: Any) -> None:
         if max_fpr is not None and (task != "binary" or not 0 < max_fpr <= 1):
-            raise OptionError(f"max_fpr={max_fpr}: of task='binary', above 0 and up to 1.")
+            raise invalid("max_fpr", max_fpr, "of task='binary', above 0 and up to 1.")
         self.max_fpr = None if max_fpr == 1 else max_fpr
         super().__init__(task, *args, **kwargs)
 

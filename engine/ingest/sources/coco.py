@@ -167,7 +167,12 @@ def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
     raise ReadError(
         f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first"
         f" {what} {row:,} (counted from 0): {text}. Needed are polygons [[x, y, ...], ...] or"
-        " {'size': [height, width], 'counts': ...}."
+        " {'size': [height, width], 'counts': ...}.",
+        code="wrong_field",
+        file=str(name),
+        field="segmentation",
+        count=int(odd.sum()),
+        row=row,
     )
 
 
@@ -266,7 +271,11 @@ def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: 
             said = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
             raise InputError(
                 f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: {said} has more"
-                " than 64 bits. Write ids as strings, or smaller ones."
+                " than 64 bits. Write ids as strings, or smaller ones.",
+                code="number_too_large",
+                file=str(name),
+                field=field,
+                row=done + i,
             )
 
 
@@ -506,7 +515,9 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
     if not there(file.annotations):
         raise ReadError(
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
-            " those, COCO results, an array of records, and JSON Lines."
+            " those, COCO results, an array of records, and JSON Lines.",
+            code="wrong_format",
+            file=str(name),
         )
     rows, notes = _rows(memoryview(file.annotations), name, "annotation", wanted=wanted)
     return Source(
@@ -608,7 +619,11 @@ def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -
                 way = f" Five are an oriented one: write {option('iou_type', 'obb')}."
                 raise ReadError(
                     f"{name}: {what} {done + i:,} (counted from 0), field 'bbox': a box needs 4"
-                    f" numbers.{way if len(row.bbox) == 5 else ''}"
+                    f" numbers.{way if len(row.bbox) == 5 else ''}",
+                    code="wrong_field",
+                    file=str(name),
+                    field="bbox",
+                    row=done + i,
                 )
             row.bbox = None
 
@@ -631,7 +646,11 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
         at = int(wrong.arg_true()[0])
         raise ReadError(
             f"{name}: {what} {done + at:,} (counted from 0), field 'bbox': a box needs 4 numbers,"
-            f" an oriented one 5, not {size[at]}."
+            f" an oriented one 5, not {size[at]}.",
+            code="wrong_field",
+            file=str(name),
+            field="bbox",
+            row=done + at,
         )
     x, y, w, h = (box.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
     columns = dict(zip(_BOX_COLUMNS, (x, y, x + w, y + h, w, h), strict=True))
@@ -738,7 +757,11 @@ def _flags(rows: Sequence[Any], field: str, name: str, what: str, done: int) -> 
     i, value = next((i, v) for i, v in enumerate(values) if v is not None and abs(v) > _LARGEST)
     raise InputError(
         f"{name}: {what} {done + i:,} (counted from 0), field {field!r}: a number of"
-        f" {value.bit_length():,} bits. Write 0 or 1."
+        f" {value.bit_length():,} bits. Write 0 or 1.",
+        code="number_too_large",
+        file=str(name),
+        field=field,
+        row=done + i,
     )
 
 
@@ -791,7 +814,11 @@ def _refuse_bare(frame: pl.DataFrame, name: str, what: str, there: Collection[st
         points = bool(bare.all()) and {*unread} & {*there} == {"keypoints"} and len(ways) == 1
         raise (PointsAlone if points else InputError)(
             f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
-            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}"
+            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",
+            code="geometry_missing",
+            count=int(bare.sum()),
+            of=frame.height,
+            row=bare.arg_true()[0],
         )
 
 
@@ -877,7 +904,9 @@ def _encoded(thing: Any, name: str) -> bytes:
     try:
         return msgspec.json.encode(thing, enc_hook=_number)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(f"{name} cannot be read as COCO's JSON: {error}") from None
+        raise InputError(
+            f"{name} cannot be read as COCO's JSON: {error}", code="file_unreadable"
+        ) from None
 
 
 def _number(value: Any) -> Any:

@@ -66,13 +66,18 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     if magic is None and format_ in (None, "csv", "json", "ndjson"):
         other = foreign(head, path)
         if other is not None:
-            raise ReadError(f"{path}: {other}")
+            raise ReadError(f"{path}: {other}", code="format_unknown", file=str(path))
     if format_ is None or format_ == "trec":
         format_ = magic or _text_format(path, head)
     if format_ == "ipc" and magic == "ipc_stream":
         format_ = "ipc_stream"
     if format_ in ("parquet", "ipc") and magic != format_:
-        raise ReadError(_not_what_it_says(path, format_, head, magic))
+        raise ReadError(
+            _not_what_it_says(path, format_, head, magic),
+            code="wrong_format",
+            file=str(path),
+            format=magic,
+        )
     if format_ == "parquet" and (tail[-4:] != b"PAR1" or size < 12):
         raise ReadError(
             _truncated(path, "Parquet", "its end mark 'PAR1' is missing"),
@@ -84,7 +89,12 @@ def detect(path: str, held: dict[str, Held] | None = None, room: Room | None = N
     if format_ == "ipc" and tail[-6:] != b"ARROW1":
         raise ReadError(_truncated(path, "Arrow IPC", "its end mark 'ARROW1' is missing"))
     if format_ in ("csv", "ndjson", "json") and magic:
-        raise ReadError(_not_what_it_says(path, format_, head, magic))
+        raise ReadError(
+            _not_what_it_says(path, format_, head, magic),
+            code="wrong_format",
+            file=str(path),
+            format=magic,
+        )
     if format_ in ("csv", "ndjson") and held is not None:
         _note(held, {"": text_held(path, room)})
     return format_
@@ -117,7 +127,11 @@ def _ends(path: str) -> tuple[bytes, bytes, int]:
 def _text_format(path: str, head: bytes) -> str:
     packed = _packed(head)
     if packed:
-        raise ReadError(f"{path}: the file is {packed}-compressed. Decompress it first.")
+        raise ReadError(
+            f"{path}: the file is {packed}-compressed. Decompress it first.",
+            code="compressed",
+            file=str(path),
+        )
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start[:1] == b"[":
         return "json"
@@ -129,7 +143,9 @@ def _text_format(path: str, head: bytes) -> str:
         return "csv"
     raise ReadError(
         f"{path}: of no known format. Readable are {_KNOWN}; give the file the extension of its"
-        " format if it is one of these."
+        " format if it is one of these.",
+        code="format_unknown",
+        file=str(path),
     )
 
 

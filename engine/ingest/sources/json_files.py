@@ -99,7 +99,9 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: not nuScenes' boxes: {error}. Needed of each are translation, size, rotation,"
-            " detection_name and, of detections, detection_score."
+            " detection_name and, of detections, detection_score.",
+            code="wrong_field",
+            file=str(name),
         ) from None
     except UNREADABLE as error:
         raise malformed(error, text, 0, name) from None
@@ -167,7 +169,8 @@ def open_json(
     if any(source.labels is not None or source.datums is not None for source in sources):
         raise ReadError(
             f"{description}: several COCO ground-truth files; their ids may clash. Give one, or"
-            " convert them to Parquet first."
+            " convert them to Parquet first.",
+            code="several_files",
         )
     try:
         frames = [source.frame for source in sources]
@@ -296,4 +299,8 @@ def _records(buffer: Any, name: str) -> pl.DataFrame:
         return frame_of_rows(rows)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise ReadError(f"{Path(name)}: the records do not fit one table: {reason}") from None
+        raise ReadError(
+            f"{Path(name)}: the records do not fit one table: {reason}",
+            code="file_unreadable",
+            file=str(name),
+        ) from None

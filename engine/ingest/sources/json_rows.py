@@ -159,7 +159,9 @@ def read_mapping(buffer: Any, name: str) -> Source:
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: a mapping of queries to documents to numbers is needed, as in"
-            f' {{"q1": {{"d1": 1.5}}}}: {error}.'
+            f' {{"q1": {{"d1": 1.5}}}}: {error}.',
+            code="wrong_format",
+            file=str(name),
         ) from None
     except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
@@ -184,7 +186,9 @@ def source_of(
         if not isinstance(own, Mapping):
             raise InputError(
                 f"{description}: query {query!r} holds {own!r:.60} where a mapping of"
-                ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.'
+                ' documents to numbers is needed, as in {"q1": {"d1": 1.5}}.',
+                code="wrong_type",
+                query=query,
             )
     sizes = [len(own) for own in nested.values()]
     queries = _ids(list(nested), "query", description)
@@ -217,14 +221,18 @@ def _ids(found: list[Any], what: str, description: str) -> pl.Series:
                 return pl.Series(np.fromiter(found, dtype, len(found)))
         raise InputError(
             f"{description}: {what} ids go from {low} to {high}, which no integer of 64 bits"
-            " holds. Write str(id) for each of them."
+            " holds. Write str(id) for each of them.",
+            code="number_too_large",
+            what=what,
         )
     if all(issubclass(kind, str) for kind in kinds):
         return pl.Series([str(one) for one in found], dtype=pl.String)
     odd = next((one for one in found if type(one) is not type(found[0])), found[0])
     raise InputError(
         f"{description}: {what} ids must be all strings or all integers; there are {found[0]!r} and"
-        f" {odd!r}. Write str(id) for each of them."
+        f" {odd!r}. Write str(id) for each of them.",
+        code="types_mixed",
+        what=what,
     )
 
 
@@ -237,7 +245,8 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
             large = max(values, key=abs)
             raise InputError(
                 f"{description}: a value is beyond what a float64 holds: {str(large)[:20]}..., of"
-                f" {len(str(abs(large)))} digits. Leave such documents out, or divide all values."
+                f" {len(str(abs(large)))} digits. Leave such documents out, or divide all values.",
+                code="number_too_large",
             ) from None
     bad = [
         (query, document, value)
@@ -248,7 +257,10 @@ def _numbers(nested: Mapping[Any, Mapping[Any, Any]], description: str) -> pl.Se
     query, document, value = bad[0]
     raise InputError(
         f"{description}: {len(bad):,} values are not numbers, first {value!r:.60} of query"
-        f" {query!r}, document {document!r}. Leave such documents out."
+        f" {query!r}, document {document!r}. Leave such documents out.",
+        code="wrong_type",
+        count=len(bad),
+        query=query,
     )
 
 

@@ -105,7 +105,11 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         counts.append(n)
         if len({*lengths.values()}) > 1:
             told = ", ".join(f"{count:,} {name}" for name, count in lengths.items())
-            raise InputError(f"{title}, image {place:,} (counted from 0): {told}. Give one a box.")
+            raise InputError(
+                f"{title}, image {place:,} (counted from 0): {told}. Give one a box.",
+                code="lengths_differ",
+                row=place,
+            )
         for name in names:
             if n and name not in image:
                 raise InputError(
@@ -133,7 +137,9 @@ def refuse_uneven(predictions: Any, truths: Any) -> None:
         raise InputError(
             f"the predictions are a list of {len(predictions):,} images and the ground truths one"
             f" of {len(truths):,}. Give both for the same images in the same order, with an empty"
-            " entry for an image without objects."
+            " entry for an image without objects.",
+            code="lengths_differ",
+            lengths=[len(predictions), len(truths)],
         )
 
 
@@ -237,7 +243,9 @@ def _boxes(boxes: Any) -> Any:
     if len(boxes) and any(np.shape(box) != (4,) for box in boxes):
         raise InputError(
             f"boxes of shape {np.shape(boxes)}: four numbers a box are needed, [n, 4]. Turned boxes"
-            " and polygons go in as a column 'polygon' of a table."
+            " and polygons go in as a column 'polygon' of a table.",
+            code="wrong_shape",
+            shape=np.shape(boxes),
         )
     return boxes
 
@@ -248,7 +256,11 @@ def _masks(masks: Any) -> list[dict[str, Any]]:
     if pixels.ndim == 4 and pixels.shape[1] == 1:
         pixels = pixels[:, 0]
     if pixels.ndim != 3:
-        raise InputError(f"masks of shape {pixels.shape}: pixels [n, h, w] are needed.")
+        raise InputError(
+            f"masks of shape {pixels.shape}: pixels [n, h, w] are needed.",
+            code="wrong_shape",
+            shape=pixels.shape,
+        )
     if pixels.dtype.kind == "f":
         low, high = (pixels.min(), pixels.max()) if pixels.size else (0.0, 0.0)
         if not (low >= 0 and high <= 1) and not (low >= 0 and (pixels == pixels.round()).all()):
@@ -297,7 +309,9 @@ def _labels(values: list[Any], title: str) -> pl.Series:
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value).__name__ for value in plain}
     if len(kinds) > 1:
-        raise InputError(f"{title}: labels are {' and '.join(sorted(kinds))}. Give one kind.")
+        raise InputError(
+            f"{title}: labels are {' and '.join(sorted(kinds))}. Give one kind.", code="types_mixed"
+        )
     return pl.Series(plain, dtype=None if plain else pl.Null)
 
 
@@ -538,7 +552,7 @@ def open_object(
         return coco
     name = _name(thing)
     if _is_column(thing):
-        raise TruthsMissingError(f"one {name} is not a table. {COLUMNS}")
+        raise TruthsMissingError(f"one {name} is not a table. {COLUMNS}", code="truths_missing")
     table = table_of(thing)
     if table is not None:
         return Source(table, name, classes=classes_of(thing))
@@ -553,7 +567,9 @@ def open_object(
     except (Exception, pl.exceptions.PanicException) as error:
         mixed = mixed_columns(_object_columns(thing))
         if mixed:
-            raise InputError(f"{name} cannot be used:\n" + "\n".join(mixed)) from error
+            raise InputError(
+                f"{name} cannot be used:\n" + "\n".join(mixed), code="types_mixed", count=len(mixed)
+            ) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         if "Int256" in reason:
             reason = f"decimals of more than {_DIGITS} digits. Cast them, e.g. to float64."
@@ -562,7 +578,9 @@ def open_object(
             told = ", ".join(f"{key!r} {count}" for key, count in list(lengths.items())[:_COLUMNS])
             raise InputError(
                 f"{name}: columns of a table have one length, and these have {told}. Give each the"
-                " same number of values, None where one is missing."
+                " same number of values, None where one is missing.",
+                code="lengths_differ",
+                lengths=lengths,
             ) from error
         raise InputError(f"{name}: cannot be made a table: {reason}") from error
     classes = classes_of(thing) if _is(thing, "pyarrow", "Table") else None
@@ -668,7 +686,9 @@ def column_of(thing: Any) -> pl.Series | None:
             return _of_values(thing)
     except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
-        raise InputError(f"a {_name(thing)} cannot be read as values: {reason}") from None
+        raise InputError(
+            f"a {_name(thing)} cannot be read as values: {reason}", code="not_a_table"
+        ) from None
     return None
 
 
@@ -759,14 +779,16 @@ def _convert(thing: Any) -> pl.DataFrame:
             return frame_of_rows(thing)
         raise ReadError(
             "a list given as a table must hold rows as dicts, or paths; this one holds"
-            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}"
+            f" {_name(next(row for row in thing if not isinstance(row, Mapping)))}. {COLUMNS}",
+            code="not_a_table",
         )
     raise ReadError(
         f"a {_name(thing)} is not a table. Give a path or glob, a Polars, pandas or pyarrow"
         f" table, a"
         " dict of columns, a list of dicts, a dict of queries to documents to numbers, label maps"
         " as an array [n, h, w] or a list or dict of arrays [h, w], or anything with the Arrow"
-        " stream interface."
+        " stream interface.",
+        code="not_a_table",
     )
 
 

@@ -109,7 +109,9 @@ def _refuse_repeated(names: Sequence[str], path: str) -> None:
         named = ", ".join(map(repr, dict.fromkeys(filter(None, twice))))
         raise ReadError(
             f"{path}: the header names {named} more than once. Rename the columns, so that it"
-            " is clear which is meant."
+            " is clear which is meant.",
+            code="column_twice",
+            columns=sorted({*filter(None, twice)}),
         )
 
 
@@ -196,7 +198,9 @@ def partitions_of(files: Sequence[str], description: str) -> dict[str, pl.DataTy
         raise ReadError(
             f"{description}: {files[first]} lies in partitions ({', '.join(own[first])}), and"
             f" {files[odd]} in others ({there}). Give the files of one table, whose folders name"
-            " the same columns."
+            " the same columns.",
+            code="partitions_differ",
+            files=[files[first], files[odd]],
         )
     found: dict[str, pl.DataType] = {}
     for name in own[first]:
@@ -317,7 +321,7 @@ def expand(path: str) -> list[str]:
         raise ReadError(f"{path}: no such file.{_near(path)}", code="file_missing", file=str(path))
     found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
     if not found:
-        raise ReadError(f"{path}: no file matches.{_near(path)}")
+        raise ReadError(f"{path}: no file matches.{_near(path)}", code="file_missing", file=path)
     return found
 
 
@@ -364,7 +368,8 @@ def _in_folder(path: str) -> list[str]:
             f"{path}: the folder holds both files ({os.path.basename(readable[0])!r}, ...) and"
             f" partitions ({hive[0]!r}, ...). Name one of them:"
             f" {os.path.join(path, '*' + os.path.splitext(readable[0])[1])!r} or"
-            f" {os.path.join(path, '*=*', '**', '*.parquet')!r}."
+            f" {os.path.join(path, '*=*', '**', '*.parquet')!r}.",
+            code="partitions_differ",
         )
     readable = readable or _of_one_kind(list(files_below(path, _HIDDEN)))
     kinds = {by_extension(name) for name in readable}
@@ -374,12 +379,16 @@ def _in_folder(path: str) -> list[str]:
         raise ReadError(
             _foreign(found)
             or _lossy(path, found)
-            or f"{path}: the folder holds no readable file.{_near(path + os.sep)}"
+            or f"{path}: the folder holds no readable file.{_near(path + os.sep)}",
+            code="format_unknown",
+            file=path,
         )
     some = ", ".join(repr(os.path.relpath(name, path)) for name in readable[:5])
     raise ReadError(
         f"{path}: the folder holds several formats ({some}); name the files, e.g."
-        f" {os.path.join(path, '*.parquet')!r}."
+        f" {os.path.join(path, '*.parquet')!r}.",
+        code="formats_differ",
+        files=readable,
     )
 
 

@@ -72,7 +72,11 @@ def open_table(given: str, room: Room | None = None) -> Source | None:
         raise
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise ReadError(f"{given}: {found.title} cannot be read: {said}.") from error
+        raise ReadError(
+            f"{given}: {found.title} cannot be read: {said}.",
+            code="file_unreadable",
+            file=str(given),
+        ) from error
     classes = _saved_classes(path) if found.read is _saved else None
     return Source(frame, f"{found.title} {given}", found.name, classes=classes)
 
@@ -85,7 +89,9 @@ def _library(format_: TableFormat, given: str) -> None:
     except ImportError:
         raise ReadError(
             f"{given}: is {format_.title}, which needs {format_.library}, and that is not"
-            f" installed: pip install 'evalengine[{format_.extra}]'."
+            f" installed: pip install 'evalengine[{format_.extra}]'.",
+            code="package_missing",
+            library=format_.library,
         ) from None
 
 
@@ -215,7 +221,9 @@ def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
             there = ", ".join(names) or "none (views are not read)"
             example = f" Write {path}::{next(iter(names))}." if names else ""
             wanted = "which table is meant" if part is None else f"no table {part!r} is there"
-            raise ReadError(f"{path}: {wanted}; tables: {there}.{example}")
+            raise ReadError(
+                f"{path}: {wanted}; tables: {there}.{example}", code="table_missing", table=part
+            )
         quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names[part])
         return pl.DataFrame(opened.sql(f"SELECT * FROM {quoted}")).lazy()
 
@@ -237,7 +245,9 @@ def _one_saved(path: str) -> str:
         if len(splits) != 1:
             raise ReadError(
                 f"{path}: a data set of the splits {', '.join(splits)}. Give one of them:"
-                f" {os.path.join(path, splits[0] if splits else 'train')}."
+                f" {os.path.join(path, splits[0] if splits else 'train')}.",
+                code="split_missing",
+                splits=splits,
             )
         [path] = _inside(path, splits, path)
     return path
@@ -311,7 +321,9 @@ def _one_split(splits: Any) -> pl.LazyFrame:
         names = list(splits)
         raise ReadError(
             f"a DatasetDict of the splits {', '.join(map(str, names))}: give one of them, such as"
-            f" splits[{names[0] if names else 'test'!r}]."
+            f" splits[{names[0] if names else 'test'!r}].",
+            code="split_missing",
+            splits=names,
         )
     return _of_dataset(next(iter(splits.values())))
 
@@ -320,7 +332,8 @@ def _of_dataset(dataset: Any) -> pl.LazyFrame:
     if not hasattr(dataset, "to_polars"):
         raise ReadError(
             f"a {type(dataset).__name__} is read once, row by row. Give"
-            " datasets.Dataset.from_list(list(it)), or one split that is not streamed."
+            " datasets.Dataset.from_list(list(it)), or one split that is not streamed.",
+            code="not_a_table",
         )
     frame: pl.DataFrame = dataset.to_polars()
     return frame.lazy()

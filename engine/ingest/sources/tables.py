@@ -117,7 +117,9 @@ def _open_paths(
         values = [path for path in paths if not os.path.splitext(path)[1] and os.sep not in path]
         if len(values) == len(paths):
             raise ReadError(
-                f"a list of texts is a list of paths, and {paths[0]!r} is not a file. {COLUMNS}"
+                f"a list of texts is a list of paths, and {paths[0]!r} is not a file. {COLUMNS}",
+                code="file_missing",
+                file=paths[0],
             )
     files = [file for path in paths for file in expand(path)]
     held: dict[str, Held] = {}
@@ -127,7 +129,9 @@ def _open_paths(
         odd = next(file for file in files if kinds[file] != kinds[first])
         raise ReadError(
             f"{description}: files of several formats: {first} is {formats.NAMES[kinds[first]]},"
-            f" {odd} is {formats.NAMES[kinds[odd]]}. Give files of one format."
+            f" {odd} is {formats.NAMES[kinds[odd]]}. Give files of one format.",
+            code="formats_differ",
+            files=[first, odd],
         )
     format_ = kinds[files[0]]
     if len(files) > 1 and len(paths) == 1:
@@ -196,7 +200,8 @@ def _open_remote(
     if kinds or format_ not in ("parquet", "ipc", "csv", "ndjson"):
         raise ReadError(
             f"{description}: a remote path must end in .parquet, .arrow, .csv or .jsonl, all paths"
-            " in the same; other formats are read from local files."
+            " in the same; other formats are read from local files.",
+            code="format_unknown",
         )
     storage_options = _texts(storage_options)
     source = Source(pl.LazyFrame(), description, format_, storage_options=storage_options)
@@ -227,14 +232,19 @@ def _texts(storage_options: Any) -> dict[str, str] | None:
     if not isinstance(storage_options, Mapping):
         raise OptionError(
             "storage_options: a dict of names and texts is needed, not"
-            f" {type(storage_options).__name__}."
+            f" {type(storage_options).__name__}.",
+            code="option_value",
+            option="storage_options",
         )
     texts: dict[str, str] = {}
     for name, value in storage_options.items():
         if not isinstance(name, str) or not isinstance(value, (str, int, float)):
             raise OptionError(
                 f"storage_options: {name!r} is a {type(value).__name__}; names and values are"
-                " texts."
+                " texts.",
+                code="option_value",
+                option="storage_options",
+                name=name,
             )
         texts[name] = str(value).lower() if isinstance(value, bool) else str(value)
     return texts

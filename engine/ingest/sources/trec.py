@@ -184,7 +184,9 @@ def open_trec(files: list[str], description: str) -> Source:
         if first is not None and layout.columns != first.columns:
             raise ReadError(
                 f"{description}: files of several layouts: {files[0]} is a {first.name}, {file} a"
-                f" {layout.name}. Give files of one layout."
+                f" {layout.name}. Give files of one layout.",
+                code="formats_differ",
+                files=[files[0], file],
             )
         first = first or layout
         piece, told = _rows(file, data, layout)
@@ -210,7 +212,11 @@ def _bytes(file: str) -> bytes:
         data = Path(file).read_bytes()
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     except (OSError, EOFError, zlib.error) as error:
-        raise ReadError(f"{file}: cannot be read: {error}. Write or copy it again.") from None
+        raise ReadError(
+            f"{file}: cannot be read: {error}. Write or copy it again.",
+            code="file_unreadable",
+            file=str(file),
+        ) from None
 
 
 def _layout(file: str, head: bytes) -> Layout:

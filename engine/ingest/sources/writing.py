@@ -54,7 +54,7 @@ def write_files(writers: Mapping[str, Callable[[IO[bytes]], object]], out: Path)
                 write(files[name])
     except (OSError, pl.exceptions.PolarsError) as error:  # Polars' own of a disk that is full
         told = getattr(error, "strerror", None) or error
-        raise InputError(f"{out}: cannot be written: {told}.") from None
+        raise InputError(f"{out}: cannot be written: {told}.", code="write_failed") from None
 
 
 # ``evalengine convert trec``: runs and qrels to Parquet in canonical columns, all or none.
@@ -98,7 +98,9 @@ def _open(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) -> p
     if source.format not in _FORMATS:
         raise ReadError(
             f"{source.description}: {what} as TREC, BEIR or MS MARCO write it is needed, but this"
-            f" file is read as {source.format}."
+            f" file is read as {source.format}.",
+            code="wrong_format",
+            format=source.format,
         )
     frame = source.frame
     if source.format == "mapping" and "score" not in wanted:
@@ -106,6 +108,7 @@ def _open(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) -> p
     elif not set(wanted) & schema_of(source).keys():
         raise ReadError(
             f"{source.description}: {what} is needed, but the file has the columns"
-            f" {', '.join(schema_of(source))}. The run comes first, then the qrels."
+            f" {', '.join(schema_of(source))}. The run comes first, then the qrels.",
+            code="wrong_format",
         )
     return frame.collect()

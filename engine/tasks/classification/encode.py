@@ -58,7 +58,10 @@ def positive_code(
             f"table: {len(labels)} labels ({_some(values)}) and one score column: of which label"
             " is it? Add a column 'predicted' if it is the predicted label's, give"
             f" {option('score_columns')} with one column a label, or"
-            f" {option('positive_label')} to score one label against the rest.{measured}"
+            f" {option('positive_label')} to score one label against the rest.{measured}",
+            code="option_missing",
+            option="positive_label",
+            count=len(labels),
         )
     # 1 and 2 are class numbers: scikit-learn scores the greater, but reports F1 of label 1.
     if values.dtype == pl.String or (values.dtype.is_integer() and 1 in values and max(values) > 1):
@@ -66,7 +69,9 @@ def positive_code(
             raise InputError(
                 f"table: the labels are {_some(values)}: which of them is the score the score of?"
                 f" Write {option('positive_label')}, for instance"
-                f" {option('positive_label', values[-1] if len(values) else 'yes')}."
+                f" {option('positive_label', values[-1] if len(values) else 'yes')}.",
+                code="option_missing",
+                option="positive_label",
             )
         return None
     found = values.index_of(True if values.dtype == pl.Boolean else 1)
@@ -105,7 +110,10 @@ def find_label(values: pl.Series, wanted: Any) -> int:
     found = by_text.get(str(wanted).lower())
     if found is None:
         raise InputError(
-            f"{option('positive_label', wanted)}: no such label; there are {_some(values)}."
+            f"{option('positive_label', wanted)}: no such label; there are {_some(values)}.",
+            code="unknown_label",
+            option="positive_label",
+            value=wanted,
         )
     return found
 
@@ -347,7 +355,10 @@ def _weights(
     if torn.size:
         raise InputError(
             f"ground truths: column 'weight' differs between the labels of one datum, first of"
-            f" {datums.id[int(datum[torn[0]])]!r} ({torn.size:,} rows). A datum has one weight."
+            f" {datums.id[int(datum[torn[0]])]!r} ({torn.size:,} rows). A datum has one weight.",
+            code="not_constant",
+            column="weight",
+            count=int(torn.size),
         )
     if unit_datum is None:
         return weight
@@ -394,7 +405,11 @@ def _check_alone(datums: Datums, unit_datum: Array | None, wrong: Array, message
         units = np.unique(wrong)
         ids = datums.id.gather(units[:3] if unit_datum is None else unit_datum[units[:3]])
         first = ", ".join(map(repr, ids.to_list()))
-        raise InputError(message.format(f"{units.size:,} datum{'s'[: units.size > 1]}", first))
+        raise InputError(
+            message.format(f"{units.size:,} datum{'s'[: units.size > 1]}", first),
+            code="several_labels",
+            count=int(units.size),
+        )
 
 
 def _truths(
@@ -500,7 +515,9 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
             raise InputError(
                 f"table: {len(labels.key_names)} label keys and one score column of the positive"
                 f" label: score each key by itself ({option('where')}), or give two"
-                " tables with a score for each label."
+                " tables with a score for each label.",
+                code="several_keys",
+                count=len(labels.key_names),
             )
         if only is None:  # several classes: the score is the predicted label's
             assert hard is not None

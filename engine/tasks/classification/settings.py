@@ -9,7 +9,7 @@ import msgspec
 
 from ...dialects import Dialect
 from ...metrics.thresholds import Aims, aims_of
-from ...schemas.errors import OptionError, unknown
+from ...schemas.errors import OptionError, invalid, unknown
 from ...schemas.option_values import LabelThresholds, in_name
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -85,7 +85,7 @@ def _either(given: Any, default: Any) -> Any:
 
 def _between(name: str, value: float, low: float, high: float) -> float:
     if not low <= value <= high:
-        raise OptionError(f"{option(name, value)}: write a number from {low:g} to {high:g}.")
+        raise invalid(name, value, f"write a number from {low:g} to {high:g}.")
     return float(value)
 
 
@@ -103,33 +103,42 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if average == "samples" and not options.multilabel:
         raise OptionError(
             f"{option('average', 'samples')} is a mean over datums of several labels each: give"
-            f" {option('multilabel', True)}, or another average."
-        )  # fmt: skip
+            f" {option('multilabel', True)}, or another average.",
+            code="option_unfit",
+            option="average",
+        )
     scores = tuple(sorted(set(_either(options.score_thresholds, defaults.score_thresholds))))
     if not scores or not all(math.isfinite(score) for score in scores):
-        raise OptionError("score_thresholds is empty or holds NaN or infinity.")
+        raise OptionError(
+            "score_thresholds is empty or holds NaN or infinity.",
+            code="option_value",
+            option="score_thresholds",
+        )
     cuts = tuple(sorted(set(_either(options.k, defaults.k))))
     if not cuts or cuts[0] < 1:
-        raise OptionError(f"{option('k', list(cuts))}: a cut-off is 1 or more.")
+        raise invalid("k", list(cuts), "a cut-off is 1 or more.")
     bins = int(_either(options.n_bins, defaults.n_bins))
     if bins < 1:
-        raise OptionError(f"{option('n_bins', bins)}: write 1 or more.")
+        raise invalid("n_bins", bins, "write 1 or more.")
     examples = int(_either(options.pr_curve_max_examples, defaults.pr_curve_max_examples))
     if examples < 0:
-        raise OptionError(f"{option('pr_curve_max_examples', examples)}: write 0 or more.")
+        raise invalid("pr_curve_max_examples", examples, "write 0 or more.")
     fpr = _between("max_fpr", _either(options.max_fpr, defaults.max_fpr), 0, 1)
     if fpr == 0:
-        raise OptionError(f"{option('max_fpr', 0)}: a partial area needs a range above 0.")
+        raise invalid("max_fpr", 0, "a partial area needs a range above 0.")
     fill = _either(options.zero_division, dialect.rules.zero_division)
     decision = float(_either(options.decision_threshold, defaults.decision_threshold))
     if not math.isfinite(decision):
-        raise OptionError(f"decision_threshold={decision}: write a finite number.")
+        raise invalid("decision_threshold", decision, "write a finite number.")
     if options.multilabel:
         wrong = [name for name in options.metrics or () if name in ONE_LABEL_ONLY]
         if wrong:
             raise OptionError(
                 f"{', '.join(wrong)}: not defined where a datum may have several labels; leave out"
-                f" {option('multilabel', True)}, or these metrics."
+                f" {option('multilabel', True)}, or these metrics.",
+                code="option_unfit",
+                option="metrics",
+                value=wrong,
             )
     return Settings(
         rules=dialect.rules,

@@ -23,12 +23,11 @@ from ...kernels.detection_errors import (
 )
 from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
 from ...schemas.arrays import Array
-from ...schemas.errors import OptionError
+from ...schemas.errors import invalid
 from ...schemas.label_errors import DUPLICATE as label_errors_DUPLICATE
 from ...schemas.label_errors import LOCATION as label_errors_LOCATION
 from ...schemas.label_errors import MISSING, OTHER_LABEL, TINY, UNFOUND
 from ...schemas.results import empty_frame, frame_schema
-from ...schemas.wording import option
 from ...tally.merging import merge_ranked
 from ...tally.ranked import Beside, Interpolation, Ranked, Variants
 from ...tally.registry import stored_as
@@ -224,9 +223,11 @@ def find(
     """
     ranked, ious = matched.ranked, settings.spot_ious
     if min(ious) < settings.background_iou:
-        raise OptionError(
-            f"{option('background_iou', settings.background_iou)}: what lies on the background ends"
-            f" below what hits, and that begins at IoU {min(ious):g}."
+        raise invalid(
+            "background_iou",
+            settings.background_iou,
+            "what lies on the background ends below what hits, and that begins at IoU"
+            f" {min(ious):g}.",
         )
     regular = regular_ground_truths(matched)
     if settings.rules.first_best is not None:

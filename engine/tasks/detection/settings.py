@@ -15,7 +15,7 @@ from ...dialects import Dialect
 from ...ingest.geometry import ANGLES
 from ...metrics.thresholds import Aims, aims_of
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError, unknown
+from ...schemas.errors import InputError, OptionError, invalid, unknown
 from ...schemas.option_values import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option
@@ -135,9 +135,11 @@ def _file(path: str) -> Any:
         found = json.loads(Path(path).expanduser().read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise OptionError(
-            f"{option('keypoint_sigmas', path)}: {why}. Write {', '.join(NAMED)}, {EVEN}, numbers,"
-            " or the path of a JSON file with a list of numbers or a mapping of labels to lists."
+        raise invalid(
+            "keypoint_sigmas",
+            path,
+            f"{why}. Write {', '.join(NAMED)}, {EVEN}, numbers, or the path of a JSON file"
+            " with a list of numbers or a mapping of labels to lists.",
         ) from None
     if isinstance(found, str):
         said = option("keypoint_sigmas", path)
@@ -304,9 +306,9 @@ def _distinct(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
 def _check_ious(name: str, values: tuple[float, ...], *, far: bool) -> None:
     wrong = [v for v in values if not 0 < v <= (FARTHEST if far else 1)]
     if wrong and far:
-        raise OptionError(f"{name}={wrong[0]}: a distance lies above 0 and at most at 4096 m.")
+        raise invalid(name, wrong[0], "a distance lies above 0 and at most at 4096 m.")
     if wrong:
-        raise OptionError(f"{name}={wrong[0]}: an IoU threshold lies above 0 and at most at 1.")
+        raise invalid(name, wrong[0], "an IoU threshold lies above 0 and at most at 1.")
 
 
 def _alike(values: tuple[float, ...], *, far: bool) -> tuple[float, ...]:
@@ -332,7 +334,10 @@ def _to_return(
     if missing:
         raise OptionError(
             f"{option('iou_thresholds_to_return', missing[0])} is not among iou_thresholds"
-            f" {[round(t, 10) for t in thresholds]}: add it there."
+            f" {[round(t, 10) for t in thresholds]}: add it there.",
+            code="option_value",
+            option="iou_thresholds_to_return",
+            value=missing[0],
         )
     return _snapped(_distinct("iou_thresholds_to_return", given), thresholds)
 
@@ -385,9 +390,8 @@ def _geometry(options: Options, dialect: Dialect) -> dict[str, Any]:
         )
     ratio = 0.02 if options.boundary_ratio is None else options.boundary_ratio
     if not 0 < ratio < 1:
-        raise OptionError(
-            f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
-            " below 1."
+        raise invalid(
+            "boundary_ratio", ratio, "the width is a share of the diagonal, above 0 and below 1."
         )
     said = {"iou_type": options.iou_type, "convert_to": options.convert_to}
     asked = [option(name, value) for name, value in said.items() if value is not None]
@@ -414,7 +418,7 @@ def _of_points(options: Options) -> dict[str, Any]:
     """
     share, segment = options.pck_threshold, options.head_segment
     if share is not None and not 0 < share < math.inf:
-        raise OptionError(f"{option('pck_threshold', share)}: write a share above 0.")
+        raise invalid("pck_threshold", share, "write a share above 0.")
     given = options.mirrored_keypoints
     mirrored = None if given is None else tuple(given.items())
     for pair, said in (
@@ -435,9 +439,9 @@ def _box_bins(options: Options) -> BoxBins:
     boxes = 5 if options.box_bins is None else options.box_bins
     least = 8 if options.least_in_bin is None else options.least_in_bin
     if not 1 <= boxes <= _MOST_BOX_BINS:
-        raise OptionError(f"{option('box_bins', boxes)}: write 1 to {_MOST_BOX_BINS}.")
+        raise invalid("box_bins", boxes, f"write 1 to {_MOST_BOX_BINS}.")
     if least < 1:
-        raise OptionError(f"{option('least_in_bin', least)}: write 1 or more.")
+        raise invalid("least_in_bin", least, "write 1 or more.")
     return BoxBins(boxes if options.n_bins is None else options.n_bins, boxes, least)
 
 
@@ -472,10 +476,10 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if options.pr_curve_max_examples is not None:
         examples = options.pr_curve_max_examples
     if examples < 0:
-        raise OptionError(f"{option('pr_curve_max_examples', examples)}: write 0 or more.")
+        raise invalid("pr_curve_max_examples", examples, "write 0 or more.")
     caps = defaults.max_detections if options.max_detections is None else options.max_detections
     if any(cap < 1 for cap in caps):
-        raise OptionError(f"{option('max_detections', list(caps))}: a cap is 1 or more.")
+        raise invalid("max_detections", list(caps), "a cap is 1 or more.")
     ranges = defaults.area_ranges if options.area_ranges is None else options.area_ranges
     for name, (low, high) in ranges.items():
         if not low <= high:
@@ -500,15 +504,13 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         _check_ious("background_iou", (background,), far=far)
         background = _alike((background,), far=far)[0]
     elif not 0 < background < 1:
-        raise OptionError(
-            f"{option('background_iou', background)}: write an IoU above 0 and below 1."
-        )
+        raise invalid("background_iou", background, "write an IoU above 0 and below 1.")
     bins = 15 if options.n_bins is None else options.n_bins
     if bins < 1:
-        raise OptionError(f"{option('n_bins', bins)}: write 1 or more.")
+        raise invalid("n_bins", bins, "write 1 or more.")
     limit = options.recall_score_threshold
     if limit is not None and not math.isfinite(limit):
-        raise OptionError(f"recall_score_threshold={limit}: write a finite number.")
+        raise invalid("recall_score_threshold", limit, "write a finite number.")
     return Settings(
         **_of_points(options),
         rules=dialect.rules,

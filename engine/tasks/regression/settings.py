@@ -7,9 +7,8 @@ import math
 import msgspec
 
 from ...dialects import Dialect
-from ...schemas.errors import OptionError
+from ...schemas.errors import invalid
 from ...schemas.options import Options
-from ...schemas.wording import option
 from .dialects import RegressionDefaults, RegressionRules
 
 
@@ -43,7 +42,7 @@ def _within(name: str, given: float | None, default: float) -> float:
     """A share between 0 and 1."""
     value = default if given is None else float(given)
     if not 0 < value < 1:
-        raise OptionError(f"{option(name, given)}: write a share above 0 and below 1.")
+        raise invalid(name, given, "write a share above 0 and below 1.")
     return value
 
 
@@ -55,18 +54,20 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     """
     delta = 1.0 if options.huber_delta is None else float(options.huber_delta)
     if not (delta > 0 and math.isfinite(delta)):
-        raise OptionError(f"{option('huber_delta', delta)}: write a finite error above 0.")
+        raise invalid("huber_delta", delta, "write a finite error above 0.")
     power = 1.5 if options.tweedie_power is None else float(options.tweedie_power)
     if not math.isfinite(power) or 0 < power < 1:
-        raise OptionError(
-            f"{option('tweedie_power', power)}: no Tweedie distribution has a power between 0 and"
-            " 1; write 0 or less (any predictions above 0), or 1 or more."
+        raise invalid(
+            "tweedie_power",
+            power,
+            "no Tweedie distribution has a power between 0 and 1; write 0 or less (any"
+            " predictions above 0), or 1 or more.",
         )
     if options.seasonality is not None and options.seasonality < 1:
-        raise OptionError(f"{option('seasonality', options.seasonality)}: write 1 or more.")
+        raise invalid("seasonality", options.seasonality, "write 1 or more.")
     features = options.n_features
     if features is not None and features < 0:
-        raise OptionError(f"{option('n_features', features)}: write 0 or more.")
+        raise invalid("n_features", features, "write 0 or more.")
     return Settings(
         rules=dialect.rules,
         huber_delta=delta,

@@ -18,7 +18,7 @@ from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.text_hits import credit
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import InputError, OptionError, invalid
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tally.datums import Datums
@@ -365,8 +365,8 @@ def refuse_for_texts(settings: Settings, rule: str, needs: frozenset[str]) -> No
     if settings.judged_only:
         raise OptionError("judged_only: of texts nothing is judged but what matches; leave it out.")
     if settings.ties == "average":
-        raise OptionError(f"{option('ties', 'average')}: texts that match by a rule have no tied"
-                          " scores to average over; leave it out.")  # fmt: skip
+        said = "texts that match by a rule have no tied scores to average over; leave it out."
+        raise invalid("ties", "average", said)
     if settings.match_threshold is not None and MATCHES[rule] is None:
         those = ", ".join(name for name, threshold in MATCHES.items() if threshold is not None)
         raise OptionError(

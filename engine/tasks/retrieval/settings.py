@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect
-from ...schemas.errors import OptionError, unknown
+from ...schemas.errors import OptionError, invalid, unknown
 from ...schemas.options import Options
-from ...schemas.wording import option
 from .dialects import RetrievalDefaults, RetrievalRules
 
 MATCHES = {
@@ -124,7 +123,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     defaults: RetrievalDefaults = dialect.defaults
     cuts = tuple(sorted(set(_either(options.k, defaults.k))))
     if not cuts or cuts[0] < 0:
-        raise OptionError(f"{option('k', list(cuts))}: a cut-off is 0 or more.")
+        raise invalid("k", list(cuts), "a cut-off is 0 or more.")
     levels: tuple[float | None, ...] = (None,)
     if options.relevance_levels is not None:
         given = sorted(set(options.relevance_levels))
