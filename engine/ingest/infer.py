@@ -76,8 +76,11 @@ def infer_task(inputs: Inputs, options: Options | None = None) -> str:
     options = options or Options()
     task = _by_columns(inputs, options)
     named = options.task or options.columns or options.score_columns or options.positive_label
-    able = all(metrics.has("text", name) for name in options.metrics or ())
-    if named or not able or not any(table.wide for table in tables.contracts(task).values()):
+    if (
+        named
+        or not any(table.wide for table in tables.contracts(task).values())
+        or not all(metrics.has("text", name) for name in options.metrics or ())
+    ):
         return task
     own = _sentences(task, inputs, options)
     if unknown := {name: to for name, (to, known) in own.items() if not known}:

@@ -79,6 +79,27 @@ def note_of(
     return Note(kind, said, n, words, some, before)
 
 
+def tied_notes(n: int, of: int, words: tuple[str, str], answers: str, numbers: str) -> list[Note]:
+    """The note on ties of right and wrong answers at the top; a warning beyond a tenth.
+
+    Args:
+        n: datums in which a right and a wrong answer share the highest score.
+        of: datums with a right answer.
+        words: word for one datum, and for several.
+        answers: what is ranked, in the plural.
+        numbers: what depends on the order of rows.
+    """
+    if not n:
+        return []
+    what = (
+        f"with equal highest scores of right and wrong {answers}: the first row wins, so {numbers}"
+        " depend on the order of the rows"
+    )
+    note = note_of("tied_top_scores", n, (*words, what))
+    facts = {"count": n, "of": of, "beyond": MANY}
+    return [msgspec.structs.replace(note, warning=n > MANY * of, facts=facts)]
+
+
 Say = Callable[[str, dict[str, Any]], str | None]
 """Function from code and facts to the message; None for a code without a rule."""
 

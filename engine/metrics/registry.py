@@ -102,14 +102,18 @@ def _home(task: str) -> ModuleType:
     return importlib.import_module(f"..tasks.{task}.metrics", __package__)
 
 
+@cache
 def same(task: str) -> dict[str, str]:
     """Names in other tools, squeezed -> the metric that they equal."""
-    return getattr(_home(task), "SAME", {})
+    every = (entry.split("=") for entry in getattr(_home(task), "SAME", "").split())
+    return {name: ours for ours, names in every for name in names.split(",")}
 
 
+@cache
 def close(task: str) -> dict[str, str]:
     """Names in other tools, squeezed -> how our number differs, or which option it takes."""
-    return getattr(_home(task), "CLOSE", {})
+    every = getattr(_home(task), "CLOSE", {})
+    return {name: said for names, said in every.items() for name in names.split()}
 
 
 _FILLER = re.compile(r"[\s_]+|-(?!\d)")

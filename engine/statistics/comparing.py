@@ -18,9 +18,9 @@ from ..schemas.option_values import Wanted
 from ..scorecard.lookup import KEYS
 from ..tally.cells import Cells
 from ..tally.stats_parts import Fill
-from .compared_datums import ComparedDatums, datums_of, identical, shared_codes
+from .compared_datums import datums_of, identical, shared_codes
 from .intervals import WIDTHLESS, means, normal_quantile, quantiles, standard_errors
-from .missing import COLUMNS, SKIP, Side, Slices, coverage_columns, fill_of, over_common_values
+from .missing import COLUMNS, SKIP, Slices, fill_of, over_common_values
 from .paired import Numbers, by_datum, number_of, numbers, randomised, rests_on
 from .tests import TESTS, adjusted, nothing_found, randomisation_p, shared_trials
 
@@ -143,7 +143,11 @@ def compare_runs(
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
         counts = _votes(part, singles[a], singles[b], directions)
-        counts += _coverage(part, (given[a], given[b]), datums, (a, b), fill, gapped=gapped)
+        compared = whole = [datums.codes[a], datums.codes[b]]
+        if datums.unanswered:  # those included that one of the two does not answer
+            compared = list(datums_of({a: given[a], b: given[b]}, common=True).codes.values())
+            whole = list(shared_codes(*both[0])[:2])
+        counts += coverage_of(part, both[0], whole, compared, fill, gapped=gapped)
         part = part.with_columns(pl.lit(a).alias("run_a"), pl.lit(b).alias("run_b"), *counts)
         parts.append(part)
         flips.append(_flips(datums.ids, singles[a], singles[b], directions, a, b))
@@ -279,23 +283,6 @@ def pair(
     return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
 
 
-def _coverage(
-    rows: pl.DataFrame,
-    runs: tuple[Tallied, Tallied],
-    datums: ComparedDatums,
-    names: tuple[str, str],
-    fill: Fill,
-    *,
-    gapped: bool,
-) -> list[pl.Series]:
-    """Count the datums missing from either run, and compute the share that is compared."""
-    own = whole = [datums.codes[name] for name in names]
-    if datums.unanswered:  # those included that one of the two does not answer
-        pair = datums_of(dict(zip(names, runs, strict=True)), common=True)
-        own, whole = list(pair.codes.values()), list(shared_codes(*runs)[:2])
-    return coverage_of(rows, runs, whole, own, fill, gapped=gapped)
-
-
 def coverage_of(
     rows: pl.DataFrame,
     runs: tuple[Tallied, Tallied],
@@ -314,17 +301,30 @@ def coverage_of(
         fill: replacement for missing values.
         gapped: some value is missing.
     """
+    kinds = dict(zip(COLUMNS, (pl.Int64(), pl.Int64(), pl.Float64()), strict=True))
+    if not gapped:
+        every = pl.DataFrame([(0, 0, 1.0)] * rows.height, kinds, orient="row")
+        return every.get_columns()
     n = 1 + max(int(code.max(initial=-1)) for code in whole)
     slices = Slices(runs[0], whole[0], n, IDENTITY)
-    if not gapped:
-        return coverage_columns(rows, IDENTITY, None, slices)
     after = over_common_values(runs, compared, fill) or runs
-    left = [np.where(other >= 0, code, -1) for code, other in zip(whole, compared, strict=True)]
-    first, second = (
-        Side(singles_of(old, code, n, rests_on)[0], singles_of(new, rest, n, rests_on)[0])
-        for old, new, code, rest in zip(runs, after, whole, left, strict=True)
-    )
-    return coverage_columns(rows, IDENTITY, (first, second), slices)
+    rests = []
+    for old, new, code, other in zip(runs, after, whole, compared, strict=True):
+        rests.append(singles_of(old, code, n, rests_on)[0])
+        rests.append(singles_of(new, np.where(other >= 0, code, -1), n, rests_on)[0])
+    found: list[tuple[int | None, int | None, float | None]] = []
+    for key in rows.select(IDENTITY).iter_rows():
+        known = slices.of(key, *rests)
+        if len(known) < len(rests):
+            found.append((None, None, None))
+            continue
+        a, after_a, b, after_b = known
+        lost = int(((a > after_a) | (b > after_b)).sum())
+        missing_a = int(((b > after_b) | (a < after_a)).sum())
+        missing_b = int(((a > after_a) | (b < after_b)).sum())
+        either = int(((a > 0) | (b > 0)).sum())
+        found.append((missing_a, missing_b, (either - lost) / either if either else 1.0))
+    return pl.DataFrame(found, kinds, orient="row").get_columns()
 
 
 def with_unmoved(
@@ -367,10 +367,8 @@ def with_unmoved(
         proportions = rows["metric"].is_in(shares) & rows["average"].is_null()
         equal = np.abs(_floats(rows["difference"])) <= tie
         for i in np.flatnonzero(flat & equal & proportions.to_numpy()):
-            identity = rows.select(IDENTITY).row(int(i))
-            whole, inside = slices.whole(identity), slices.inside(identity)
-            of_a, of_b = (None if whole not in of else of[whole][inside] for of in (a, b))
-            if n := shared_trials(of_a, of_b, rows["a"][int(i)]):
+            known = slices.of(rows.select(IDENTITY).row(int(i)), a, b)
+            if len(known) == 2 and (n := shared_trials(known[0], known[1], rows["a"][int(i)])):
                 upper[i] = z2 / (n + z2)
                 lower[i] = -upper[i]
     gone = np.isnan(lower) & flat
@@ -403,14 +401,14 @@ def _by_test(
     assert function is not None
     p = np.full(rows.height, np.nan)
     why = []
-    for i, row in enumerate(rows.iter_rows(named=True)):
-        identity = tuple(row[name] for name in IDENTITY)
+    for i, (key, row) in enumerate(
+        zip(rows.select(IDENTITY).iter_rows(), rows.iter_rows(named=True), strict=True)
+    ):
         if row["difference"] is None:
             continue
-        a, b = (one.get(slices.whole(identity)) for one in (first, second))
-        if a is not None and b is not None:
-            inside = slices.inside(identity)
-            p[i] = function((row["a"], row["b"], a[inside], b[inside]))
+        known = slices.of(key, first, second)
+        if len(known) == 2:
+            p[i] = function((row["a"], row["b"], known[0], known[1]))
         if np.isnan(p[i]):
             why.append(f"the test {test!r} does not fit them")
     return p, why

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from ..ingest.problems import MANY
 from ..plan.summary import Tallied
@@ -105,59 +104,6 @@ def over_common_values(
     ]
 
 
-Rests = Mapping[tuple[Any, ...], Array]
-"""Identity of a number of the whole set -> how many values it has in every datum, float64 [n]."""
-
-
-class Side(msgspec.Struct, frozen=True):
-    """Values that the numbers of a run rest on, before and after its values were made common."""
-
-    before: Rests
-    after: Rests
-
-
-def coverage_columns(
-    rows: pl.DataFrame, identity: Sequence[str], sides: tuple[Side, Side] | None, slices: Slices
-) -> list[pl.Series]:
-    """Return the columns :data:`COLUMNS` of differences.
-
-    Args:
-        rows: differences of two runs.
-        identity: columns that identify a number.
-        sides: both runs; None if neither is missing a value that the other has.
-        slices: the datums of slices.
-    """
-    found: list[tuple[int | None, int | None, float | None]] = []
-    for key in rows.select(identity).iter_rows():
-        if sides is None:
-            found.append((0, 0, 1.0))
-            continue
-        whole = slices.whole(key)
-        known = [rests.get(whole) for side in sides for rests in (side.before, side.after)]
-        there = [one for one in known if one is not None]
-        if len(there) < len(known):
-            found.append((None, None, None))
-            continue
-        a, b = there[:2], there[2:]
-        inside = slices.inside(key)
-        lost = [one[0] > one[1] for one in (a, b)]
-        filled = [one[0] < one[1] for one in (a, b)]
-        either = int((((a[0] > 0) | (b[0] > 0)) & inside).sum())
-        compared = either - int(((lost[0] | lost[1]) & inside).sum())
-        found.append(
-            (
-                int(((lost[1] | filled[0]) & inside).sum()),
-                int(((lost[0] | filled[1]) & inside).sum()),
-                compared / either if either else 1.0,
-            )
-        )
-    kinds = (pl.Int64(), pl.Int64(), pl.Float64())
-    return [
-        pl.Series(name, [one[i] for one in found], dtype=kind)
-        for i, (name, kind) in enumerate(zip(COLUMNS, kinds, strict=True))
-    ]
-
-
 class Slices:
     """Datums of slices, among the compared datums.
 
@@ -171,16 +117,21 @@ class Slices:
     def __init__(self, run: Tallied, codes: Array, n: int, identity: Sequence[str]) -> None:
         self._datums = run.tallies.datums
         self._codes, self._n = codes, n
-        self._at = [identity.index(name) for name in ("slice", "slice_value")]
+        self._at = identity.index("slice"), identity.index("slice_value")
         self._known: dict[str, tuple[Array, list[str]]] = {}
 
-    def whole(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The number of the whole set that a number is of."""
-        return tuple(None if i in self._at else value for i, value in enumerate(key))
+    def of(self, key: tuple[Any, ...], *every: Mapping[tuple[Any, ...], Array]) -> list[Array]:
+        """Values of the datums that a number is about.
 
-    def inside(self, key: tuple[Any, ...]) -> Array:
-        """The datums that a number is about, bool [n]."""
-        column, value = (key[i] for i in self._at)
+        Args:
+            key: identity of the number.
+            every: numbers of the whole set, to values of datums; those that lack it give nothing.
+        """
+        whole = tuple(None if i in self._at else value for i, value in enumerate(key))
+        inside = self._inside(*(key[i] for i in self._at))
+        return [one[whole][inside] for one in every if whole in one]
+
+    def _inside(self, column: str | None, value: Any) -> Array:
         if column is None:
             return np.ones(self._n, bool)
         if column not in self._known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -239,9 +240,8 @@ def randomised(
     return rows, np.concatenate(swaps, axis=1)
 
 
-def number_of(cells: Cells) -> Array:
-    """The numbers of cells, flat."""
-    return column_of(cells, "value")
+number_of = partial(column_of, name="value")
+"""The numbers of cells, flat."""
 
 
 def rests_on(cells: Cells) -> Array:

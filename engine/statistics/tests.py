@@ -56,10 +56,8 @@ def mcnemar(single: Single) -> float:
     return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
 
 
-def shared_trials(of_a: Array | None, of_b: Array | None, value: float) -> int:
+def shared_trials(of_a: Array, of_b: Array, value: float) -> int:
     """Count the datums that two equal shares rest on, if both agree on each; else 0."""
-    if of_a is None or of_b is None:
-        return 0
     known_a, known_b = _known((value, value, of_a, of_b))
     shares = np.isin(known_a, (0.0, 1.0)).all() and np.array_equal(known_a, known_b)
     return known_a.size if shares else 0

@@ -79,32 +79,20 @@ def _transposed(boxes: Array) -> Array:
     return boxes[:, [1, 0, 3, 2]]
 
 
+def _forms(held: str, expected: str, numbers: str, form: str, other: str) -> tuple[str, str]:
+    """Say what one side seems to do, and what the other may do instead."""
+    ours, theirs = (option("box_format", one) for one in (form, other))
+    return (
+        f"hold {held} where {expected} are expected ({numbers}{ours})",
+        f"hold {expected.removeprefix('the ')} where {held} are expected ({theirs})",
+    )
+
+
+_WIDE = "widths and heights"
 _READINGS: tuple[tuple[str, str, Reading], ...] = (
-    (
-        "hold centres where corners are expected (cx, cy, width, height: "
-        + option("box_format", "cxcywh")
-        + ")",
-        "hold corners where centres are expected (" + option("box_format", "xywh") + ")",
-        _from_centre,
-    ),
-    (
-        "hold widths and heights where the second corners are expected (x, y, width, height: "
-        + option("box_format", "xywh")
-        + ")",
-        "hold second corners where widths and heights are expected ("
-        + option("box_format", "xyxy")
-        + ")",
-        _from_extents,
-    ),
-    (
-        "hold centres, widths and heights where corners are expected ("
-        + option("box_format", "cxcywh")
-        + ")",
-        "hold corners where centres, widths and heights are expected ("
-        + option("box_format", "xyxy")
-        + ")",
-        _from_centre_and_extents,
-    ),
+    (*_forms("centres", "corners", "cx, cy, width, height: ", "cxcywh", "xywh"), _from_centre),
+    (*_forms(_WIDE, "the second corners", "x, y, width, height: ", "xywh", "xyxy"), _from_extents),
+    (*_forms(f"centres, {_WIDE}", "corners", "", "cxcywh", "xyxy"), _from_centre_and_extents),
     ("have x and y exchanged", "", _transposed),
 )
 """Apparent format of one side, alternative format of the other, and the first as a function."""
@@ -117,9 +105,8 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
         datums: of both sides.
         labels: of both sides.
     """
-    places = np.arange(len(datums), dtype=np.int64)
-    ours, theirs = sample(predictions, truths, places)
-    fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
+    ours, theirs = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
+    fewest = _fewest(ours, theirs)
     if not fewest:
         return _shifted_ids(predictions, truths, datums)
     as_is = fit(ours.boxes, theirs.boxes)
@@ -127,6 +114,10 @@ def apart(predictions: Rows, truths: Rows, datums: Datums, labels: Labels) -> No
     if as_is >= POOR:
         return doubt or labels_apart(ours, theirs, labels)
     return doubt or _shifted_ids(predictions, truths, datums)
+
+
+def _fewest(ours: Sample, theirs: Sample) -> int:
+    return min(sum(map(len, side.boxes)) for side in (ours, theirs))
 
 
 def boxes_apart(
@@ -167,9 +158,8 @@ def boxes_apart(
         scale = np.concatenate([factor, factor])
         if np.isfinite(scale).all() and fitted(partial(np.multiply, scale)) >= good:
             return _warning(
-                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.3g}"
-                f" and y"
-                f" by about {factor[1]:.3g}: the images were scaled"
+                f"the {name} overlap the {other} once x is multiplied by about {factor[0]:.3g} and"
+                f" y by about {factor[1]:.3g}: the images were scaled"
             )
     moved = _offset(ours, theirs) if fewest >= LEAST else None
     if moved is not None and fit([one + moved for one in ours], theirs) >= good:
@@ -218,14 +208,12 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
         at = order[np.minimum(at, known.size - 1)]
         places = np.where(known[at] == known + step, at, -1)
         ours, theirs = sample(predictions, truths, places)
-        fewest = min(sum(map(len, ours.boxes)), sum(map(len, theirs.boxes)))
-        if fewest < FEWEST:
-            continue
-        if fit(ours.boxes, theirs.boxes) >= good_fit(fewest):
+        fewest = _fewest(ours, theirs)
+        if fewest >= FEWEST and fit(ours.boxes, theirs.boxes) >= good_fit(fewest):
             return _warning(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
-                f" side"
-                f" counts them from another number; write {option('id_format', [f'{step:+d}'])}"
+                f" side counts them from another number; write"
+                f" {option('id_format', [f'{step:+d}'])}"
             )
     return None
 

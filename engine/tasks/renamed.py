@@ -305,15 +305,8 @@ def _say_one_sided(facts: Facts) -> str:
 
 
 RULES: tuple[Rule[Pairs], ...] = (
-    Rule(
-        code="labels_one_sided", needs=frozenset({"one_sided"}), look=_one_sided, say=_say_one_sided
-    ),
-    Rule(code="labels_apart", needs=frozenset({"few_right"}), look=_all_renamed, say=_say),
-    Rule(
-        code="labels_exchanged",
-        needs=frozenset({"rarely_right"}),
-        look=_exchanged,
-        say=_say_exchanged,
-    ),
+    Rule("labels_one_sided", {"one_sided"}, _one_sided, _say_one_sided),
+    Rule("labels_apart", {"few_right"}, _all_renamed, _say),
+    Rule("labels_exchanged", {"rarely_right"}, _exchanged, _say_exchanged),
 )
 """Rules in order; the first that fires is reported."""

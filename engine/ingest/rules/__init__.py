@@ -13,12 +13,29 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 import msgspec
+import polars as pl
 
+from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.problems import Note, Problem
+from evalengine.ingest.where import Table as Named
+from evalengine.ingest.where import filtered
 
 NOTE, WARNING, PROBLEM = "note", "warning", "problem"
 
 Evidence = TypeVar("Evidence")
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
+def rows_of(ready: Prepared, role: str) -> pl.LazyFrame:
+    """Return the rows of a table that its condition keeps, with its own columns."""
+    side = ready.sides[role]
+    if role not in ready.where:
+        return side.source.frame
+    return filtered(side.source.frame, Named(side.schema, side.naming), ready.where[role])
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +60,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, Any] = {}
 
 
-class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
+class Rule(msgspec.Struct, Generic[Evidence], frozen=True):
     """Check of the input for one kind of fault.
 
     Attributes:
@@ -53,10 +70,10 @@ class Rule(msgspec.Struct, Generic[Evidence], frozen=True, kw_only=True):
     """
 
     code: str
-    needs: frozenset[str]
+    needs: AbstractSet[str]
     look: Callable[[Evidence], Iterable[Facts]]
     say: Callable[[Facts], str]
-    tasks: frozenset[str] = frozenset()
+    tasks: AbstractSet[str] = frozenset()
 
     def __post_init__(self) -> None:
         assert _SAYS.setdefault(self.code, self.say) is self.say, f"two rules {self.code!r}"

@@ -13,13 +13,12 @@ from evalengine.ingest.collecting import Prepared, Side
 from evalengine.ingest.meeting import LABEL_COLUMNS
 from evalengine.ingest.names import Naming
 from evalengine.ingest.problems import count_of, listing
-from evalengine.ingest.where import Condition, filtered
-from evalengine.ingest.where import Table as Named
+from evalengine.ingest.where import Condition
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option
 
-from . import NOTE, PROBLEM, WARNING, Facts, Rule
+from . import NOTE, PROBLEM, WARNING, Facts, Rule, rows_of, words
 
 _HEAD = 2_000  # rows of each side that are compared first
 _FEW = 20  # common keys that are enough
@@ -29,34 +28,23 @@ _GUESSED = frozenset({"classification", "text"})
 """Tasks that any labels or texts next to other columns suggest."""
 _ONE_PER_DATUM = frozenset({"classification", "regression", "text", "judged"})
 """Tasks in which any differing column may be the prediction; elsewhere only positions are."""
-_BOOKKEEPING = frozenset(
-    re.findall(
-        r"\w+",
-        " id ids uuid guid index idx row rows nr no path file filename filepath url uri link"
-        " source model models run version date day time timestamp created updated modified"
-        " annotator author user worker comment comments note notes hash md5 sha sha256 checksum"
-        " latency runtime ms cost tokens unnamed split fold seed tag tags score confidence weight",
-    )
+_BOOKKEEPING = words(
+    "id ids uuid guid index idx row rows nr no path file filename filepath url uri link"
+    " source model models run version date day time timestamp created updated modified"
+    " annotator author user worker comment comments note notes hash md5 sha sha256 checksum"
+    " latency runtime ms cost tokens unnamed split fold seed tag tags score confidence weight"
 )
 """Words in names of columns that differ between the sides of sound tables."""
-_POSITIONS = frozenset(
-    re.findall(
-        r"\w+",
-        " min max left right top bottom start end begin x y z w h xmin ymin xmax ymax cx cy xc yc"
-        " width height lat lon bbox box boxes polygon polygons wkt geometry geom point points"
-        " coordinate coordinates coord coords corners keypoints mask rle segmentation span spans"
-        " entity entities segment segments",
-    )
+_SHAPES = words(
+    "bbox box boxes polygon polygons wkt geometry geom coordinate coordinates coord coords"
+    " corners keypoints mask rle segmentation span spans"
+)
+"""Words in names of columns that by themselves name boxes, outlines or spans."""
+_POSITIONS = _SHAPES | words(
+    "min max left right top bottom start end begin x y z w h xmin ymin xmax ymax cx cy xc yc"
+    " width height lat lon point points entity entities segment segments"
 )
 """Words in names of columns of boxes, outlines, points and spans."""
-_SHAPES = frozenset(
-    re.findall(
-        r"\w+",
-        " bbox box boxes polygon polygons wkt geometry geom coordinate coordinates coord coords"
-        " corners keypoints mask rle segmentation span spans",
-    )
-)
-"""Words that by themselves name boxes, outlines or spans."""
 _WIDE, _HIGH = frozenset(["w", "width"]), frozenset(["h", "height"])
 _FIRST, _LAST = frozenset(["start", "begin"]), frozenset(["end"])
 _X, _Y = frozenset(["x", "cx", "xc"]), frozenset(["y", "cy", "yc"])
@@ -281,11 +269,8 @@ def _compared(
 
 def _rows(side: Side, keys: list[str], names: list[str], ready: Prepared) -> pl.LazyFrame:
     """Keys as text, and the columns, numbers or text."""
-    lazy = side.source.frame
-    if side.table.side in ready.where:
-        lazy = filtered(lazy, Named(side.schema, side.naming), ready.where[side.table.side])
     key = [side.naming.exprs[name].cast(pl.String) for name in keys]
-    return lazy.select(
+    return rows_of(ready, side.table.side).select(
         pl.concat_str(key, separator="\n").alias("key"),
         *(_plain(name, side.schema[name]).alias(f"value {at}") for at, name in enumerate(names)),
     )
@@ -349,18 +334,8 @@ _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
 RULES: tuple[Rule[Columns], ...] = (
-    Rule(
-        code="unread_columns_differ",
-        needs=frozenset({"unread_on_both"}),
-        look=_differing,
-        say=_say_differing,
-    ),
-    Rule(
-        code="mappings_swapped",
-        needs=frozenset({"mappings"}),
-        look=_exchanged,
-        say=_say_exchanged,
-    ),
+    Rule("unread_columns_differ", {"unread_on_both"}, _differing, _say_differing),
+    Rule("mappings_swapped", {"mappings"}, _exchanged, _say_exchanged),
 )
 
 

@@ -14,50 +14,19 @@ from evalengine.ingest.collecting import Prepared, Side
 from evalengine.ingest.measured import MISSING
 from evalengine.ingest.meeting import LABEL_COLUMNS, LONE
 from evalengine.ingest.problems import Note, count_of, listing
-from evalengine.ingest.where import Table as Named
-from evalengine.ingest.where import filtered
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 from evalengine.schemas.wording import option, sql_name, sql_text
 
-from . import NOTE, PROBLEM, WARNING, Facts, Rule, apply
+from . import NOTE, PROBLEM, WARNING, Facts, Rule, apply, rows_of, words
 
-MODELS = frozenset(
-    [
-        "model",
-        "model_name",
-        "model_id",
-        "modelname",
-        "system",
-        "system_id",
-        "system_name",
-        "run_name",
-        "run_id",
-        "method",
-        "method_name",
-        "algorithm",
-        "estimator",
-        "classifier",
-        "checkpoint",
-    ]
+MODELS = words(
+    "model model_name model_id modelname system system_id system_name run_name run_id method"
+    " method_name algorithm estimator classifier checkpoint"
 )
 """Names of columns for the model of a row."""
-_SPANS = frozenset(
-    ["spans", "span", "entities", "entity", "annotations", "ents", "predicted_spans"]
-)
-_ENDS = frozenset(
-    [
-        "start",
-        "end",
-        "begin",
-        "stop",
-        "offset",
-        "start_offset",
-        "end_offset",
-        "start_char",
-        "end_char",
-    ]
-)
+_SPANS = words("spans span entities entity annotations ents predicted_spans")
+_ENDS = words("start end begin stop offset start_offset end_offset start_char end_char")
 _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
 _HEAD = 2_000  # rows of each side whose texts are compared
 _EQUAL = 0.95  # share of datums with equal texts from which these are the input
@@ -68,7 +37,7 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that are features, ends of intervals or spreads, not other models."""
-_PREDICTED = frozenset(["pred", "preds", "predicted", "prediction", "forecast", "yhat", "estimate"])
+_PREDICTED = words("pred preds predicted prediction forecast yhat estimate")
 _FEW = 10  # of so many labels one may be a missing value
 _UNSURE = frozenset(["method", "system"])  # names that say as much of the rows themselves
 _EACH = 10  # rows of each model whose rows are datums
@@ -160,10 +129,7 @@ def _is_span(name: str, inner: Any) -> bool:
 
 def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
     """Expressions over the own columns of one table, of the rows that its condition keeps."""
-    side, lazy = evidence.ready.sides[role], evidence.ready.sides[role].source.frame
-    if role in evidence.ready.where:
-        lazy = filtered(lazy, Named(side.schema, side.naming), evidence.ready.where[role])
-    return lazy.select(**columns)
+    return rows_of(evidence.ready, role).select(**columns)
 
 
 def _models(evidence: Values) -> Iterator[Facts]:
@@ -397,39 +363,11 @@ def _lone(notes: Sequence[Note]) -> Iterator[str]:
 _MARK = re.compile(MISSING)
 
 RULES: tuple[Rule[Values], ...] = (
-    Rule(
-        code="several_models",
-        needs=frozenset({"model_column"}),
-        look=_models,
-        say=_say_models,
-    ),
-    Rule(
-        code="spans_not_read",
-        needs=frozenset({"spans_unread"}),
-        look=_spans,
-        say=_say_spans,
-        tasks=frozenset({"text"}),
-    ),
-    Rule(
-        code="models_not_scored",
-        needs=frozenset({"numbers_unread"}),
-        look=_forecasts,
-        say=_say_forecasts,
-        tasks=frozenset({"regression"}),
-    ),
-    Rule(
-        code="constant_training",
-        needs=frozenset({"constant_training"}),
-        look=_constant,
-        say=_say_constant,
-    ),
+    Rule("several_models", {"model_column"}, _models, _say_models),
+    Rule("spans_not_read", {"spans_unread"}, _spans, _say_spans, {"text"}),
+    Rule("models_not_scored", {"numbers_unread"}, _forecasts, _say_forecasts, {"regression"}),
+    Rule("constant_training", {"constant_training"}, _constant, _say_constant),
 )
 OF_LABELS: tuple[Rule[Values], ...] = (
-    Rule(
-        code="missing_as_label",
-        needs=frozenset({"lone_mark"}),
-        look=_labels,
-        say=_say_labels,
-        tasks=frozenset({"classification"}),
-    ),
+    Rule("missing_as_label", {"lone_mark"}, _labels, _say_labels, {"classification"}),
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ...ingest.problems import Note
+from ...ingest.problems import Note, tied_notes
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally.units import Units
 from ..renamed import renamed
-from ..tied import Tied, tied_notes
 from .encode import Batch, Rows
 
 _LOOKED_AT = 10_000  # units, evenly spaced
@@ -71,7 +70,7 @@ def _tied(batch: Batch, units: Units) -> list[Note]:
         tied = tied[best[tied] == top[tied]]
     known = int((batch.truth >= 0).sum())
     words = ("datum", "datums")
-    return tied_notes(Tied(tied.size, known, words, "labels", "predicted labels and ranks"))
+    return tied_notes(tied.size, known, words, "labels", "predicted labels and ranks")
 
 
 def _labels(rows: Rows) -> Array:

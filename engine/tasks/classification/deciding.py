@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import msgspec
 import numpy as np
 
 from ...ingest.frames import Frames
@@ -56,34 +53,13 @@ def cut_of(batch: Batch, rows: Rows, settings: Settings) -> float:
     return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
 
 
-class _Cut(msgspec.Struct, frozen=True):
-    """Evidence of one decision threshold: it, and the lowest and the highest score."""
-
-    at: float
-    low: float
-    high: float
-
-
-def _cut_logits(cut: _Cut) -> Iterator[Facts]:
-    if cut.low < 0 or cut.high > 1:
-        yield Facts(severity=NOTE, values={"lowest": cut.low, "highest": cut.high})
-
-
-def _cut_beyond(cut: _Cut) -> Iterator[Facts]:
-    if not cut.low < cut.at <= cut.high:
-        found = {"threshold": cut.at, "lowest": cut.low, "highest": cut.high}
-        yield Facts(severity=WARNING, values=found)
-
-
-def _say_logits(facts: Facts) -> str:
-    return (
-        "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
-        " percent, 127.5 scores up to 255."
-    )
-
-
-def _say_beyond(facts: Facts) -> str:
-    at, low, high = (facts.values[name] for name in ("threshold", "lowest", "highest"))
+def _say_cut(facts: Facts) -> str:
+    low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
+    if "threshold" not in facts.values:
+        return (
+            "scores lie outside [0, 1], cut at 0.5; a decision_threshold of 0 fits logits, 50"
+            " percent, 127.5 scores up to 255."
+        )
     percent = 1 < at <= 100 and low >= 0 and high <= 1
     way = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
     return (
@@ -92,14 +68,8 @@ def _say_beyond(facts: Facts) -> str:
     )
 
 
-CUT_RULES: tuple[Rule[_Cut], ...] = (
-    Rule(code="cut_logits", needs=frozenset({"default"}), look=_cut_logits, say=_say_logits),
-    Rule(
-        code="threshold_beyond_scores",
-        needs=frozenset({"beyond_one"}),
-        look=_cut_beyond,
-        say=_say_beyond,
-    ),
+CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
+    Rule(code, {code}, iter, _say_cut) for code in ("cut_logits", "threshold_beyond_scores")
 )
 """Rules for notes on a default threshold, and on one outside [0, 1]."""
 
@@ -115,14 +85,18 @@ def tell_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
         at = settings.decision_threshold
     else:
         return
-    signals = set() if 0 <= at <= 1 else {"beyond_one"}
-    if at == 0.5 and not rows.several:
-        signals = {"default"}
+    default = at == 0.5 and not rows.several
     parts = [part for part in rows.parts if part.size]
-    if signals and parts:
+    if parts and (default or not 0 <= at <= 1):
         low = min([float(part.min()) for part in parts])
         high = max([float(part.max()) for part in parts])
-        frames.notes += apply(CUT_RULES, "", signals, _Cut(at, low, high))[0]
+        found: dict[str, float] = {"lowest": low, "highest": high}
+        if default and (low < 0 or high > 1):
+            facts = Facts(severity=NOTE, values=found)
+            frames.notes += apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
+        elif not default and not low < at <= high:
+            facts = Facts(severity=WARNING, values={"threshold": at, **found})
+            frames.notes += apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
 
 
 def tell(

@@ -13,7 +13,7 @@ from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.meeting import refuse_negative
 from ...ingest.mismatch import differing
-from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of
+from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.text_hits import credit
 from ...schemas.arrays import Array
@@ -31,7 +31,6 @@ from ..encoding import (
     table_datums,
     taken,
 )
-from ..tied import Tied, tied_notes
 from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 from .settings import MATCHES, SENTENCES, Settings
 
@@ -545,8 +544,7 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     of_hit = np.repeat(np.arange(len(lists)), np.diff(lists.start))
     hits = np.bincount(of_hit[lists.rank <= first[of_hit]], minlength=len(lists))
     n, known = int(((hits > 0) & (hits < first)).sum()), int((np.diff(lists.start) > 0).sum())
-    words = ("query", "queries")
-    frames.notes += tied_notes(Tied(n, known, words, "texts", "ranks"))
+    frames.notes += tied_notes(n, known, ("query", "queries"), "texts", "ranks")
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:

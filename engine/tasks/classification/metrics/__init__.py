@@ -48,48 +48,29 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "accuracyscore": "Accuracy",
-    "subsetaccuracy": "Accuracy",
-    "precisionscore": "Precision",
-    "positivepredictivevalue": "Precision",
-    "ppv": "Precision",
-    "recallscore": "Recall",
-    "sensitivity": "Recall",
-    "tpr": "Recall",
-    "truepositiverate": "Recall",
-    "jaccardindex": "Jaccard",
-    "matthewscorrcoef": "MCC",
-    "kappa": "CohenKappa",
-    "quadratickappa": "CohenKappaQuadratic",
-    "quadraticweightedkappa": "CohenKappaQuadratic",
-    "qwk": "CohenKappaQuadratic",
-    "linearweightedkappa": "CohenKappaLinear",
-    "crossentropy": "LogLoss",
-    "crossentropyloss": "LogLoss",
-    "nll": "LogLoss",
-    "negativeloglikelihood": "LogLoss",
-    "calibrationerror": "ECE",
-    "expectedcalibrationerror": "ECE",
-    "maxcalibrationerror": "MCE",
-    "maximumcalibrationerror": "MCE",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
-
-_PR_AREA = (
-    "The area under the precision-recall curve by steps, as in average_precision_score, is 'AP'."
+SAME = (
+    "Accuracy=accuracyscore,subsetaccuracy Precision=precisionscore,positivepredictivevalue,ppv"
+    " Recall=recallscore,sensitivity,tpr,truepositiverate Jaccard=jaccardindex"
+    " MCC=matthewscorrcoef CohenKappa=kappa"
+    " CohenKappaQuadratic=quadratickappa,quadraticweightedkappa,qwk"
+    " CohenKappaLinear=linearweightedkappa"
+    " LogLoss=crossentropy,crossentropyloss,nll,negativeloglikelihood"
+    " ECE=calibrationerror,expectedcalibrationerror"
+    " MCE=maxcalibrationerror,maximumcalibrationerror"
 )
+"""Metrics, each with its names in other tools, squeezed."""
+
 _COMPLEMENT = "It is 1 - {}."
 _NEGATED = "It is {} with its sign changed."
 
 CLOSE: dict[str, str] = {
-    **dict.fromkeys(("tp", "fp", "fn", "tn"), "It is in the rows of 'Counts'."),
-    **dict.fromkeys(("prauc", "auprc", "aucpr", "averageprecisionrecall"), _PR_AREA),
-    **dict.fromkeys(
-        ("zerooneloss", "errorrate", "misclassificationrate"), _COMPLEMENT.format("'Accuracy'")
+    "tp fp fn tn": "It is in the rows of 'Counts'.",
+    "prauc auprc aucpr averageprecisionrecall": (
+        "The area under the precision-recall curve by steps, as in average_precision_score, is"
+        " 'AP'."
     ),
-    "fnr": _COMPLEMENT.format("'Recall'"),
-    "missrate": _COMPLEMENT.format("'Recall'"),
+    "zerooneloss errorrate misclassificationrate": _COMPLEMENT.format("'Accuracy'"),
+    "fnr missrate": _COMPLEMENT.format("'Recall'"),
     "negbrierscore": _NEGATED.format("'Brier'"),
     "neglogloss": _NEGATED.format("'LogLoss'"),
     "hammingdistance": "'HammingLoss' counts the wrong labels of all datums together.",
@@ -99,8 +80,7 @@ CLOSE: dict[str, str] = {
         " score thresholds: 'PrecisionRecallCurve'."
     ),
     "roc": "The curve is 'ROCCurve', the area 'ROCAUC'.",
-    "eer": "The threshold with equal error rates is 'ThresholdAtEqualError'.",
-    "equalerrorrate": "The threshold with equal error rates is 'ThresholdAtEqualError'.",
+    "eer equalerrorrate": "The threshold with equal error rates is 'ThresholdAtEqualError'.",
     "classificationreport": "Ask for 'Precision', 'Recall', 'F1' and 'Accuracy'.",
 }
 """Names in other tools, squeezed -> how our number differs, or which option it takes."""

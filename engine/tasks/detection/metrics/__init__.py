@@ -70,20 +70,14 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "averageprecision": "AP",
-    "averagerecall": "AR",
-    "f1score": "F1",
-    "percentageofcorrectkeypoints": "PCK",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = "AP=averageprecision AR=averagerecall F1=f1score PCK=percentageofcorrectkeypoints"
+"""Metrics, each with its names in other tools, squeezed."""
 
-_COMPLEMENT = "It is 1 - {}."
-_AREA = "Write metrics 'mAPAveragedOverIOUs' under dialect='coco': rows with area '{}'."
+_AREA = "Write metrics '{}' under dialect='coco': rows with area '{}'."
 _CAP = "Write metric 'mAR' under dialect='coco': rows with max_detections {}."
 
 CLOSE: dict[str, str] = {
-    **dict.fromkeys(("tp", "fp", "fn"), "It is in the rows of 'Counts'."),
+    "tp fp fn": "It is in the rows of 'Counts'.",
     "meanaverageprecision": (
         "The mean over IoU thresholds, as in COCO, is 'mAPAveragedOverIOUs'; at single"
         " thresholds it is 'mAP'."
@@ -91,18 +85,12 @@ CLOSE: dict[str, str] = {
     "bboxmap": "As COCO defines it, it is 'mAPAveragedOverIOUs'.",
     "segmmap": "As COCO defines it, it is 'mAPAveragedOverIOUs' with iou_type='segm'.",
     **{
-        f"{name}{suffix}": _AREA.format(area)
+        f"{a}{area[0]} {a}{area} m{a}{area}": _AREA.format(metric, area)
+        for a, metric in (("ap", "mAPAveragedOverIOUs"), ("ar", "mAR"))
         for area in ("small", "medium", "large")
-        for name, suffix in (("ap", area[0]), ("ap", area), ("map", area))
     },
-    **{
-        f"{name}{suffix}": _AREA.replace("mAPAveragedOverIOUs", "mAR").format(area)
-        for area in ("small", "medium", "large")
-        for name, suffix in (("ar", area[0]), ("ar", area), ("mar", area))
-    },
-    **{f"{name}{cap}": _CAP.format(cap) for name in ("ar", "mar") for cap in (1, 10, 100)},
-    **{f"{name}@{cap}": _CAP.format(cap) for name in ("ar", "mar") for cap in (1, 10, 100)},
+    **{f"ar{n} mar{n} ar@{n} mar@{n}": _CAP.format(n) for n in (1, 10, 100)},
     "oks": "OKS takes the place of IoU with iou_type='keypoints'; ask for 'AP' or 'mAP'.",
-    "missrate": _COMPLEMENT.format("'Recall'"),
+    "missrate": "It is 1 - 'Recall'.",
 }
 """Names in other tools, squeezed -> how our number differs, or which option it takes."""

@@ -14,15 +14,10 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "responserelevancy": "AnswerRelevance",
-    "answerrelevancymetric": "AnswerRelevance",
-    "faithfulnessmetric": "Faithfulness",
-    "hallucinationmetric": "Hallucination",
-    "biasmetric": "Bias",
-    "toxicitymetric": "Toxicity",
-    "contextualprecisionmetric": "ContextPrecision",
-    "contextualrecallmetric": "ContextRecall",
-    "contextualrelevancymetric": "ContextRelevance",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = (
+    "AnswerRelevance=responserelevancy,answerrelevancymetric Faithfulness=faithfulnessmetric"
+    " Hallucination=hallucinationmetric Bias=biasmetric Toxicity=toxicitymetric"
+    " ContextPrecision=contextualprecisionmetric ContextRecall=contextualrecallmetric"
+    " ContextRelevance=contextualrelevancymetric"
+)
+"""Metrics, each with its names in other tools, squeezed."""

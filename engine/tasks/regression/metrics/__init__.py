@@ -52,27 +52,14 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "weightedmeanabsolutepercentageerror": "WAPE",
-    "wmape": "WAPE",
-    "nd": "WAPE",
-    "mdae": "MedianAE",
-    "meanbiaserror": "MeanError",
-    "pearsoncorrcoef": "Pearson",
-    "pearsonr": "Pearson",
-    "spearmancorrcoef": "Spearman",
-    "kendallrankcorrcoef": "Kendall",
-    "concordancecorrcoef": "Concordance",
-    "continuousrankedprobabilityscore": "CRPS",
-    "coefficientofdetermination": "R2",
-    "r^2": "R2",
-    "rsquared": "R2",
-    "nse": "R2",
-    "nashsutcliffe": "R2",
-    "adjr2": "AdjustedR2",
-    "adjustedrsquared": "AdjustedR2",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = (
+    "WAPE=weightedmeanabsolutepercentageerror,wmape,nd MedianAE=mdae MeanError=meanbiaserror"
+    " Pearson=pearsoncorrcoef,pearsonr Spearman=spearmancorrcoef Kendall=kendallrankcorrcoef"
+    " Concordance=concordancecorrcoef CRPS=continuousrankedprobabilityscore"
+    " R2=coefficientofdetermination,r^2,rsquared,nse,nashsutcliffe"
+    " AdjustedR2=adjr2,adjustedrsquared"
+)
+"""Metrics, each with its names in other tools, squeezed."""
 
 _NEGATED = "It is {} with its sign changed."
 
@@ -92,9 +79,8 @@ CLOSE: dict[str, str] = {
             ("meangammadeviance", "GammaDeviance"),
         )
     },
-    **dict.fromkeys(
-        ("wis", "weightedintervalscore"),
-        "With a median and pairs of quantiles it equals 'CRPSFromQuantiles'.",
+    "wis weightedintervalscore": (
+        "With a median and pairs of quantiles it equals 'CRPSFromQuantiles'."
     ),
     "bias": "The mean of prediction - target is 'MeanError'.",
     "tweediedeviancescore": "Write metric 'TweedieDeviance' with tweedie_power.",

@@ -45,21 +45,11 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "averageprecision": "MAP",
-    "meanaverageprecision": "MAP",
-    "retrievalmap": "MAP",
-    "meanreciprocalrank": "MRR",
-    "reciprocalrank": "MRR",
-    "retrievalmrr": "MRR",
-    "normalizeddiscountedcumulativegain": "nDCG",
-    "normalizeddcg": "nDCG",
-    "retrievalnormalizeddcg": "nDCG",
-    "discountedcumulativegain": "DCG",
-    "retrievalprecision": "P",
-    "retrievalrprecision": "RPrecision",
-    "retrievalhitrate": "Success",
-    "hit": "Success",
-    "f1score": "F1",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = (
+    "MAP=averageprecision,meanaverageprecision,retrievalmap"
+    " MRR=meanreciprocalrank,reciprocalrank,retrievalmrr"
+    " nDCG=normalizeddiscountedcumulativegain,normalizeddcg,retrievalnormalizeddcg"
+    " DCG=discountedcumulativegain P=retrievalprecision RPrecision=retrievalrprecision"
+    " Success=retrievalhitrate,hit F1=f1score"
+)
+"""Metrics, each with its names in other tools, squeezed."""

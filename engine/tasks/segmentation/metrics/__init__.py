@@ -33,24 +33,17 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "dicecoefficient": "Dice",
-    "dsc": "Dice",
-    "sorensendice": "Dice",
-    "f1score": "F1",
-    "intersectionoverunion": "IOU",
-    "overallaccuracy": "PixelAccuracy",
-    "meanpixelaccuracy": "MeanClassAccuracy",
-    "hausdorff95": "HD95",
-    "sensitivity": "Recall",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = (
+    "Dice=dicecoefficient,dsc,sorensendice F1=f1score IOU=intersectionoverunion"
+    " PixelAccuracy=overallaccuracy MeanClassAccuracy=meanpixelaccuracy HD95=hausdorff95"
+    " Recall=sensitivity"
+)
+"""Metrics, each with its names in other tools, squeezed."""
 
 _MACRO = "It is the macro row of {}."
 
 CLOSE: dict[str, str] = {
-    "meandice": "It is the macro row of 'Dice', or, image by image, 'DicePerImage'.",
-    "dicemetric": "It is the macro row of 'Dice', or, image by image, 'DicePerImage'.",
+    "meandice dicemetric": "It is the macro row of 'Dice', or, image by image, 'DicePerImage'.",
     "mdice": _MACRO.format("'Dice'"),
     "mfscore": _MACRO.format("'F1'"),
     "mprecision": _MACRO.format("'Precision'"),

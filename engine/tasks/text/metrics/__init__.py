@@ -36,13 +36,8 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "charerrorrate": "CER",
-    "worderrorrate": "WER",
-    "translationeditrate": "TER",
-    "translationerrorrate": "TER",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = "CER=charerrorrate WER=worderrorrate TER=translationeditrate,translationerrorrate"
+"""Metrics, each with its names in other tools, squeezed."""
 
 CLOSE: dict[str, str] = {
     "bleuscore": "BLEU of a corpus is 'CorpusBLEU'; 'BLEU' is the mean over datums.",

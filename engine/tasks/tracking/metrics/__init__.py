@@ -27,15 +27,8 @@ SYMBOLS = {
 }
 """Meaning of the symbols in formulas, in TeX."""
 
-SAME: dict[str, str] = {
-    "numswitches": "IDSW",
-    "numfragmentations": "Frag",
-    "mostlytracked": "MT",
-    "partiallytracked": "PT",
-    "mostlylost": "ML",
-    "numfalsepositives": "FP",
-    "nummisses": "FN",
-    "motsa": "MOTA",
-    "smotsa": "sMOTA",
-}
-"""Names in other tools, squeezed -> the metric that they equal."""
+SAME = (
+    "IDSW=numswitches Frag=numfragmentations MT=mostlytracked PT=partiallytracked ML=mostlylost"
+    " FP=numfalsepositives FN=nummisses MOTA=motsa sMOTA=smotsa"
+)
+"""Metrics, each with its names in other tools, squeezed."""
