@@ -170,7 +170,9 @@ def _same_kinds(
             raise InputError(
                 f"column {name!r}: {first} has {kinds[first]} such as {sides[first][name][0]!r},"
                 f" {other} has {kinds[other]} such as {sides[other][name][0]!r}. Cast one of"
-                f" them, e.g. frame.with_columns(pl.col({name!r}).cast(pl.String))."
+                f" them, e.g. frame.with_columns(pl.col({name!r}).cast(pl.String)).",
+                code="types_differ",
+                column=name,
             )
     return list(sides.values())
 
@@ -214,7 +216,11 @@ def checked(name: str, values: Array, pool: Pool) -> Array:
     raise InputError(
         f"normalisation {name!r}: {bad.size:,} documents get no finite value, the first one of run"
         f" {run + 1}, whose scores go from {own.min():g} to {own.max():g}. Divide the scores of"
-        " that run, or fuse by ranks."
+        " that run, or fuse by ranks.",
+        code="not_finite",
+        normalisation=name,
+        count=bad.size,
+        run=run + 1,
     )
 
 
@@ -246,7 +252,11 @@ def _max(pool: Pool) -> Array:
         run = int(pool.run[pool.list_start[bad[0]]]) + 1
         raise InputError(
             f"normalisation 'max' divides by each list's highest score, which is {high[bad[0]]:g},"
-            f" not above 0, in {bad.size:,} lists, the first one in run {run}. Use 'min-max'."
+            f" not above 0, in {bad.size:,} lists, the first one in run {run}. Use 'min-max'.",
+            code="too_low",
+            normalisation="max",
+            count=bad.size,
+            run=run,
         )
     return score / _spread(pool, high)
 
@@ -383,7 +393,10 @@ def fuse(
     if normalisation is not None:
         norm = _named("normalisation", normalisation, NORMALISATIONS)
     if isinstance(runs, (str, Mapping)) or not isinstance(runs, Sequence) or len(runs) < 2:
-        raise InputError("fuse() needs a list of two or more runs, as in fuse([one, other]).")
+        raise InputError(
+            "fuse() needs a list of two or more runs, as in fuse([one, other]).",
+            code="runs_missing",
+        )
     settings = _settings(how, norm, len(runs), weights, k, persistence, gamma)
     found = open_runs(runs, columns=columns, storage_options=storage_options)
     _check_scores(how, norm, found)
@@ -400,7 +413,9 @@ def fuse(
         raise InputError(
             f"method {how.name!r}: {int((~np.isfinite(score)).sum()):,} fused scores are beyond"
             f" what a float64 holds. Divide the scores of the runs (the largest is"
-            f" {np.abs(found.pool.score).max():g}), normalise them, or fuse by ranks."
+            f" {np.abs(found.pool.score).max():g}), normalise them, or fuse by ranks.",
+            code="too_high",
+            method=how.name,
         )
     return _ranked(pool.candidate_query, pool.candidate_document, score, found)
 
@@ -425,7 +440,11 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], tag: str = "evaleng
     target = Path(path)
     writer = _WRITERS.get(target.suffix.lower())
     if writer is None:
-        raise OptionError(f"{target}: a fused run ends in {', '.join(_WRITERS)}.")
+        raise OptionError(
+            f"{target}: a fused run ends in {', '.join(_WRITERS)}.",
+            code="format_unknown",
+            file=str(target),
+        )
     write_files({target.name: lambda file: writer(frame, file, tag)}, target.parent)
 
 
@@ -500,7 +519,10 @@ def _check_scores(how: Method, norm: Normalisation | None, found: Runs) -> None:
         f"method {how.name!r} takes scores, and {len(found.unscored)} of"
         f" {found.pool.n_runs} runs have ranks alone, the first one run {first + 1}"
         f" ({found.names[first]}). Take a method of ranks ({by_rank}), or normalisation='rank' or"
-        " 'borda'."
+        " 'borda'.",
+        code="scores_missing",
+        method=how.name,
+        count=len(found.unscored),
     )
 
 

@@ -88,5 +88,5 @@ def test_ignore_is_read_as_coco_does_not(tmp_path: Path) -> None:
 
 def test_it_is_of_boundaries_alone(tmp_path: Path) -> None:
     assert scored(CASES[0], tmp_path, iou_type=None)["stats"] == scored(CASES[0], tmp_path)["stats"]
-    with pytest.raises(ee.OptionError, match="write iou_type='boundary'"):
+    with pytest.raises(ee.OptionError, match="iou_type='boundary'"):
         scored(CASES[0], tmp_path, iou_type="bbox")

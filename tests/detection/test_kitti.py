@@ -15,6 +15,7 @@ from merging.oriented_parts import seen
 from oracles import kitti
 from oracles.boxes_3d import iou_3d, iou_bev
 from partitions.cases import in_buckets, same_as_in_memory
+from refusals import refused
 
 import evalengine as ee
 from evalengine.executors.pools import Threads
@@ -154,7 +155,7 @@ def test_twenty_of_twenty_are_half() -> None:
     assert ee.score(pl.concat([found, van]), truth, **HOW).to_kitti() == made
     loose = ee.score(found, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
     assert loose.metrics["iou_threshold"].unique().to_list() == [0.25, 0.5]
-    with pytest.raises(ee.ResultError, match="several: leave iou_thresholds out"):
+    with pytest.raises(ee.ResultError, match="leave iou_thresholds out"):
         loose.to_kitti()
 
 
@@ -193,18 +194,21 @@ def test_notes_name_what_was_left_out(tmp_path: Path, monkeypatch: pytest.Monkey
     whole = pl.concat([theirs, others])
     notes = ee.score(ours, whole, **HOW).notes
     told = [note for note in notes if "ground truths" in note]
-    assert told == [
-        "1 label in the ground truths only: 'Cyclist'.",
-        "ground truths: 2 rows of label 'Truck', which is not scored, left out.",
-        "ground truths: 1 row of label 'Misc', which is not scored, left out.",
-    ]
+    for said, (start, name) in zip(
+        told,
+        (("1 label", "'Cyclist'"), ("ground truths: 2 rows", "'Truck'"),
+         ("ground truths: 1 row", "'Misc'")),
+        strict=True,
+    ):  # fmt: skip
+        assert said.startswith(start)
+        assert name in said
     for name, table in (("ours", ours), ("theirs", whole)):
         table.write_parquet(tmp_path / f"{name}.parquet")
     in_buckets(monkeypatch)
     paths = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
     assert {*told} <= {*ee.score(*paths, **HOW, memory_limit="1GB").notes}
     alone = ee.score(ours.clear(), whole.filter(label_value="Van"), **HOW).notes
-    assert any("1 row of label 'Van', which is not scored, left out" in note for note in alone)
+    assert any("1 row of label 'Van'" in note for note in alone)
 
 
 def test_regions_of_datums_are_those_of_rows() -> None:
@@ -221,25 +225,25 @@ def test_regions_of_datums_are_those_of_rows() -> None:
     without = ee.score(ours, theirs.filter(~is_region), **HOW).metrics
     assert not without.equals(rows)
     bad = datums.with_columns(regions=pl.Series([[1.0, 2.0]] * datums.height))
-    with pytest.raises(ee.InputError, match=r"'regions': .* whose list is not four finite numbers"):
+    with refused("wrong_length", column="regions", count=datums.height):
         ee.score(ours, theirs, datums=bad, **HOW)
 
 
 def test_what_is_missing_is_told() -> None:
     ours, theirs = best()
-    with pytest.raises(ee.InputError, match="ground truths: no column 'occluded' of numbers"):
+    with refused("column_missing", side="ground_truths", column="occluded"):
         ee.score(ours, theirs.drop("occluded"), **HOW)
     blank = theirs.with_columns(truncated=pl.Series([None] * theirs.height, dtype=pl.Float64))
-    with pytest.raises(ee.InputError, match=r"'truncated': .* without a value"):
+    with refused("null_values", side="ground_truths", column="truncated"):
         ee.score(ours, blank, **HOW)
-    with pytest.raises(ee.InputError, match="predictions: no column 'height_2d'"):
+    with refused("column_missing", side="predictions", column="height_2d"):
         ee.score(ours.drop(CORNERS), theirs, iou_type="3d", **HOW)
-    with pytest.raises(ee.OptionError, match="area_ranges: dialect kitti has none"):
+    with pytest.raises(ee.OptionError, match="area_ranges: dialect kitti"):
         ee.score(ours, theirs, area_ranges={"all": (0, 1)}, **HOW)
     blind = ours.with_columns(alpha=-10.0)
     card = ee.score(blind, theirs, metrics=["AP", "AOS", "TIDE"], **HOW)
-    assert any("AOS left out" in note and "unknown alpha (-10)" in note for note in card.notes)
-    assert any("TIDE left out: dialect kitti matches anew" in note for note in card.notes)
+    assert any("AOS left out" in note and "alpha (-10)" in note for note in card.notes)
+    assert any("TIDE left out" in note for note in card.notes)
     flags = theirs.with_columns(occluded=pl.col("occluded") > 0)  # unread elsewhere
     how = {**HOW, "dialect": "coco"}
     plain = ee.score(ours, theirs, **how, metrics=["mAP"]).metrics

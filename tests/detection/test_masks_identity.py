@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from coco_masks import pixels_of, random_files
 from oracles.coco_reference import coco_eval, same_as_coco
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.ingest.converting import convert_coco
 from evalengine.ingest.sources import coco
-from evalengine.schemas.errors import InputError
 
 
 def _written(folder: Path, seed: int, **more: Any) -> tuple[str, str]:
@@ -56,7 +56,7 @@ def test_specks_beside_polygons(tmp_path: Path) -> None:
     same_as_coco(found, coco_eval(str(paths[1]), str(paths[0]), "segm"))
     listed[0]["segmentation"] = [[5.0, 6.0, 20.0, 6.0]]  # of which pycocotools cannot make a mask
     paths[1].write_text(json.dumps(truths))
-    with pytest.raises(InputError, match="1 row with rings of fewer than three points"):
+    with refused("ring_short", count=1):
         _coco(*map(str, paths), iou_type="segm")
 
 
@@ -122,11 +122,7 @@ def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
              for row in json.loads(Path(boxed["dt"]).read_text())]  # fmt: skip
     Path(boxed["dt"]).write_text(json.dumps(plain))
     same_as_coco(_coco(boxed["dt"], boxed["gt"]), theirs)
-    notes = ee.check(boxed["dt"], boxed["gt"]).notes
-    assert (
-        "boxes are compared, since the predictions have nothing else; column 'polygon' of the"
-        " ground truths is not read."
-    ) in notes
+    assert "'polygon'" in noted(ee.check(boxed["dt"], boxed["gt"]), "geometry").message
 
 
 def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
@@ -191,9 +187,7 @@ def test_a_broken_code_names_file_and_row_and_nothing_of_polars(tmp_path: Path) 
         lambda: ee.score(str(tmp_path / "dt.json"), truth, task="detection"),
         lambda: convert_coco(truth, out=tmp_path / "out"),
     ):
-        with pytest.raises(ee.ReadError) as error:
+        with pytest.raises(ee.ReadError, match="1 row with") as error:  # as Polars lets it through
             run()
-        message = str(error.value)
-        assert "the_truth.json: annotations: column 'segmentation': 1 row with a" in message
-        assert "row 1 (size 2 x 2, [3])" in message
-        assert message.endswith("check that size is [height, width].")
+        assert "the_truth.json: annotations" in str(error.value)
+        assert "row 1 (size 2 x 2, [3])" in str(error.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import polars as pl
 import pytest
 import rasterio
 from affine import Affine
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.geometry.rasters import RasterFiles
-from evalengine.schemas.errors import InputError
 
 
 def _written(path: Path, epsg: int | None, west: float = 5e5, pixel: float = 10.0) -> str:
@@ -56,15 +55,13 @@ def test_rasters_on_other_grids(
 ) -> None:
     truth = _written(tmp_path / "truth.tif", 32632)
     other = _written(tmp_path / "other.tif", *place)
-    here = "20 x 20, EPSG:32632, pixels of 10 x -10 from (500000, 5000000)"
-    across = f"row 0 (datum_id='d7') is 20 x 20, {told}, row 0 of the ground truths {here}"
-    with pytest.raises(
-        InputError, match=f"predictions: column 'raster': 1 raster.*{re.escape(across)}"
-    ):
+    with refused("grids_differ", side="predictions", column="raster", count=1) as error:
         ee.score(_table(other, scored=True), _table(truth), convert_to=convert_to)
-    within = f"row 1 (datum_id='d7') is 20 x 20, {told}, row 0 of the ground truths {here}"
-    with pytest.raises(InputError, match=f"ground truths: .*{re.escape(within)}"):
+    assert f"row 0 (datum_id='d7') is 20 x 20, {told}" in str(error.value)
+    assert "EPSG:32632, pixels of 10 x -10 from (500000, 5000000)" in str(error.value)
+    with refused("grids_differ", side="ground_truths", column="raster", count=1) as error:
         ee.score(_table(truth, scored=True), _table(truth, other), convert_to=convert_to)
+    assert f"row 1 (datum_id='d7') is 20 x 20, {told}" in str(error.value)
 
 
 def test_the_same_grid_and_plain_pictures_meet(tmp_path: Path) -> None:
@@ -77,16 +74,16 @@ def test_the_same_grid_and_plain_pictures_meet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "code"),
     [
-        ({"mask": [{"size": [2, 2], "counts": [3]}]}, "does not fill its size"),
-        ({"raster": ["absent.tif"]}, "files that do not exist"),
-        ({"polygon": [[[1.0, 2.0, 3.0]]]}, "odd count of numbers"),
+        ({"mask": [{"size": [2, 2], "counts": [3]}]}, "runs_short"),
+        ({"raster": ["absent.tif"]}, "file_missing"),
+        ({"polygon": [[[1.0, 2.0, 3.0]]]}, "wrong_length"),
     ],
 )
-def test_check_reads_geometry(column: dict[str, Any], told: str) -> None:
+def test_check_reads_geometry(column: dict[str, Any], code: str) -> None:
     truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **column})
-    with pytest.raises(InputError, match=told):
+    with refused(code, column=next(iter(column)), count=1, rows=[0]):
         ee.check(truth.with_columns(score=pl.lit(0.5)), truth, task="detection")
 
 
@@ -107,7 +104,7 @@ def test_bands_of_pictures(tmp_path: Path) -> None:
     """A picture of three bands counts once a column says which of them is meant."""
     path = _picture(tmp_path / "rgb.png", 3)
     truth, found = _table(path), _table(path, scored=True)
-    with pytest.raises(InputError, match=r"row 0 \(datum_id='d7', .*A column raster_band says"):
+    with refused("band_unnamed", count=1, bands=3, match="raster_band"):
         ee.score(found, truth)
     of_band = [
         ee.score(
@@ -125,11 +122,8 @@ def test_a_value_that_no_pixel_has(tmp_path: Path) -> None:
     path = _picture(tmp_path / "a.png", 1)
     truth = _table(path, path).with_columns(raster_value=pl.Series([9, 8]))
     card = ee.score(_table(path, scored=True), truth)
-    told = [note for note in card.notes if "raster_value" in note]
-    assert len(told) == 1
-    want = "1 row with a value that no pixel of the file has, so that the mask is empty, first"
-    assert f"ground truths: column 'raster_value': {want}" in told[0]
-    assert f"row 1 (datum_id='d7') asks for 8 in {path!r}." in told[0]
+    said = noted(card, "absent_raster_values", count=1).message
+    assert f"row 1 (datum_id='d7') asks for 8 in {path!r}." in said
 
 
 def test_files_are_looked_for_once_and_at_home(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from refusals import noted
 
 import evalengine as ee
 
@@ -27,8 +28,8 @@ def test_every_row_twice_is_a_warning(tables, role: str) -> None:
     place = int(role != "predictions")
     given[place] = pl.concat([given[place]] * 2)
     given[1] = given[1].drop("annotation_id", strict=False)  # ids may appear once
-    (warning,) = ee.score(*given).warnings
-    assert warning.startswith(f"every row of the {role} appears twice or more, with the same")
+    said = noted(ee.score(*given), "rows_doubled", severity="warning").message
+    assert said.startswith(f"every row of the {role}")
     assert ee.check(*given).warnings
 
 
@@ -49,8 +50,7 @@ def test_every_row_twice_in_bounded_memory() -> None:
     scored = boxes.with_columns(score=rng.random(n))
     card = ee.score(pl.concat([scored, scored]), boxes, memory_limit="480MiB")
     assert card.run["buckets"] > 1
-    (warning,) = card.warnings
-    assert "every row of the predictions appears twice" in warning
+    noted(card, "rows_doubled", severity="warning")
 
 
 def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> None:
@@ -60,12 +60,10 @@ def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> No
             tmp_path / f"{name}.parquet"
         )
     card = ee.score(tmp_path / "*.parquet", truths)
-    told = [note for note in card.warnings if "are of several models" in note]
-    assert told == [
-        "predictions: 59 of 59 datums looked at are both in 'one.parquet' and in 'two.parquet',"
-        " and all their rows are scored together. If the files are of several models, score them"
-        " one by one."
-    ]
+    said = noted(card, "files_share_datums", severity="warning").message
+    assert "59 of 59 datums" in said
+    assert "'one.parquet'" in said
+    assert "'two.parquet'" in said
 
 
 def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
@@ -91,9 +89,11 @@ def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
         ("found.json", truths), ("oi.csv", named), ("comp4_det_test_car.txt", named),
     ):  # fmt: skip
         datums = sizes if theirs is named else None
-        (warning,) = [one for one in ee.check(tmp_path / "*" / name, theirs, datums=datums).warnings
-                      if "several models" in one]  # fmt: skip
-        assert f"6 of 6 datums looked at are both in 'm1/{name}' and in 'm2/{name}'" in warning
+        report = ee.check(tmp_path / "*" / name, theirs, datums=datums)
+        said = noted(report, "files_share_datums", severity="warning").message
+        assert "6 of 6 datums" in said
+        assert f"'m1/{name}'" in said
+        assert f"'m2/{name}'" in said
     (tmp_path / "m2/comp4_det_test_car.txt").rename(tmp_path / "m2/comp4_det_test_dog.txt")
     warnings = ee.check(tmp_path / "*" / "comp4*.txt", named).warnings
     assert not [one for one in warnings if "several models" in one]

@@ -253,7 +253,7 @@ def test_labels_of_different_points_in_parts() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"iou_type": "bbox", "metrics": ["PCK"]}, "no keypoints are compared"),
+        ({"iou_type": "bbox", "metrics": ["PCK"]}, "no keypoints"),
         ({"metrics": ["PCKh"], "columns": {"other": "head_size"}}, "head_size"),
         ({"pck_threshold": 0.0}, "above 0"),
         ({"head_segment": [1]}, "two keypoints"),
@@ -275,7 +275,7 @@ def test_without_heads_pckh_is_left_out_of_others() -> None:
     truth = people().drop("head_size")
     card = ee.score(found_of(truth), truth, iou_type="keypoints", metrics=["PCK", "PCKh"])
     assert card.metrics["metric"].unique().to_list() == ["PCK"]
-    assert any("PCKh left out: heads have no size" in note for note in card.notes)
+    assert any("PCKh left out" in note for note in card.notes)
 
 
 def test_results_of_which_some_have_boxes() -> None:

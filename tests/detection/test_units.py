@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from partitions.cases import in_buckets
-from refusals import refused
+from refusals import noted, refused
 
 import evalengine as ee
 
@@ -80,8 +80,7 @@ def test_extents_in_place_of_corners() -> None:
     start, extent = rng.uniform(60, 90, (60, 2)), rng.uniform(95, 140, (60, 2))
     theirs = np.concatenate([start, start + extent], axis=1)
     sides = tables(theirs + 1, np.concatenate([start, extent], axis=1), each=1)
-    (warning,) = ee.score(*sides, task="detection").warnings
-    assert "widths and heights where the second corners are expected" in warning
+    assert "xywh" in noted(ee.score(*sides, task="detection"), "boxes_apart").message
 
 
 @pytest.mark.parametrize("of_truths", [False, True])
@@ -157,10 +156,10 @@ def test_few_boxes_tell_what_is_beyond_doubt() -> None:
     """One image of four boxes: shares, and a form that fits them well; of two shares alone."""
     ours, theirs = boxes(6, datums=1)
     for few in (4, 2):
-        (warning,) = ee.score(*tables(share(ours[:few]), theirs[:few])).warnings
-        assert "as shares of an image do" in warning
-    (warning,) = ee.score(*tables(centred(ours), theirs)).warnings
-    assert "the predictions seem to" in warning
+        card = ee.score(*tables(share(ours[:few]), theirs[:few]))
+        assert "as shares" in noted(card, "boxes_apart", severity="warning").message
+    card = ee.score(*tables(centred(ours), theirs))
+    assert "the predictions seem" in noted(card, "boxes_apart", severity="warning").message
     assert ee.score(*tables(centred(ours[:2]), theirs[:2])).warnings == ()
     rng = np.random.default_rng(1)
     assert ee.score(*tables(centred(ours + rng.normal(0, 20, ours.shape)), theirs)).warnings == ()
@@ -180,10 +179,9 @@ def test_few_boxes_of_labels_counted_from_another_number() -> None:
     truth = truth.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
     same = found.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
     assert ee.score(same, truth).warnings == ()
-    (said,) = ee.score(same.with_columns(pl.col("label_value") - 1), truth).warnings
-    assert "The numbers of the predictions are 1 too low" in said
+    noted(ee.score(same.with_columns(pl.col("label_value") - 1), truth), "labels_apart", shift=1)
     mixed = same.with_columns(label_value=pl.Series([1, 1, 2, 2, 1, 2]))
     assert ee.score(mixed, truth).warnings == ()
     moved = found.with_columns(label_value=pl.lit("a"), datum_id=pl.col("datum_id") + 1)
-    (said,) = ee.score(moved, truth.with_columns(label_value=pl.lit("a"))).warnings
-    assert "once the ids of the predictions are changed by -1" in said
+    card = ee.score(moved, truth.with_columns(label_value=pl.lit("a")))
+    assert "by -1" in noted(card, "boxes_apart", severity="warning").message

@@ -134,7 +134,7 @@ def _masks(texts: pl.Series, rows: pl.Series, name: str, what: str) -> pl.Series
     try:
         packed_runs = _compressed(runs, rows.filter(plain), what)
     except InputError as error:
-        raise ReadError(f"{name}: {error}") from None
+        raise ReadError(f"{name}: {error}", code=error.code, **error.facts) from None
     return packed.zip_with(~plain, packed_runs.gather(place))
 
 
@@ -156,9 +156,17 @@ def _broken(texts: pl.Series, rows: pl.Series, kind: Any, name: str, what: str) 
             return ReadError(
                 f"{name}: {what} {row:,} (counted from 0), field 'segmentation': {reason}."
                 " Needed are polygons [[x, y, ...], ...] or"
-                " {'size': [height, width], 'counts': ...}."
+                " {'size': [height, width], 'counts': ...}.",
+                code="file_malformed",
+                file=name,
+                row=row,
+                field="segmentation",
             )
-    return ReadError(f"{name}: the segmentations of its {what}s cannot be decoded.")
+    return ReadError(
+        f"{name}: the segmentations of its {what}s cannot be decoded.",
+        code="file_malformed",
+        file=name,
+    )
 
 
 def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
@@ -209,7 +217,11 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
         if not isinstance(row.get("id"), (int, str)) or isinstance(row["id"], bool):
             raise ReadError(
                 f"{name}: {what} {i:,} (counted from 0), field 'id': an integer or string is"
-                f" needed, not {row.get('id')!r}."
+                f" needed, not {row.get('id')!r}.",
+                code="file_malformed",
+                file=name,
+                row=i,
+                field="id",
             )
     ids = [row["id"] for row in rows]
     columns: dict[str, pl.Series] = {"datum_id": _uniform(ids, name, what)}
@@ -247,13 +259,21 @@ def _lists(values: list[Any], field: str, name: str) -> pl.Series:
         at = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, list)), 0)
         raise ReadError(
             f"{name}: image {at:,} (counted from 0), field {field!r}: lists of category ids are"
-            f" needed, all integers or all strings, not {values[at]!r}."
+            f" needed, all integers or all strings, not {values[at]!r}.",
+            code="file_malformed",
+            file=name,
+            row=at,
+            field=field,
         ) from None
 
 
 def _uniform(values: list[Any], name: str, what: str) -> pl.Series:
     if len({type(value) for value in values}) > 1:
-        raise InputError(f"{name}: {what} ids are partly strings, partly integers; use one type.")
+        raise InputError(
+            f"{name}: {what} ids are partly strings, partly integers; use one type.",
+            code="ids_mixed",
+            file=name,
+        )
     refuse_large(values, name, what, "id")
     if values and isinstance(values[0], int) and max(values) >= 2**63 and min(values) >= 0:
         return pl.Series(values, dtype=pl.UInt64)
@@ -386,9 +406,18 @@ def _coco_rows_broken(
             reason = re.sub(r" - at `\$.*`$", "", str(error)).replace("`", "'")
             return ReadError(
                 f"{name}: {what} {done + row:,} (counted from 0), field {field!r}: {reason}."
-                f" Needed is one list {_NEEDED[field]}."
+                f" Needed is one list {_NEEDED[field]}.",
+                code="file_malformed",
+                file=name,
+                row=done + row,
+                field=field,
             )
-    return ReadError(f"{name}: field {field!r} of its {what}s cannot be read.")
+    return ReadError(
+        f"{name}: field {field!r} of its {what}s cannot be read.",
+        code="file_malformed",
+        file=name,
+        field=field,
+    )
 
 
 Box = tuple[float, float, float, float]
@@ -693,7 +722,12 @@ def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -
     kind = "strings" if isinstance(usual, str) else "integers"
     return InputError(
         f"{name}: {what} {index:,} (counted from 0), field {field!r}: {odd!r} among {kind} such as"
-        f" {usual!r}. Ids are all integers or all strings."
+        f" {usual!r}. Ids are all integers or all strings.",
+        code="ids_mixed",
+        file=name,
+        row=index,
+        field=field,
+        value=odd,
     )
 
 

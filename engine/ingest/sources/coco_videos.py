@@ -106,7 +106,11 @@ def read_videos(buffer: Any, name: str) -> Source:
     except UNREADABLE as error:
         raise malformed(error, bytes(buffer), 0, name) from None
     if not there(file.annotations):
-        raise ReadError(f"{name}: videos without 'annotations'. Give a file that has them.")
+        raise ReadError(
+            f"{name}: videos without 'annotations'. Give a file that has them.",
+            code="format_unknown",
+            file=name,
+        )
     known = _frames_of(images, name)
     frame = _read(memoryview(file.annotations), name, "annotation")
     datums = read_images(file.videos, name, "video")
@@ -168,7 +172,9 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
         raise ReadError(
             f"{source.description}: {lone.height:,} rows without a frame, whose image is not among"
             f" those of the ground truths with a frame_id (rows count from 0): {first}. Give each"
-            " row its video_id and frame_id, or ground truths with these images."
+            " row its video_id and frame_id, or ground truths with these images.",
+            code="ids_unmatched",
+            count=lone.height,
         )
     return msgspec.structs.replace(source, frame=rows.drop("__row", "image_id").lazy())
 
@@ -259,17 +265,33 @@ def _boxes(row: _Row, index: int, name: str, what: str) -> Iterator[tuple[Any, .
     if own is None or label is None or (row.video_id is None and (listed or row.image_id is None)):
         raise ReadError(
             f"{place}: a track_id (or instance_id), a category_id and a video_id (or image_id) are"
-            " needed. Write them, or remove the row."
+            " needed. Write them, or remove the row.",
+            code="file_malformed",
+            file=name,
+            row=index,
+            field="track_id",
         )
     flags = (None if row.iscrowd is None else int(row.iscrowd),
              None if row.ignore is None else int(row.ignore))  # fmt: skip
     if not listed:
         number = row.frame_id if row.frame_id is not None else row.frame_index
         if row.image_id is None and number is None:
-            raise ReadError(f"{place}: neither a frame_id nor an image_id. Write one of them.")
+            raise ReadError(
+                f"{place}: neither a frame_id nor an image_id. Write one of them.",
+                code="file_malformed",
+                file=name,
+                row=index,
+                field="frame_id",
+            )
         shape = bytes(row.segmentation)
         if not row.bbox and shape in (b"", b"null", b"[]"):
-            raise ReadError(f"{place}: neither bbox nor segmentation. Give it one, or remove it.")
+            raise ReadError(
+                f"{place}: neither bbox nor segmentation. Give it one, or remove it.",
+                code="file_malformed",
+                file=name,
+                row=index,
+                field="bbox",
+            )
         corners = _corners(row.bbox, place)
         at = (row.video_id, number, row.image_id)
         yield *at, own, label, score, *flags, *corners, shape or None
@@ -288,7 +310,11 @@ def _corners(box: list[float] | None, place: str) -> tuple[float | None, ...]:
     if not box:
         return (None,) * 4
     if len(box) != 4:
-        raise ReadError(f"{place}: a box needs 4 numbers (x, y, width, height), not {len(box)}.")
+        raise ReadError(
+            f"{place}: a box needs 4 numbers (x, y, width, height), not {len(box)}.",
+            code="wrong_length",
+            field="bbox",
+        )
     x, y, width, height = box
     return x, y, x + width, y + height
 
@@ -302,7 +328,12 @@ def _ids(values: list[Any], name: str, what: str, field: str) -> pl.Series:
     """
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
-        raise ReadError(f"{name}: {what}s whose {field} is a string, and others whose is a number.")
+        raise ReadError(
+            f"{name}: {what}s whose {field} is a string, and others whose is a number.",
+            code="ids_mixed",
+            file=name,
+            field=field,
+        )
     if kinds == {int}:
         refuse_large(values, name, what, field)
     return pl.Series(values, dtype=pl.String if kinds == {str} else pl.Int64)

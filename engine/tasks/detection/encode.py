@@ -209,7 +209,10 @@ class _Side(msgspec.Struct, frozen=True):
         if name not in self.frame.columns:
             raise InputError(
                 f"{said}: no column {name!r} of numbers, which KITTI's difficulties rest on. Give"
-                f" {_WAYS.get(name, 'one, of 0 where nothing is hidden or cut')}."
+                f" {_WAYS.get(name, 'one, of 0 where nothing is hidden or cut')}.",
+                code="column_missing",
+                side=self.name,
+                column=name,
             )
         column = self.frame[name].cast(pl.Float64)
         bare = np.flatnonzero(column.is_null().to_numpy() & self.where)
@@ -218,7 +221,11 @@ class _Side(msgspec.Struct, frozen=True):
             raise InputError(
                 f"{said}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
                 f" KITTI's difficulties rest on, first of datums {listing(shown, bare.size)}. Fill"
-                " them in, or remove these rows."
+                " them in, or remove these rows.",
+                code="null_values",
+                side=self.name,
+                column=name,
+                count=bare.size,
             )
         return column.fill_null(0.0).to_numpy()
 
@@ -273,7 +280,10 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
             raise InputError(
                 f"datums: column {REGIONS.name!r}: {count_of(int(odd.sum()), 'row')} whose list is"
                 f" not four finite numbers a region, first {listing(shown, int(odd.sum()))}. Write"
-                " xmin, ymin, xmax and ymax of each."
+                " xmin, ymin, xmax and ymax of each.",
+                code="wrong_length",
+                column=REGIONS.name,
+                count=int(odd.sum()),
             )
         owners.append(np.repeat(own["code"].cast(pl.Int32).to_numpy(), many // 4))
         boxes.append(numbers.reshape(-1, 4))
@@ -319,7 +329,9 @@ def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules
         raise InputError(
             f"datums: {lists} missing, and so where labels were looked for. Give"
             f" a table of all datums with them as lists of labels, {option('datums')}, or LVIS JSON"
-            " as ground truths; other data need another dialect."
+            " as ground truths; other data need another dialect.",
+            code="column_missing",
+            table="datums",
         )
     names = [name for name in _LISTS if name in table.columns]
     pairs = [
@@ -346,7 +358,9 @@ def _dtype(lists: pl.Series, labels: Labels) -> pl.DataType:
     if len(own.drop_nulls()) and (own.dtype == pl.String) != (labels.dtype == pl.String):
         raise InputError(
             f"datums: column {lists.name!r} holds lists of {own.dtype}, labels are {labels.dtype}."
-            " Cast them to one."
+            " Cast them to one.",
+            code="types_differ",
+            column=lists.name,
         )
     return labels.dtype
 

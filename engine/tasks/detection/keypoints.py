@@ -301,7 +301,11 @@ def mirrors(n_points: Array, variance_at: Array, settings: Settings) -> Array:
     wrong = [pair for pair in given or () if max(pair) > n_points.max(initial=0) > 0]
     if wrong:
         said = option("mirrored_keypoints", "=".join(map(str, wrong[0])))
-        raise InputError(f"{said}: rows have {n_points.max()} keypoints, counted from 1.")
+        raise InputError(
+            f"{said}: rows have {n_points.max()} keypoints, counted from 1.",
+            code="unknown_keypoint",
+            count=int(n_points.max()),
+        )
     for size, at in zip(n_points.tolist(), variance_at.tolist(), strict=True):
         own = np.arange(size)
         for left, right in _MIRRORED.get(size, ()) if given is None else given:

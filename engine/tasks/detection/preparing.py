@@ -191,31 +191,34 @@ def image_sizes(
         told[datum] = True
         wrong = np.flatnonzero((masks.height != height[datum]) | (masks.width != width[datum]))
         if wrong.size:
-            raise InputError(_different(side, wrong, datum, height, width))
+            raise _different(side, wrong, datum, height, width)
     for side, of_rows in zip(drawn, codes, strict=True):
         rows = side.to_draw()
         unknown = rows[~told[of_rows[rows]]]
         if unknown.size:
-            raise InputError(_unknown(side, unknown))
+            raise _unknown(side, unknown)
     return height, width
 
 
-def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> str:
+def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> InputError:
     masks = side.masks
     shown = [
         f"{side.objects.origin.told(int(side.rows[i]))} is {masks.height[i]} x"
         f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
         for i in wrong[:_SHOWN]
     ]
-    return (
+    return InputError(
         f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
         f" x width) is not that of the image, or of other masks on it, first (rows count from 0):"
         f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
-        f" {option('convert_to', 'polygon')}."
+        f" {option('convert_to', 'polygon')}.",
+        code="sizes_differ",
+        side=side.objects.side,
+        count=wrong.size,
     )
 
 
-def _unknown(side: Drawn, rows: Array) -> str:
+def _unknown(side: Drawn, rows: Array) -> InputError:
     kinds = side.objects.kind[rows]
     what = [
         count_of(n, *WORDS[kind])
@@ -223,11 +226,14 @@ def _unknown(side: Drawn, rows: Array) -> str:
         if (n := int((kinds == kind).sum()))
     ]
     shown = [side.objects.origin.told(row) for row in rows[:_SHOWN].tolist()]
-    return (
+    return InputError(
         f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be drawn as masks on"
         f" images of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns"
         f" height and width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
-        f" {option('iou_type', 'bbox')}."
+        f" {option('iou_type', 'bbox')}.",
+        code="image_size_missing",
+        side=side.objects.side,
+        count=rows.size,
     )
 
 
@@ -278,7 +284,11 @@ def refuse_apart(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) -> 
                 f"{objects.side.replace('_', ' ')}: column 'raster': {count_of(n, 'raster')}"
                 " whose pixels do not line up with those of another one of the same datum, first"
                 f" (rows count from 0): {'; '.join(wrong)}. Write all rasters of a datum on one"
-                " grid."
+                " grid.",
+                code="grids_differ",
+                side=objects.side,
+                column="raster",
+                count=n,
             )
 
 

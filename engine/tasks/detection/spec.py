@@ -268,7 +268,7 @@ def fit(
             said.append(f"{names}: {why}.")
             notes.append(Note(kind, f"{names} left out: {why}."))
     if asked_for and said and not kept:
-        raise InputError(" ".join(said))
+        raise InputError(" ".join(said), code="metric_unfit", metrics=[one.name for one in metrics])
     if not asked_for:  # of what no dialect's default set has nothing is told
         notes = [one for one in notes if settings.by_distance and one.kind == "without_columns"]
     return (kept, notes) if kept else (metrics, [])
@@ -318,7 +318,9 @@ def _hold_areas(frames: Frames, settings: Settings) -> None:
     """
     for place, note in enumerate(frames.notes if settings.ranged else ()):
         if note.kind == SIZES_OF_SOME:
-            raise InputError(f"area ranges: {note.message}")
+            raise InputError(
+                f"area ranges: {note.message}", code="image_size_missing", count=note.count
+            )
         if note.kind == SIZES_UNKNOWN:
             frames.notes[place] = msgspec.structs.replace(note, warning=True)
 

@@ -77,7 +77,9 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
         raise InputError(
             f"calibration by position and size: {count_of(unknown.size, 'datum')} with predictions"
             f" and without height and width, first: {listing(shown, unknown.size)}. Give all of"
-            f" them in {option('datums')}, or leave these metrics out."
+            f" them in {option('datums')}, or leave these metrics out.",
+            code="image_size_missing",
+            count=unknown.size,
         )
     boxes = matched.predictions.boxes[matched.order]
     place = places_of(boxes, sizes.astype(np.float64), settings.box_bins.boxes)
@@ -508,7 +510,9 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     if outcomes and len(by_row) > 1:
         raise InputError(
             "ground truths have an annotation_id in some partitions and none in others: give all"
-            " of them the column, or none."
+            " of them the column, or none.",
+            code="partitions_differ",
+            column="annotation_id",
         )
     named_by_row = True in by_row
     shifts = [theirs for _, theirs in before] if named_by_row else None

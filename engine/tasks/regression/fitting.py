@@ -65,7 +65,9 @@ def fit(
         raise InputError(
             f"{'; '.join(told)}. Columns there: {', '.join(sorted(here))}."
             + (_called(columns_lacking) if columns_lacking else " Or")
-            + " leave these metrics out."
+            + " leave these metrics out.",
+            code="column_missing" if columns_lacking else "option_missing",
+            columns=sorted(columns_lacking),
         )
     fitting = tuple(one for one in metrics if set(one.needs) <= here)
     return fitting, _told_of_level(fitting, here, settings)
