@@ -103,7 +103,7 @@ def renamed(
         least: minimum number of labels that differ.
         independent: pairs are independent of each other, unlike pixels.
     """
-    signals = _signals(*(pairs[name].to_numpy() for name in ("mine", "other", "len")))
+    signals = _signals(*map(pl.Series.to_numpy, pairs.select("mine", "other", "len")))
     if not signals:
         return None
     counts = pairs.sort("len", "mine", "other", descending=[True, False, False])
