@@ -47,7 +47,7 @@ import shapely
 """
 OURS = """
 from evalengine.geometry.polygons import corners_of
-from evalengine.kernels.quads import measure, shared_areas
+from evalengine.kernels.boxes import measure, shared_areas
 def ious(a, b):
     one, two = (measure(corners_of(side[:, :4], side[:, 4])) for side in (a, b))
     each = np.arange(len(a), dtype=np.int32)

@@ -100,7 +100,7 @@ def evalengine(contender: str) -> Any:
 
     from evalengine.executors.pools import Threads
     from evalengine.geometry.polygons import intersection_areas, read_polygons
-    from evalengine.kernels import pairs
+    from evalengine.kernels import boxes
 
     threads = int(contender.split("-")[1])
 
@@ -112,9 +112,9 @@ def evalengine(contender: str) -> Any:
         )
         first = int(truth[0])
         datum, truth = datum - first, truth - first
-        ours = *pairs.rows_by_datum(datum, images), sides[0].boxes, sides[0].area, label
-        theirs = pairs.truths_by_datum(truth, images, sides[1].boxes, sides[1].area, truth_label)
-        met = over(ours[0], lambda a, b: pairs.candidates(a, b, ours, theirs, 0.0))
+        ours = *boxes.rows_by_datum(datum, images), sides[0].boxes, sides[0].area, label
+        theirs = boxes.truths_by_datum(truth, images, sides[1].boxes, sides[1].area, truth_label)
+        met = over(ours[0], lambda a, b: boxes.candidates(a, b, ours, theirs, 0.0))
         p, g = (np.concatenate(part) for part in zip(*met, strict=True))
         shared = intersection_areas(sides[0], sides[1], p, g, over)
         iou = shared / (sides[0].area[p] + sides[1].area[g] - shared)

@@ -1,17 +1,4 @@
-"""Interpolated average precision and recall from ranked outcomes.
-
-Precision is sampled at R recall levels as the largest precision at that recall or beyond. Only
-true positives move the envelope, so a first walk keeps the rows that hit something and how many
-plain misses came before each, and a second walk, from the worst of those rows up, carries the
-envelope and fills each recall level when its true positive is reached: no curve is stored. Without
-levels it adds up the envelope over all true positives instead: n times the area under it.
-Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
-j of R - 1 is reached once (R - 1) * tp >= j * n); without levels, Pascal VOC's development kits
-since 2010.
-
-Rows of a segment that do not fit into memory come in parts, the best scores first. Counts of better
-parts go into both walks of a part, and what the second walk holds goes on from the worst part up.
-"""
+"""Average precision and counts by threshold over ranked rows, also per resample."""
 
 from __future__ import annotations
 
@@ -19,13 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import frozen, inner, kernel
+from .jit import F64, I32, I64, U8, U64, Array, frozen, inner, kernel
 
-Array = np.ndarray[Any, Any]
+# Interpolated average precision and recall from ranked outcomes.
+#
+# Precision is sampled at R recall levels as the largest precision at that recall or beyond. Only
+# true positives move the envelope, so a first walk keeps the rows that hit something and how many
+# plain misses came before each, and a second walk, from the worst of those rows up, carries the
+# envelope and fills each recall level when its true positive is reached: no curve is stored.
+# Without levels it adds up the envelope over all true positives instead: n times the area under it.
+# Source: pycocotools ``COCOeval.accumulate``; with the integer grid, Valor's 101-point rule (level
+# j of R - 1 is reached once (R - 1) * tp >= j * n); without levels, Pascal VOC's development kits
+# since 2010.
+#
+# Rows of a segment that do not fit into memory come in parts, the best scores first. Counts of
+# better parts go into both walks of a part, and what the second walk holds goes on from the worst
+# part up.
 
 
 class Carried(NamedTuple):
-    """What the walks over one part of the rows take over from those over the others.
+    """State of the passes over one part of the rows, taken over from other parts.
 
     Attributes:
         wrong: int64 [s, t * a], false positives of better parts, but for plain ones; a first walk
@@ -45,12 +45,12 @@ class Carried(NamedTuple):
     needed: Array
 
     def within(self, first: int, last: int) -> Carried:
-        """That of some segments."""
+        """State of some segments."""
         return Carried(*(array[first:last] for array in self))
 
 
 def nothing_carried(n_segments: int, shape: tuple[int, int], n_levels: int) -> Carried:
-    """Where all rows are one part.
+    """State before the first part.
 
     Args:
         n_segments: how many segments.
@@ -82,18 +82,18 @@ def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> in
 
 @kernel
 def _sampled(
-    start: Array,
-    order: Array,
-    hit: Array,
-    ignored: Array,
-    rank: Array,
-    score: Array,
-    weight: Array,
+    start: I64,
+    order: I32,
+    hit: U64,
+    ignored: U64,
+    rank: I32,
+    score: F64,
+    weight: I64,
     n_thresholds: int,
     n_areas: int,
-    positives: Array,
-    caps: Array,
-    levels: Array,
+    positives: I64,
+    caps: I64,
+    levels: F64,
     integer_grid: bool,
     epsilon: float,
     false_positives: Array,
@@ -109,7 +109,6 @@ def _sampled(
     scores: Array,
     true_positives: Array,
 ) -> None:
-    """Both walks over every segment; see :func:`sample_precision`."""
     n_variants = n_thresholds * n_areas
     one = np.uint64(1)
     every = ~np.uint64(0) >> np.uint64(64 - n_variants)
@@ -251,23 +250,466 @@ def sample_precision(
     else:
         carried = carried.within(first, last)
     _sampled(
-        frozen(start, np.int64),
-        frozen(order, np.int32),
-        frozen(hit, np.uint64),
-        frozen(ignored, np.uint64),
-        frozen(rank, np.int32),
-        frozen(score, np.float64),
-        frozen(weight, np.int64),
+        start,
+        order,
+        hit,
+        ignored,
+        rank,
+        score,
+        weight,
         shape[0],
         shape[1],
-        frozen(positives[first:last], np.int64),
-        frozen(caps, np.int64),
-        frozen(levels, np.float64),
+        positives[first:last],
+        caps,
+        levels,
         integer_grid,
         epsilon,
         *carried,
         np.zeros(n_variants, np.int64),
         np.empty(longest, np.int32),
         np.empty((longest, shape[1]), np.int64),
+        *(array[first:last] for array in out),
+    )
+
+
+# Interpolated average precision and true positives under the weights of many draws.
+#
+# The same two walks as :mod:`.average_precision` makes, for a block of draws whose weights lie side
+# by side: every row is visited once for all of them. No row is kept between the walks: the second
+# takes back what the first has added, from the worst row up, so that rows in several files need but
+# be given in order, and then in the opposite order.
+#
+# Precision is not sampled but added up: each row that hits something raises the envelope of each
+# draw and counts it once for every recall level that only the true positives down to this row
+# reach, or where there are no levels, as often as the row counts. All counts are whole numbers in
+# doubles, and a draw's additions are made in the order of the rows, whatever block it is in.
+
+
+class Rows(NamedTuple):
+    """Rows by segment, best scores first.
+
+    Attributes:
+        begin: int64 [s], place in ``order`` at which each segment begins.
+        end: int64 [s], one past its last.
+        order: int32 [n], rows of the arrays below.
+        hit: uint64 [n], variants at which a row is a true positive.
+        ignored: uint64 [n], at which it is neither that nor a false positive.
+        rank: int32 [n], within (datum, label).
+        datum: int32 [n].
+        left_out: bool [n] or [0], rows that do not count.
+    """
+
+    begin: Array
+    end: Array
+    order: Array
+    hit: Array
+    ignored: Array
+    rank: Array
+    datum: Array
+    left_out: Array
+
+    def within(self, first: int, last: int) -> tuple[Any, ...]:
+        """Those of some segments, as kernels take them."""
+        dtypes: Any = (*[np.int64] * 2, np.int32, *[np.uint64] * 2, *[np.int32] * 2, np.bool_)
+        some = (self.begin[first:last], self.end[first:last], *self[2:])
+        return tuple(map(frozen, some, dtypes))
+
+
+class Counted(NamedTuple):
+    """Counts of the first pass, which the second takes back, of b resamples; variant v is bit v.
+
+    Attributes:
+        plain: float64 [s, a, b], false positives of rows that meet nothing, by area range.
+        wrong: float64 [s, t * a, b], the other false positives.
+        right: float64 [s, m, t * a, b], true positives whose rank is below a cap and not below the
+            one before.
+    """
+
+    plain: Array
+    wrong: Array
+    right: Array
+
+    def within(self, first: int, last: int) -> tuple[Any, ...]:
+        """That of some segments."""
+        return tuple(array[first:last] for array in self)
+
+
+def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draws: int) -> Counted:
+    """Counts before the first pass.
+
+    Args:
+        n_segments: how many segments.
+        shape: thresholds and area ranges.
+        n_caps: caps on rank.
+        n_draws: how many draws.
+    """
+    size = shape[0] * shape[1]
+    return Counted(
+        np.zeros((n_segments, shape[1], n_draws)),
+        np.zeros((n_segments, size, n_draws)),
+        np.zeros((n_segments, n_caps, size, n_draws)),
+    )
+
+
+@inner
+def _lows(n_thresholds: int, n_areas: int) -> Any:
+    """The first bit of every area range."""
+    lows = np.uint64(0)
+    for a in range(n_areas):
+        lows |= np.uint64(1) << np.uint64(a * n_thresholds)
+    return lows
+
+
+@kernel
+def _down(
+    begin: Array,
+    end: Array,
+    order: Array,
+    hit: Array,
+    ignored: Array,
+    rank: Array,
+    datum: Array,
+    left_out: Array,
+    weights: U8,
+    n_thresholds: int,
+    n_areas: int,
+    caps: I64,
+    plain: Array,
+    wrong: Array,
+    right: Array,
+) -> None:
+    one = np.uint64(1)
+    n_variants = n_thresholds * n_areas
+    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
+    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
+    lows = _lows(n_thresholds, n_areas)
+    last_cap = caps[caps.size - 1]
+    n_draws = weights.shape[1]
+    for s in range(begin.size):
+        for i in range(begin[s], end[s]):
+            r = order[i]
+            if rank[r] >= last_cap or (left_out.size > 0 and left_out[r]):
+                continue
+            w = weights[datum[r]]
+            missed = every & ~hit[r] & ~ignored[r]
+            pattern = missed & lows
+            if hit[r] == 0 and pattern * of_area == missed:  # see average_precision
+                for a in range(n_areas):
+                    if pattern & one:
+                        out = plain[s, a]
+                        for d in range(n_draws):
+                            out[d] += w[d]
+                    pattern >>= np.uint64(n_thresholds)
+                continue
+            m = 0
+            while rank[r] >= caps[m]:
+                m += 1
+            bits = hit[r]
+            for v in range(n_variants):
+                if (bits >> np.uint64(v)) & one:
+                    out = right[s, m, v]
+                    for d in range(n_draws):
+                        out[d] += w[d]
+                elif (missed >> np.uint64(v)) & one:
+                    out = wrong[s, v]
+                    for d in range(n_draws):
+                        out[d] += w[d]
+
+
+@inner
+def _reach(
+    right: Array, positives: Array, levels: Array, even: bool, integer_grid: bool, out: Array
+) -> None:
+    """Count the recall levels that the true positives of each resample reach."""
+    last = levels.size - 1
+    if last < 0:
+        for d in range(out.size):
+            out[d] = right[d]
+        return
+    if integer_grid:
+        for d in range(out.size):
+            level = np.floor(right[d] * last / positives[d])
+            level = level if level < last else float(last)
+            out[d] = level + 1.0 if right[d] > 0.0 else 0.0
+        return
+    if not even:  # looked up, which takes half as long again
+        for d in range(out.size):
+            recall = right[d] / positives[d]
+            at = min(int(recall * last), last)
+            at += 1 if at < last and levels[at + 1] <= recall else 0
+            at -= 1 if levels[at] > recall else 0
+            out[d] = at + 1.0 if right[d] > 0.0 else 0.0
+        return
+    step = 1.0 / last
+    for d in range(out.size):
+        recall = right[d] / positives[d]
+        level = np.floor(recall * last)  # of which rounding may have made the next one
+        level += 1.0 if (level + 1.0) * step <= recall else 0.0
+        level -= 1.0 if level * step > recall else 0.0
+        level = level if level < last else float(last)
+        out[d] = level + 1.0 if right[d] > 0.0 else 0.0
+
+
+@kernel
+def _up(
+    begin: Array,
+    end: Array,
+    order: Array,
+    hit: Array,
+    ignored: Array,
+    rank: Array,
+    datum: Array,
+    left_out: Array,
+    weights: U8,
+    n_thresholds: int,
+    n_areas: int,
+    cap: int,
+    positives: F64,
+    levels: F64,
+    even: bool,
+    integer_grid: bool,
+    epsilon: float,
+    reached: Array,
+    fresh: Array,
+    plain: Array,
+    wrong: Array,
+    right: Array,
+    envelope: Array,
+    total: Array,
+) -> None:
+    one = np.uint64(1)
+    n_variants = n_thresholds * n_areas
+    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
+    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
+    lows = _lows(n_thresholds, n_areas)
+    n_draws = weights.shape[1]
+    for s in range(begin.size):
+        for v in range(n_variants):
+            n = positives[s, v // n_thresholds]
+            _reach(right[s, v], n, levels, even, integer_grid, reached[v])
+        for i in range(end[s] - 1, begin[s] - 1, -1):
+            r = order[i]
+            if rank[r] >= cap or (left_out.size > 0 and left_out[r]):
+                continue
+            w = weights[datum[r]]
+            missed = every & ~hit[r] & ~ignored[r]
+            pattern = missed & lows
+            if hit[r] == 0 and pattern * of_area == missed:
+                for a in range(n_areas):
+                    if pattern & one:
+                        few = plain[s, a]
+                        for d in range(n_draws):
+                            few[d] -= w[d]
+                    pattern >>= np.uint64(n_thresholds)
+                continue
+            bits = hit[r]
+            for v in range(n_variants):
+                if (bits >> np.uint64(v)) & one:
+                    a = v // n_thresholds
+                    tp, bad, far, best = right[s, v], wrong[s, v], plain[s, a], envelope[s, v]
+                    # Loops of one result each: the compiler lays draws side by side only there.
+                    # A draw without the row's datum changes nothing: with as many true positives
+                    # the last row that was one had fewer false ones before it.
+                    for d in range(n_draws):
+                        p = tp[d] / (tp[d] + (bad[d] + far[d]) + epsilon)
+                        best[d] = p if p > best[d] else best[d]
+                    for d in range(n_draws):
+                        tp[d] -= w[d]
+                    _reach(tp, positives[s, a], levels, even, integer_grid, fresh)
+                    out, before = total[s, v], reached[v]
+                    for d in range(n_draws):
+                        out[d] += best[d] * (before[d] - fresh[d])
+                    for d in range(n_draws):
+                        before[d] = fresh[d]
+                elif (missed >> np.uint64(v)) & one:
+                    bad = wrong[s, v]
+                    for d in range(n_draws):
+                        bad[d] -= w[d]
+
+
+def walk_down(
+    first: int,
+    last: int,
+    rows: Rows,
+    weights: Array,
+    shape: tuple[int, int],
+    caps: Array,
+    counted: Counted,
+) -> None:
+    """Count true and false positives of every resample.
+
+    Args:
+        first: first segment.
+        last: one past the last segment.
+        rows: of all segments.
+        weights: uint8 [n_datums, b].
+        shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
+        caps: int64 [m], ascending caps on rank; rows beyond the last count nowhere.
+        counted: added to, for segments [first, last).
+    """
+    given: tuple[Any, ...] = (
+        *rows.within(first, last),
+        weights,
+        *shape,
+        caps,
+        *counted.within(first, last),
+    )
+    _down(*given)
+
+
+def walk_up(
+    first: int,
+    last: int,
+    rows: Rows,
+    weights: Array,
+    shape: tuple[int, int],
+    cap: int,
+    positives: Array,
+    levels: Array,
+    held: tuple[Array, Array, Array, Array, Array],
+    *,
+    integer_grid: bool,
+    epsilon: float,
+) -> None:
+    """Add up interpolated precision over recall levels, or all true positives.
+
+    Args:
+        first: first segment.
+        last: one past the last segment.
+        rows: those that were walked down; of several parts the one with the worst scores first.
+        weights: as :func:`walk_down` had them.
+        shape: likewise.
+        cap: the last of its caps.
+        positives: float64 [s, a, b], ground truths that are not ignored; 1 where there are none.
+        levels: float64 [r], recall levels that lie next to 0, 1 / (r - 1), ..., 1 each; [0] for the
+            sum over true positives.
+        held: written for segments [first, last), float64 each: plain and wrong as the first walk
+            counted them, and right [s, t * a, b], its true positives under all caps, all of which
+            are taken back; envelope [s, t * a, b], zeros; the sums of precision, likewise.
+        integer_grid: reach level j at (r - 1) * tp >= j * n, instead of tp / n >= levels[j].
+        epsilon: added to the denominator of precision.
+    """
+    even = bool((levels == np.arange(levels.size) * (1 / max(1, levels.size - 1))).all())
+    shape_of_draws = shape[0] * shape[1], weights.shape[1]
+    given: tuple[Any, ...] = (
+        *rows.within(first, last),
+        weights,
+        *shape,
+        cap,
+        positives[first:last],
+        levels,
+        even,
+        integer_grid,
+        epsilon,
+        np.empty(shape_of_draws),
+        np.empty(shape_of_draws[1]),
+        *(array[first:last] for array in held),
+    )
+    _up(*given)
+
+
+# True and false positives by score threshold, for every IoU threshold and area range.
+#
+# A prediction counts from every threshold that its score reaches, so one walk fills a histogram by
+# the number of thresholds reached, and cumulating it from the top gives the counts.
+
+
+@kernel
+def _histogram(
+    start: I64,
+    order: I32,
+    hit: U64,
+    ignored: U64,
+    score: F64,
+    weight: I64,
+    n_thresholds: int,
+    n_areas: int,
+    score_thresholds: F64,
+    plain: Array,
+    true_positives: Array,
+    false_positives: Array,
+) -> None:
+    one = np.uint64(1)
+    n_variants = n_thresholds * n_areas
+    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
+    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
+    lows = np.uint64(0)
+    for a in range(n_areas):
+        lows |= one << np.uint64(a * n_thresholds)
+    n_scores = score_thresholds.size
+    for s in range(start.size - 1):
+        reached = n_scores
+        for a in range(n_areas):
+            for c in range(n_scores + 1):
+                plain[a, c] = 0
+        for i in range(start[s], start[s + 1]):
+            r = order[i]
+            while reached > 0 and score[r] < score_thresholds[reached - 1]:
+                reached -= 1
+            if reached == 0:
+                break
+            w = weight[r]
+            missed = every & ~hit[r] & ~ignored[r]
+            pattern = missed & lows
+            # Missed alike at every threshold of an area range: see average_precision.
+            if hit[r] == 0 and pattern * of_area == missed:
+                for a in range(n_areas):
+                    plain[a, reached] += w & -np.int64(pattern & one)
+                    pattern >>= np.uint64(n_thresholds)
+                continue
+            bits = hit[r]
+            for v in range(n_variants):
+                true_positives[s, reached, v] += w & -np.int64(bits & one)
+                false_positives[s, reached, v] += w & -np.int64(missed & one)
+                bits >>= one
+                missed >>= one
+        for c in range(n_scores - 1, -1, -1):
+            for a in range(n_areas):
+                plain[a, c] += plain[a, c + 1]
+            for v in range(n_variants):
+                true_positives[s, c, v] += true_positives[s, c + 1, v]
+                false_positives[s, c, v] += false_positives[s, c + 1, v]
+        for c in range(n_scores + 1):
+            for v in range(n_variants):
+                false_positives[s, c, v] += plain[v // n_thresholds, c]
+
+
+def count_by_threshold(
+    first: int,
+    last: int,
+    start: Array,
+    order: Array,
+    outcomes: tuple[Array, Array, Array],
+    weight: Array,
+    shape: tuple[int, int],
+    score_thresholds: Array,
+    out: tuple[Array, Array],
+) -> None:
+    """True and false positives with score >= each threshold.
+
+    Args:
+        first: first segment.
+        last: one past the last segment.
+        start: int64 [s + 1], segment offsets; rows of a segment stand by descending score.
+        order: int32 [n], rows of the outcomes by segment.
+        outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
+        weight: int64 [n], how often each row counts.
+        shape: (t, a), thresholds and area ranges; variant v = area * t + threshold is bit v.
+        score_thresholds: float64 [k], ascending.
+        out: zeros, written for segments [first, last): true and false positives, int64
+            [s, k + 1, t * a] each; entry c + 1 is of threshold c, entry 0 of no threshold at all.
+    """
+    hit, ignored, score = outcomes
+    _histogram(
+        start[first : last + 1],
+        order,
+        hit,
+        ignored,
+        score,
+        weight,
+        shape[0],
+        shape[1],
+        score_thresholds,
+        np.empty((shape[1], score_thresholds.size + 1), np.int64),
         *(array[first:last] for array in out),
     )

@@ -1,20 +1,21 @@
-"""Axis-aligned boxes: laying them out by label, and the IoU of two of them.
-
-IoU = intersection / (area + area' - intersection), on closed real coordinates: no pixel is added
-to widths and no epsilon to the union. Against a crowd region it is intersection / detection area.
-Source: pycocotools ``bbIou``.
-"""
+"""Boxes, rotated boxes and keypoints: layouts, overlaps, and pairs of both sides."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import frozen, inner, kernel
+from .jit import F32, F64, I8, I32, I64, Array, Bools, frozen, inner, kernel
 
-Array = np.ndarray[Any, Any]
+# Axis-aligned boxes: laying them out by label, and the IoU of two of them.
+#
+# IoU = intersection / (area + area' - intersection), on closed real coordinates: no pixel is added
+# to widths and no epsilon to the union. Against a crowd region it is intersection / detection area.
+# Source: pycocotools ``bbIou``.
+
 Over = Callable[[Array, Callable[[int, int], None]], Any]
 
 _BLOCK = 1 << 14  # rows laid out in one go at least, where several threads do
@@ -62,7 +63,7 @@ def _lay_out(
 
 
 class Piece(NamedTuple):
-    """Some consecutive rows of a table, as its columns hold them.
+    """Consecutive rows of a table, as columns.
 
     Attributes:
         corners: xmin, ymin, xmax, ymax, float64 [n] each, pixels.
@@ -76,14 +77,9 @@ class Piece(NamedTuple):
 
 
 def lay_out(
-    position: Array,
-    datum: Array,
-    pieces: Sequence[Piece],
-    over: Over,
-    *,
-    from_extent: bool,
+    position: Array, datum: Array, pieces: Sequence[Piece], over: Over, *, from_extent: bool
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Boxes side by side in the order that matching walks them.
+    """Lay boxes out in the order of matching.
 
     Args:
         position: int32 [n], target place of each row.
@@ -126,7 +122,8 @@ def lay_out(
         for number, before, at in blocks[first:last]:
             here = [column[at : at + _BLOCK] for column in columns[number]]
             rows = slice(before + at, before + at + here[0].size)
-            _lay_out(*(code[rows] for code in codes), *here, from_extent, rows.start, *out)
+            given: list[Any] = [*(code[rows] for code in codes), *here, from_extent, rows.start]
+            _lay_out(*[*given, *out])
 
     # Each row has a place of its own, so that ranges of rows do not meet.
     starts = [before + at for _, before, at in blocks]
@@ -167,3 +164,1095 @@ def box_iou(
         return 0.0
     overlap = w * h
     return overlap / (area if crowd else area + areas[j] - overlap)
+
+
+# Pairs of one datum and label key that overlap: of boxes exactly, of other shapes at the most.
+#
+# Detailed curves, the confusion matrix and outcomes start from pairs of boxes whatever their
+# labels. Of polygons and masks, bounding boxes and areas alone tell the pairs that are worth
+# intersecting: two shapes share at most the smaller of their areas and of what their bounding boxes
+# share, so that their IoU is at most s / (area + area' - s), or s / area of the detection against a
+# crowd region.
+#
+# In most datums every pair is looked at. Where that would be too many, a line sweeps over the boxes
+# from left to right and only those that it cuts at once meet.
+
+Found = tuple[Array, Array, Array]
+
+_MANY = 1 << 18  # pairs of one datum from which sorting its boxes costs less than it saves
+_ROUNDING = 1e-9
+
+
+@inner
+def _iou(shared: float, area: float, other: float, crowd: Any, lowest: float, bound: bool) -> Any:
+    """IoU of two boxes, or the most that shapes in them may have; -1 where it is below ``lowest``.
+
+    Most pairs that overlap end here without a division.
+    """
+    if bound:
+        shared = min(shared, area, other)
+    union = area if crowd else area + other - shared
+    if (bound and shared <= 0.0) or shared < 0.999 * lowest * union:
+        return -1.0
+    iou = shared / union
+    return iou if iou >= lowest else -1.0  # NaN is no overlap
+
+
+@kernel
+def _every(
+    first: int,
+    last: int,
+    p_start: I64,
+    p_place: I32,
+    p_boxes: F64,
+    p_area: F64,
+    p_key: I32,
+    g_start: I64,
+    g_place: I32,
+    g_boxes: F64,
+    g_area: F64,
+    g_key: I32,
+    g_crowd: Bools,
+    lowest: float,
+    bound: bool,
+) -> Any:
+    """Find pairs of the datums [first, last); ground truths are ordered by datum."""
+    capacity = 1024
+    p_out = np.empty(capacity, np.int32)
+    g_out = np.empty(capacity, np.int32)
+    iou_out = np.empty(capacity, np.float64)
+    n = 0
+    for d in range(first, last):
+        for i in range(p_start[d], p_start[d + 1]):
+            a = p_place[i]
+            for b in range(g_start[d], g_start[d + 1]):
+                w = min(p_boxes[a, 2], g_boxes[b, 2]) - max(p_boxes[a, 0], g_boxes[b, 0])
+                h = min(p_boxes[a, 3], g_boxes[b, 3]) - max(p_boxes[a, 1], g_boxes[b, 1])
+                if w <= 0.0 or h <= 0.0:
+                    continue
+                iou = _iou(w * h, p_area[a], g_area[b], g_crowd[b], lowest, bound)
+                if iou < 0.0 or p_key[a] != g_key[b]:
+                    continue
+                if n == capacity:
+                    capacity *= 2
+                    p_out = np.concatenate((p_out, np.empty(n, np.int32)))
+                    g_out = np.concatenate((g_out, np.empty(n, np.int32)))
+                    iou_out = np.concatenate((iou_out, np.empty(n, np.float64)))
+                p_out[n] = a
+                g_out[n] = b
+                iou_out[n] = iou
+                n += 1
+    return p_out[:n], g_out[:n], iou_out[:n]
+
+
+@kernel
+def _swept(
+    p_boxes: F64,
+    p_area: F64,
+    p_key: I32,
+    g_boxes: F64,
+    g_area: F64,
+    g_key: I32,
+    g_crowd: Bools,
+    lowest: float,
+    bound: bool,
+    p_out: Array,
+    g_out: Array,
+    iou_out: Array,
+) -> int:
+    """Count the pairs of one datum; both sides are ordered by left edge.
+
+    They are written as far as there is room: arrays that grow would slow the loop down.
+    """
+    n = 0
+    # a ground truth that ends before a prediction begins meets none that follows: it is unlinked
+    following = np.arange(g_area.size + 1)  # the first one, then what follows each
+    for a in range(p_area.size):
+        before = 0
+        after = following[0]
+        while after < g_area.size and g_boxes[after, 0] < p_boxes[a, 2]:
+            b = after
+            after = following[b + 1]
+            if g_boxes[b, 2] <= p_boxes[a, 0]:
+                following[before] = after
+                continue
+            before = b + 1
+            h = min(p_boxes[a, 3], g_boxes[b, 3]) - max(p_boxes[a, 1], g_boxes[b, 1])
+            if h <= 0.0:
+                continue
+            w = min(p_boxes[a, 2], g_boxes[b, 2]) - max(p_boxes[a, 0], g_boxes[b, 0])
+            iou = _iou(w * h, p_area[a], g_area[b], g_crowd[b], lowest, bound)
+            if iou < 0.0 or w <= 0.0 or p_key[a] != g_key[b]:
+                continue
+            if n < p_out.size:
+                p_out[n] = a
+                g_out[n] = b
+                iou_out[n] = iou
+            n += 1
+    return n
+
+
+def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -> Found:
+    """Rows of a datum's predictions and ground truths that are pairs, by both, and their IoUs."""
+    p_order, g_order = (np.argsort(side[0][:, 0]) for side in (predictions, ground_truths))
+    given: list[Any] = [
+        column[order]
+        for side, order in ((predictions, p_order), (ground_truths, g_order))
+        for column in side
+    ]
+    n = 4 * (p_order.size + g_order.size)
+    while True:
+        p, g, iou = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
+        found: int = _swept(*[*given, *rule, p, g, iou])
+        if found <= n:
+            break
+        n = found
+    rows, truths = p_order[p[:found]], g_order[g[:found]]
+    order = np.lexsort((truths, rows))
+    return rows[order], truths[order], iou[:found][order]
+
+
+def _pairs(
+    first: int,
+    last: int,
+    predictions: tuple[Any, ...],
+    ground_truths: tuple[Any, ...],
+    lowest: float,
+    bound: bool,
+) -> Found:
+    """Places in the layouts and IoUs, by datum, prediction and ground truth."""
+    start, p_place, *ours = predictions
+    g_start, g_place, *theirs = ground_truths
+    many = np.diff(start[first : last + 1]) * np.diff(g_start[first : last + 1]) > _MANY
+    parts: list[Found] = []
+    at = first
+    for dense in [*(first + np.flatnonzero(many)).tolist(), last]:
+        if at < dense or not parts:
+            parts.append(_every(*[at, dense, *predictions, *ground_truths, lowest, bound]))
+        if dense < last:
+            rows = p_place[start[dense] : start[dense + 1]]
+            low, high = g_start[dense : dense + 2].tolist()
+            p, g, iou = _of_many(
+                [column[rows] for column in ours],
+                [column[low:high] for column in theirs],
+                lowest,
+                bound,
+            )
+            parts.append((rows[p], (g + low).astype(np.int32), iou))
+        at = dense + 1
+    p, g, iou = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    return p, g_place[g], iou
+
+
+@kernel
+def rows_by_datum(datum: I32, n_datums: int) -> tuple[Array, Array]:
+    """CSR offsets int64 [n_datums + 1] and places int32 [n] of each datum's rows, in order.
+
+    Args:
+        datum: int32 [n], datum codes.
+        n_datums: number of datums.
+    """
+    start = np.zeros(n_datums + 1, np.int64)
+    for i in range(datum.size):
+        start[datum[i] + 1] += 1
+    for d in range(n_datums):
+        start[d + 1] += start[d]
+    free = start[:-1].copy()
+    place = np.empty(datum.size, np.int32)
+    for i in range(datum.size):
+        place[free[datum[i]]] = i
+        free[datum[i]] += 1
+    return start, place
+
+
+def close_pairs(
+    first: int,
+    last: int,
+    predictions: tuple[Array, ...],
+    ground_truths: tuple[Array, ...],
+    lowest: float,
+) -> Found:
+    """Pairs of boxes with IoU >= ``lowest`` and the same label key, datum by datum.
+
+    IoU is that of :func:`evalengine.kernels.boxes.box_iou`.
+
+    Args:
+        first: first datum.
+        last: one past the last datum.
+        predictions: start int64 [n_datums + 1] and place int32 [n] as :func:`rows_by_datum` gives
+            them; boxes float64 [n, 4], area float64 [n] and key int32 [n] by place: each is read
+            once, so laying them out by datum would cost more than it saves.
+        ground_truths: as :func:`truths_by_datum` gives them.
+        lowest: smallest IoU kept, above 0.
+
+    Returns:
+        prediction int32, ground truth int32 and IoU float64, one entry per pair; by datum, then
+        prediction place, then ground truth place.
+    """
+    return _pairs(first, last, predictions, ground_truths, lowest, False)
+
+
+def candidates(
+    first: int,
+    last: int,
+    predictions: tuple[Array, ...],
+    ground_truths: tuple[Array, ...],
+    lowest: float,
+) -> tuple[Array, Array]:
+    """Pairs of shapes of one datum and key whose IoU may reach ``lowest``, datum by datum.
+
+    Args:
+        first: first datum.
+        last: one past the last datum.
+        predictions: as in :func:`close_pairs`: bounding boxes, and areas of the shapes.
+        ground_truths: as :func:`truths_by_datum` gives them.
+        lowest: smallest IoU of interest, some less than which is kept for rounding; 0 for every
+            pair that may overlap at all.
+
+    Returns:
+        prediction int32 and ground truth int32; by datum, then prediction, then ground truth.
+    """
+    lowest *= 1 - _ROUNDING
+    return _pairs(first, last, predictions, ground_truths, lowest, True)[:2]
+
+
+def truths_by_datum(
+    datum: Array, n_datums: int, boxes: Array, area: Array, key: Array, crowd: Array | None = None
+) -> tuple[Array, ...]:
+    """Lay ground truths out by datum, for the search for pairs.
+
+    Args:
+        datum: int32 [m], datum codes.
+        n_datums: number of datums.
+        boxes: float64 [m, 4], bounding boxes.
+        area: float64 [m], areas of the shapes.
+        key: int32 [m], rows of different keys never meet.
+        crowd: bool [m], regions of many objects; None for none.
+
+    Returns:
+        start int64 [n_datums + 1]; place int32 [m]; boxes, area, key and crowd in that order.
+    """
+    start, place = rows_by_datum(datum, n_datums)
+    many = np.zeros(place.size, np.bool_) if crowd is None else crowd[place]
+    return (
+        frozen(start, np.int64),
+        frozen(place, np.int32),
+        frozen(boxes[place], np.float64),
+        frozen(area[place], np.float64),
+        frozen(key[place], np.int32),
+        frozen(many, np.bool_),
+    )
+
+
+# Areas that pairs of quadrilaterals share: oriented boxes, and any other four corners.
+#
+# A convex one is clipped by the edges of the other, one after the other (Sutherland and Hodgman,
+# 1974). Any other is the signed sum of two triangles, as its area is, so that one that is hollow is
+# exact, too, and of one that crosses itself what it surrounds the other way round counts against
+# the rest. All of it is computed from a corner of the pair on: far from the origin, as map
+# coordinates are, the digits that areas rest on would be lost.
+
+_WHOLE = 1e-12  # of the smaller area: less than this from nothing or from all of it is rounding
+_QUAD_LEVEL = 1e-9  # sine of an angle that is none
+_ROOM = 16  # corners of what is left; four edges add four to four
+
+
+@kernel
+def measure_quads(corner: F64) -> tuple[Array, Array, Array, Array]:
+    """Normalise quadrilaterals for :func:`shared_quad_areas`.
+
+    Args:
+        corner: float64 [n, 8], x and y of the corners around each, either way round, finite.
+
+    Returns:
+        corners float64 [n, 8], all the same way round; area float64 [n]; int8 [n], 1 where it is
+        convex and 2 where it is to be taken apart; bool [n], whether it crosses itself, of which
+        the area is what is left of one side after the other.
+    """
+    n = corner.shape[0]
+    turned, area = np.empty((n, 8)), np.empty(n)
+    pieces, crossed = np.empty(n, np.int8), np.empty(n, np.bool_)
+    around = np.empty(8)
+    for i in range(area.size):
+        lead = 0  # the same corner first whichever was given first, so that areas are the same
+        for k in range(1, 4):
+            x, y = corner[i, 2 * k] - corner[i, 2 * lead], corner[i, 2 * k + 1]
+            if x < 0.0 or (x == 0.0 and y < corner[i, 2 * lead + 1]):
+                lead = k
+        for k in range(4):
+            at = (lead + k) % 4
+            around[2 * k] = corner[i, 2 * at] - corner[i, 2 * lead]
+            around[2 * k + 1] = corner[i, 2 * at + 1] - corner[i, 2 * lead + 1]
+        twice = around[2] * around[5] - around[4] * around[3]
+        twice += around[4] * around[7] - around[6] * around[5]
+        for k in range(4):
+            at = (lead + (k if twice >= 0.0 else 4 - k)) % 4
+            turned[i, 2 * k] = corner[i, 2 * at]
+            turned[i, 2 * k + 1] = corner[i, 2 * at + 1]
+        area[i] = 0.5 * abs(twice)
+        left, right, bent = 0, 0, 0
+        for k in range(4):
+            a, b, c = 2 * k, 2 * ((k + 1) % 4), 2 * ((k + 2) % 4)
+            ux, uy = turned[i, b] - turned[i, a], turned[i, b + 1] - turned[i, a + 1]
+            vx, vy = turned[i, c] - turned[i, b], turned[i, c + 1] - turned[i, b + 1]
+            turn = ux * vy - uy * vx
+            least = _QUAD_LEVEL * np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
+            if turn > least:
+                left += 1
+            elif turn < -least:
+                right += 1
+            if turn < 0.0:
+                bent += 1
+        crossed[i] = left == 2 and right == 2
+        pieces[i] = 1 if bent == 0 else 2
+    return turned, area, pieces, crossed
+
+
+@inner
+def _laid(turned: Array, i: int, pieces: int, piece: int, x: float, y: float, out: Array) -> Any:
+    """Write a piece of a quadrilateral, from (x, y) on and anticlockwise: its sign.
+
+    Its corners are 4 of one that is whole, and 3 of a triangle.
+    """
+    if pieces == 1:
+        for k in range(4):
+            out[k, 0], out[k, 1] = turned[i, 2 * k] - x, turned[i, 2 * k + 1] - y
+        return 1.0
+    for k in range(3):
+        at = 0 if k == 0 else k + piece
+        out[k, 0], out[k, 1] = turned[i, 2 * at] - x, turned[i, 2 * at + 1] - y
+    ux, uy = out[1, 0] - out[0, 0], out[1, 1] - out[0, 1]
+    vx, vy = out[2, 0] - out[0, 0], out[2, 1] - out[0, 1]
+    if ux * vy - uy * vx >= 0.0:
+        return 1.0
+    out[1, 0], out[1, 1], out[2, 0], out[2, 1] = out[2, 0], out[2, 1], out[1, 0], out[1, 1]
+    return -1.0
+
+
+@inner
+def _common(one: Array, n: int, two: Array, m: int, left: Array, then: Array) -> Any:
+    """Area that two convex polygons share, whose corners stand anticlockwise."""
+    for k in range(n):
+        left[k, 0], left[k, 1] = one[k, 0], one[k, 1]
+    for edge in range(m):
+        x, y = two[edge, 0], two[edge, 1]
+        end = edge + 1 if edge + 1 < m else 0
+        dx, dy = two[end, 0] - x, two[end, 1] - y
+        if dx == 0.0 and dy == 0.0:
+            continue
+        kept = 0
+        px, py = left[n - 1, 0], left[n - 1, 1]
+        before = dx * (py - y) - dy * (px - x)
+        for k in range(n):
+            qx, qy = left[k, 0], left[k, 1]
+            after = dx * (qy - y) - dy * (qx - x)
+            if (before >= 0.0) != (after >= 0.0):
+                share = before / (before - after)
+                then[kept, 0], then[kept, 1] = px + share * (qx - px), py + share * (qy - py)
+                kept += 1
+            if after >= 0.0:
+                then[kept, 0], then[kept, 1] = qx, qy
+                kept += 1
+            px, py, before = qx, qy, after
+        if kept < 3:
+            return 0.0
+        n = kept
+        left, then = then, left
+    x, y, twice = left[0, 0], left[0, 1], 0.0
+    for k in range(1, n - 1):
+        twice += (left[k, 0] - x) * (left[k + 1, 1] - y) - (left[k + 1, 0] - x) * (left[k, 1] - y)
+    return 0.5 * twice if twice > 0.0 else 0.0
+
+
+@kernel
+def shared_quad_areas(
+    one: tuple[F64, F64, I8], two: tuple[F64, F64, I8], row: I32, other: I32
+) -> Array:
+    """Areas that pairs of quadrilaterals share.
+
+    Args:
+        one: corners, areas and pieces of n as :func:`measure_quads` gives them.
+        two: those of m.
+        row: int32 [k], of each pair, in [0, n).
+        other: int32 [k], its partner, in [0, m).
+
+    Returns:
+        float64 [k]; exactly 0, or the whole smaller area, where 1e-12 of it is all that is missing.
+    """
+    turned, area, pieces = one
+    other_turned, other_area, other_pieces = two
+    shared = np.empty(row.size)
+    room = np.empty((4, _ROOM, 2))
+    here, there, left, then = room[0], room[1], room[2], room[3]
+    for k in range(row.size):
+        a, b = row[k], other[k]
+        x, y = turned[a, 0], turned[a, 1]
+        total = 0.0
+        for i in range(pieces[a]):
+            sign = _laid(turned, a, pieces[a], i, x, y, here)
+            for j in range(other_pieces[b]):
+                turns = sign * _laid(other_turned, b, other_pieces[b], j, x, y, there)
+                n, m = 5 - pieces[a], 5 - other_pieces[b]
+                total += turns * _common(here, n, there, m, left, then)
+        most = min(area[a], other_area[b])
+        shared[k] = 0.0
+        if total > _WHOLE * most:
+            whole = abs(total - most) <= _WHOLE * most
+            shared[k] = most if whole else total
+    return shared
+
+
+# IoU of rotated boxes in single precision, as detectron2 and mmcv compute it.
+#
+# Where the edges of two boxes cross, and corners of one that lie in the other, are gathered, at
+# most 24 points of which many may be one; the area of their convex hull (Graham, 1972) is what the
+# boxes share. In single precision that is right to about 1e-4 and depends on the order of
+# operations, which is theirs here, so that numbers near a threshold fall on the same side. The two
+# differ in how much is let pass at ends of edges, and in how points are sorted around the first
+# one: by exchanges, or by insertion as the C++ standard library does for few elements, under a
+# comparison that is no order where points nearly coincide.
+#
+# Source: detectron2 ``box_iou_rotated_utils.h`` (Apache 2.0, commit 02b5c4e), mmcv
+# ``box_iou_rotated_utils.hpp`` (Apache 2.0, commit a8073c7).
+
+_MOST = 24  # points: sixteen pairs of edges, four corners each
+_PARALLEL = 1e-14
+_LEVEL = 1e-6
+_ONE_POINT = 1e-8
+_FLAT = 1e-14  # area of a box that has none
+
+
+@inner
+def _corners(box: Array, x: Any, y: Any, out: Array) -> None:
+    """Write the corners of a box around a centre, float32 [4, 2]."""
+    w, h = box[2], box[3]
+    out[0, 0] = x + box[4] * h + box[5] * w
+    out[0, 1] = y + box[6] * h - box[7] * w
+    out[1, 0] = x - box[4] * h + box[5] * w
+    out[1, 1] = y - box[6] * h - box[7] * w
+    two = np.float32(2.0)
+    for k in range(2):
+        out[k + 2, 0] = two * x - out[k, 0]
+        out[k + 2, 1] = two * y - out[k, 1]
+
+
+@inner
+def _within(value: Any, end: Any, margin: float) -> bool:
+    """Check that a value is within [0, end], or within an open margin around it."""
+    if margin > 0.0:
+        return bool(-margin < value < end + margin)
+    return bool(0.0 <= value <= end)
+
+
+@inner
+def _gather(one: Array, two: Array, margin: float, at: Array) -> int:
+    """Write the points whose hull is the intersection of two boxes; return their number."""
+    n = 0
+    for i in range(4):
+        ux, uy = one[(i + 1) % 4, 0] - one[i, 0], one[(i + 1) % 4, 1] - one[i, 1]
+        for j in range(4):
+            vx, vy = two[(j + 1) % 4, 0] - two[j, 0], two[(j + 1) % 4, 1] - two[j, 1]
+            turn = vx * uy - ux * vy
+            if abs(turn) <= _PARALLEL:
+                continue
+            x, y = two[j, 0] - one[i, 0], two[j, 1] - one[i, 1]
+            s = (vx * y - x * vy) / turn
+            t = (ux * y - x * uy) / turn
+            if _within(s, 1.0, margin) and _within(t, 1.0, margin):
+                at[n, 0], at[n, 1] = one[i, 0] + ux * s, one[i, 1] + uy * s
+                n += 1
+    for side in range(2):
+        box, points = (two, one) if side == 0 else (one, two)
+        ax, ay = box[1, 0] - box[0, 0], box[1, 1] - box[0, 1]
+        dx, dy = box[0, 0] - box[3, 0], box[0, 1] - box[3, 1]
+        across, down = ax * ax + ay * ay, dx * dx + dy * dy
+        for k in range(4):
+            x, y = points[k, 0] - box[0, 0], points[k, 1] - box[0, 1]
+            along, below = x * ax + y * ay, -(x * dx + y * dy)
+            if _within(along, across, margin) and _within(below, down, margin):
+                at[n, 0], at[n, 1] = points[k, 0], points[k, 1]
+                n += 1
+    return n
+
+
+@inner
+def _turn(ax: Any, ay: Any, bx: Any, by: Any) -> Any:
+    return ax * by - bx * ay
+
+
+@inner
+def _exchange(q: Array, away: Array, n: int) -> None:
+    """Sort points 1 to n around point 0 by exchanges."""
+    for i in range(1, n - 1):
+        for j in range(i + 1, n):
+            turn = _turn(q[i, 0], q[i, 1], q[j, 0], q[j, 1])
+            if turn < -_LEVEL or (abs(turn) < _LEVEL and away[i] > away[j]):
+                for k in range(2):
+                    q[i, k], q[j, k] = q[j, k], q[i, k]
+                away[i], away[j] = away[j], away[i]
+
+
+@inner
+def _before(x: Any, y: Any, distance: Any, q: Array, away: Array, at: int) -> bool:
+    """Check that a point precedes another one around point 0."""
+    turn = _turn(x, y, q[at, 0], q[at, 1])
+    if abs(turn) < _LEVEL:
+        return bool(distance < away[at])
+    return bool(turn > 0)
+
+
+@inner
+def _insert(q: Array, away: Array, n: int) -> None:
+    """Sort points 1 to n around point 0 by insertion, from the smallest one."""
+    for i in range(2, n):
+        x, y, distance = q[i, 0], q[i, 1], away[i]
+        first = _before(x, y, distance, q, away, 1)
+        at = i
+        while at > 1 and (first or _before(x, y, distance, q, away, at - 1)):
+            q[at, 0], q[at, 1], away[at] = q[at - 1, 0], q[at - 1, 1], away[at - 1]
+            at -= 1
+        q[at, 0], q[at, 1], away[at] = x, y, distance
+
+
+@inner
+def _hull_area(points: Array, n: int, insertion: bool, q: Array, away: Array) -> Any:
+    """Area of the convex hull of n points."""
+    t = 0
+    for i in range(1, n):
+        lower = points[i, 1] < points[t, 1]
+        if lower or (points[i, 1] == points[t, 1] and points[i, 0] < points[t, 0]):
+            t = i
+    for i in range(n):
+        q[i, 0], q[i, 1] = points[i, 0] - points[t, 0], points[i, 1] - points[t, 1]
+    for k in range(2):
+        q[0, k], q[t, k] = q[t, k], q[0, k]
+    for i in range(n):
+        away[i] = q[i, 0] * q[i, 0] + q[i, 1] * q[i, 1]
+    if insertion:
+        _insert(q, away, n)
+    else:
+        _exchange(q, away, n)
+    k = 1
+    while k < n and away[k] <= _ONE_POINT:
+        k += 1
+    area = np.float32(0.0)
+    if k == n:
+        return area
+    q[1, 0], q[1, 1] = q[k, 0], q[k, 1]
+    m = 2
+    for i in range(k + 1, n):
+        while m > 1:
+            x, y = q[i, 0] - q[m - 2, 0], q[i, 1] - q[m - 2, 1]
+            if x * (q[m - 1, 1] - q[m - 2, 1]) < (q[m - 1, 0] - q[m - 2, 0]) * y:
+                break
+            m -= 1
+        q[m, 0], q[m, 1] = q[i, 0], q[i, 1]
+        m += 1
+    for i in range(1, m - 1):
+        area += abs(
+            _turn(
+                q[i, 0] - q[0, 0], q[i, 1] - q[0, 1], q[i + 1, 0] - q[0, 0], q[i + 1, 1] - q[0, 1]
+            )
+        )
+    return area / np.float32(2.0) if m > 2 else np.float32(0.0)
+
+
+@kernel
+def rotated_ious(
+    boxes: F32, others: F32, row: I32, other: I32, margin: float, insertion: bool
+) -> Array:
+    """IoUs of pairs of rotated boxes.
+
+    Args:
+        boxes: float32 [n, 8]: centre x and y, width, height, by what half of the height and half
+            of the width are multiplied on the way to x of the first corner, and the same of y.
+        others: float32 [m, 8].
+        row: int32 [k], of each pair, in [0, n).
+        other: int32 [k], its partner, in [0, m).
+        margin: how far beyond its end an edge still counts, of its length.
+        insertion: whether points are sorted by insertion, not by exchanges.
+
+    Returns:
+        float32 [k].
+    """
+    iou = np.empty(row.size, np.float32)
+    one, two = np.empty((4, 2), np.float32), np.empty((4, 2), np.float32)
+    points, q = np.empty((_MOST, 2), np.float32), np.empty((_MOST, 2), np.float32)
+    away = np.empty(_MOST, np.float32)
+    for k in range(row.size):
+        a, b = boxes[row[k]], others[other[k]]
+        area, other_area = a[2] * a[3], b[2] * b[3]
+        iou[k] = 0.0
+        if area < _FLAT or other_area < _FLAT:
+            continue
+        x, y = (a[0] + b[0]) / np.float64(2.0), (a[1] + b[1]) / np.float64(2.0)
+        _corners(a, np.float32(a[0] - x), np.float32(a[1] - y), one)
+        _corners(b, np.float32(b[0] - x), np.float32(b[1] - y), two)
+        n = _gather(one, two, margin, points)
+        if n <= 2:
+            continue
+        shared = _hull_area(points, n, insertion, q, away)
+        iou[k] = shared / (area + other_area - shared)
+    return iou
+
+
+# Object keypoint similarity (OKS) of the people of one datum, in pycocotools' order of operations.
+#
+# OKS is the mean over a person's labelled points of exp(-e), where e = (dx^2 + dy^2) / var / (area
+# + 2^-52) / 2 and var = (2 sigma)^2. Of a person without a labelled point, distances are those to
+# its box, enlarged by its own width and height to every side. Source: pycocotools'
+# ``COCOeval.computeOks``.
+#
+# Numba's exp may differ from NumPy's in the last bit, so that no exp stands here: the exponents of
+# pairs that may reach a similarity are written out, NumPy raises them all in one call, and their
+# sums are taken in the order of NumPy's pairwise sum. That a pair cannot reach it is told by
+# exp(-e) <= 1 / (1 + e + e^2 / 2).
+
+_TINY = 2.0**-52
+_SUM_BLOCK = 128  # numbers that NumPy adds up without halving
+
+
+class PersonRows(NamedTuple):
+    """One side's rows by datum.
+
+    Attributes:
+        start: int64 [n_datums + 1], CSR offsets by datum.
+        place: int32 [n], places of each datum's rows in the layout, in order.
+        key: int32 [n] by place; rows of different keys do not meet.
+        row: int32 [n] by place, row of the table.
+    """
+
+    start: Array
+    place: Array
+    key: Array
+    row: Array
+
+
+class Points(NamedTuple):
+    """Points of one side's rows.
+
+    Attributes:
+        start: int64 [rows + 1], first number of each row in ``values``.
+        values: float64, x, y and visibility of every point; a point counts where that is above 0.
+    """
+
+    start: Array
+    values: Array
+
+
+class People(NamedTuple):
+    """Attributes of ground truths in addition to points, by row of the table.
+
+    Attributes:
+        labelled: int64 [rows], points of visibility above 0.
+        area: float64 [rows], that distances are held against.
+        boxes: float64 [rows, 4], x, y, width, height; NaN without a box.
+        n_points: int64 [rows], points that rows of the person's label have.
+        variance_at: int64 [rows], where in ``variance`` those of the row's label begin.
+        variance: float64, (2 sigma)^2 of every point.
+    """
+
+    labelled: Array
+    area: Array
+    boxes: Array
+    n_points: Array
+    variance_at: Array
+    variance: Array
+
+
+@kernel
+def person_extents(start: Array, values: Array, every: bool) -> Any:
+    """Extent and number of the points of every row.
+
+    Args:
+        start: int64 [n + 1], first number of each row.
+        values: float64, x, y and visibility of every point.
+        every: whether all points count, or those of visibility above 0 alone.
+
+    Returns:
+        boxes float64 [n, 4], xmin, ymin, xmax, ymax, NaN without points; int64 [n].
+    """
+    boxes = np.full((start.size - 1, 4), np.nan)
+    many = np.zeros(start.size - 1, np.int64)
+    for i in range(many.size):
+        for k in range(start[i], start[i + 1], 3):
+            if not every and not values[k + 2] > 0:
+                continue
+            x, y = values[k], values[k + 1]
+            many[i] += 1
+            if many[i] == 1:
+                boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3] = x, y, x, y
+                continue
+            boxes[i, 0] = min(boxes[i, 0], x)
+            boxes[i, 1] = min(boxes[i, 1], y)
+            boxes[i, 2] = max(boxes[i, 2], x)
+            boxes[i, 3] = max(boxes[i, 3], y)
+    return boxes, many
+
+
+@inner
+def _beyond(value: float, low: float, high: float) -> float:
+    """Distance of a value from [low, high]."""
+    return max(0.0, low - value) + max(0.0, value - high)
+
+
+@kernel
+def pairs_reaching(
+    first: int,
+    last: int,
+    ours: PersonRows,
+    theirs: PersonRows,
+    found: Points,
+    truth: Points,
+    people: People,
+    lowest: float,
+) -> Any:
+    """Pairs whose OKS may reach ``lowest``, datum by datum.
+
+    Args:
+        first: first datum.
+        last: one past the last datum.
+        ours: predictions.
+        theirs: ground truths.
+        found: points of the predictions.
+        truth: points of the ground truths.
+        people: the ground truths.
+        lowest: smallest OKS of interest; 0 for every pair.
+
+    Returns:
+        prediction int32 [k] and ground truth int32 [k], places in their layouts, by datum,
+        prediction and ground truth.
+    """
+    p_start, p_place, p_key, p_row = ours
+    g_start, g_place, g_key, g_row = theirs
+    d_start, d_values = found
+    t_start, t_values = truth
+    labelled, areas, boxes, n_points, variance_at, variance = people
+    p_out = np.empty(256, np.int32)
+    g_out = np.empty(256, np.int32)
+    n = 0
+    least = lowest * (1 - _ROUNDING)
+    for d in range(first, last):
+        for i in range(p_start[d], p_start[d + 1]):
+            p = p_place[i]
+            at = d_start[p_row[p]]
+            size = (d_start[p_row[p] + 1] - at) // 3
+            for j in range(g_start[d], g_start[d + 1]):
+                g = g_place[j]
+                row = g_row[g]
+                if p_key[p] != g_key[g] or size != n_points[row]:
+                    continue
+                if labelled[row] > 0:
+                    t, v = t_start[row], variance_at[row]
+                    scale = 1.0 / (2.0 * (areas[row] + _TINY))
+                    room = labelled[row] * (1.0 - least)  # how far a sum of ones may fall
+                    for q in range(size):
+                        if t_values[t + 3 * q + 2] > 0:
+                            dx = d_values[at + 3 * q] - t_values[t + 3 * q]
+                            dy = d_values[at + 3 * q + 1] - t_values[t + 3 * q + 1]
+                            e = (dx * dx + dy * dy) / variance[v + q] * scale
+                            room -= 1.0 - 1.0 / (1.0 + e * (1.0 + 0.5 * e))
+                            if room < 0.0:
+                                break
+                    if room < 0.0:
+                        continue
+                elif boxes[row, 0] != boxes[row, 0]:
+                    continue  # neither points nor box
+                if n == p_out.size:
+                    p_out = np.concatenate((p_out, np.empty(n, np.int32)))
+                    g_out = np.concatenate((g_out, np.empty(n, np.int32)))
+                p_out[n] = p
+                g_out[n] = g
+                n += 1
+    return p_out[:n], g_out[:n]
+
+
+@kernel
+def oks_exponents(
+    row: Array, other_row: Array, found: Points, truth: Points, people: People
+) -> tuple[Array, Array]:
+    """-e of every counted point of pairs of rows, one pair after the other.
+
+    Args:
+        row: int64 [k], rows of the predictions.
+        other_row: int64 [k], rows of the ground truths, with as many points or a box alone.
+        found: points of the predictions.
+        truth: points of the ground truths.
+        people: the ground truths.
+
+    Returns:
+        int64 [k + 1], first number of each pair; float64, the numbers.
+    """
+    d_start, d_values = found
+    t_start, t_values = truth
+    labelled, areas, boxes, _, variance_at, variance = people
+    start = np.zeros(row.size + 1, np.int64)
+    for i in range(row.size):
+        size = (d_start[row[i] + 1] - d_start[row[i]]) // 3
+        start[i + 1] = start[i] + (labelled[other_row[i]] or size)
+    values = np.empty(start[-1], np.float64)
+    for i in range(row.size):
+        at, g, k = d_start[row[i]], other_row[i], start[i]
+        size = (d_start[row[i] + 1] - at) // 3
+        t, v = t_start[g], variance_at[g]
+        size_of = areas[g] + _TINY
+        boxed = labelled[g] == 0
+        x0, x1 = boxes[g, 0] - boxes[g, 2], boxes[g, 0] + boxes[g, 2] * 2
+        y0, y1 = boxes[g, 1] - boxes[g, 3], boxes[g, 1] + boxes[g, 3] * 2
+        for q in range(size):
+            x, y = d_values[at + 3 * q], d_values[at + 3 * q + 1]
+            if boxed:
+                dx, dy = _beyond(x, x0, x1), _beyond(y, y0, y1)
+            elif t_values[t + 3 * q + 2] > 0:
+                dx, dy = x - t_values[t + 3 * q], y - t_values[t + 3 * q + 1]
+            else:
+                continue
+            values[k] = -((dx * dx + dy * dy) / variance[v + q] / size_of / 2)
+            k += 1
+    return start, values
+
+
+@inner
+def _block_sum(values: Array, first: int, n: int) -> float:
+    """Sum of at most 128 numbers: in order below eight, else in eight running sums."""
+    if n < 8:
+        total = 0.0
+        for i in range(first, first + n):
+            total += values[i]
+        return total
+    r0, r1, r2, r3 = values[first], values[first + 1], values[first + 2], values[first + 3]
+    r4, r5, r6, r7 = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
+    whole = n - n % 8
+    for i in range(first + 8, first + whole, 8):
+        r0 += values[i]
+        r1 += values[i + 1]
+        r2 += values[i + 2]
+        r3 += values[i + 3]
+        r4 += values[i + 4]
+        r5 += values[i + 5]
+        r6 += values[i + 6]
+        r7 += values[i + 7]
+    total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+    for i in range(first + whole, first + n):
+        total += values[i]
+    return total
+
+
+@kernel
+def oks_means(start: Array, values: Array) -> Any:
+    """Mean of each pair's numbers, added up in the order of NumPy's pairwise sum.
+
+    Args:
+        start: int64 [k + 1], first number of each pair.
+        values: float64, the numbers.
+
+    Returns:
+        float64 [k]; NaN of a pair without numbers.
+    """
+    out = np.empty(start.size - 1, np.float64)
+    # Halves that wait for their sum: where they begin, how long they are, how deep they lie.
+    begin = np.empty(64, np.int64)
+    long = np.empty(64, np.int64)
+    depth = np.empty(64, np.int64)
+    sums = np.empty(64, np.float64)
+    level = np.empty(64, np.int64)
+    for i in range(out.size):
+        n = start[i + 1] - start[i]
+        begin[0], long[0], depth[0] = start[i], n, 0
+        waiting, done = 1, 0
+        while waiting > 0:
+            waiting -= 1
+            at, size, deep = begin[waiting], long[waiting], depth[waiting]
+            if size > _SUM_BLOCK:
+                half = size // 2
+                half -= half % 8
+                begin[waiting], long[waiting] = at + half, size - half
+                begin[waiting + 1], long[waiting + 1] = at, half
+                depth[waiting] = depth[waiting + 1] = deep + 1
+                waiting += 2
+                continue
+            sums[done], level[done] = _block_sum(values, at, size), deep
+            done += 1
+            while done > 1 and level[done - 1] == level[done - 2]:
+                sums[done - 2] += sums[done - 1]
+                level[done - 2] -= 1
+                done -= 1
+        out[i] = sums[0] / n
+    return out
+
+
+# What became of single keypoints of people that were found: how near they lie, and to what.
+#
+# A point of a prediction is as alike to a labelled point of a person as exp(-e) says, e as in
+# :mod:`.keypoints`. That of its own person is held against that of its own person's other side, and
+# against those of the other people of its datum and label. Source: M. R. Ronchi and P. Perona,
+# "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation" (ICCV 2017), and its code
+# coco-analyze.
+
+GOOD, JITTER, INVERSION, SWAP, MISS = range(5)
+NEAR, ON = 0.5, 0.85
+"""Similarity from which a point lies near one, and from which it lies on its own."""
+
+
+class FoundPoints(NamedTuple):
+    """People that were found, with the prediction that found them.
+
+    Attributes:
+        row: int64 [k], rows of the predictions.
+        place: int64 [k], places of the people in the layout.
+    """
+
+    row: Array
+    place: Array
+
+
+class LaidPoints(NamedTuple):
+    """All people, ordered by label, then datum.
+
+    Attributes:
+        row: int64 [m], rows of the table.
+        datum: int32 [m].
+        label: int32 [m].
+    """
+
+    row: Array
+    datum: Array
+    label: Array
+
+
+@inner
+def _alike(x: float, y: float, truth: Array, at: int, variance: float, area: float) -> float:
+    """Similarity of a place to a labelled point of a person, -1 to one that is not labelled."""
+    if not truth[at + 2] > 0:
+        return -1.0
+    dx, dy = x - truth[at], y - truth[at + 1]
+    return math.exp(-((dx * dx + dy * dy) / variance / (area + _TINY) / 2))
+
+
+@kernel
+def judged_points(
+    given: FoundPoints,
+    laid: LaidPoints,
+    found: Points,
+    truth: Points,
+    people: People,
+    mirror: Array,
+) -> Any:
+    """Outcome of every labelled point of people that were found.
+
+    Args:
+        given: the people, and what found them.
+        laid: all people.
+        found: points of the predictions.
+        truth: points of the ground truths.
+        people: the ground truths.
+        mirror: int64, by place in ``people.variance``: the point on the other side, or the same.
+
+    Returns:
+        of each labelled point its pair int64 [p], its number int64 [p], its kind int8 [p], the
+        place of the person whose point is the most alike int64 [p], and how alike it is to its own
+        float64 [p].
+    """
+    rows, places = given
+    all_rows, datum, label = laid
+    d_start, d_values = found
+    t_start, t_values = truth
+    labelled, areas, _, _, variance_at, variance = people
+    many = 0
+    for place in places:
+        many += labelled[all_rows[place]]
+    pair, point, other = np.empty((3, many), np.int64)
+    kind = np.empty(many, np.int8)
+    own_similarity = np.empty(many, np.float64)
+    k = 0
+    for i in range(rows.size):
+        g = places[i]
+        own = all_rows[g]
+        t, d, v = t_start[own], d_start[rows[i]], variance_at[own]
+        size = t_start[own + 1] - t
+        first, last = g, g + 1
+        while first > 0 and datum[first - 1] == datum[g] and label[first - 1] == label[g]:
+            first -= 1
+        while last < datum.size and datum[last] == datum[g] and label[last] == label[g]:
+            last += 1
+        for q in range(size // 3):
+            if not t_values[t + 3 * q + 2] > 0:
+                continue
+            x, y, var = d_values[d + 3 * q], d_values[d + 3 * q + 1], variance[v + q]
+            best = _alike(x, y, t_values, t + 3 * q, var, areas[own])
+            own_similarity[k] = best
+            which, whose = GOOD if best >= ON else JITTER, g
+            across = 3 * mirror[v + q]
+            for side in range(2):  # the same point of all people, then that on their other side
+                if side == 1:
+                    similarity = _alike(x, y, t_values, t + across, var, areas[own])
+                    if similarity > best:
+                        best, which, whose = similarity, INVERSION, g
+                for h in range(first, last):
+                    row = all_rows[h]
+                    if h == g or t_start[row + 1] - t_start[row] != size:
+                        continue
+                    at = t_start[row] + (across if side == 1 else 3 * q)
+                    similarity = _alike(x, y, t_values, at, var, areas[row])
+                    if similarity > best:
+                        best, which, whose = similarity, SWAP, h
+            if best < NEAR:
+                which, whose = MISS, g
+            pair[k], point[k], kind[k], other[k] = i, q, which, whose
+            k += 1
+    return pair, point, kind, other, own_similarity
+
+
+@kernel
+def mark_near(
+    given: FoundPoints,
+    asked: Array,
+    laid: LaidPoints,
+    found: Points,
+    truth: Points,
+    size: Array,
+    share: float,
+    bit: int,
+    bits: int,
+    out: Array,
+) -> None:
+    """Mark labelled points, and points within a share of the size of a found one.
+
+    Args:
+        given: the people that were found, and what found them.
+        asked: bool [m], whether a person counts, by place.
+        laid: all people.
+        found: points of the predictions.
+        truth: points of the ground truths.
+        size: float64 [rows], of each person; one that is not above 0 does not count.
+        share: of the size.
+        bit: place of the mark of labelled points among those of a point; the next is that of near
+            ones.
+        bits: marks of a point.
+        out: uint64 [words, m], marks of all points of each person; set here.
+    """
+    rows, places = given
+    d_start, d_values = found
+    t_start, t_values = truth
+    finder = np.full(asked.size, -1, np.int64)
+    for i in range(rows.size):
+        finder[places[i]] = rows[i]
+    one = np.uint64(1)
+    for g in range(asked.size):
+        row = laid.row[g]
+        if not asked[g] or not size[row] > 0:
+            continue
+        t = t_start[row]
+        for q in range((t_start[row + 1] - t) // 3):
+            if not t_values[t + 3 * q + 2] > 0:
+                continue
+            at = q * bits + bit
+            out[at // 64, g] |= one << np.uint64(at % 64)
+            if finder[g] < 0:
+                continue
+            d = d_start[finder[g]]
+            dx = d_values[d + 3 * q] - t_values[t + 3 * q]
+            dy = d_values[d + 3 * q + 1] - t_values[t + 3 * q + 1]
+            if math.sqrt(dx * dx + dy * dy) / size[row] <= share:
+                at += 1
+                out[at // 64, g] |= one << np.uint64(at % 64)

@@ -1,7 +1,7 @@
-"""The one decorator that every kernel wears.
+"""Decorators of compiled functions, and the dtypes that annotate their arguments.
 
 Numba takes longer to import than everything else together, so a kernel imports it when it is first
-called: whatever only reads, checks or explains does without.
+called: commands that only read, check or explain do not import it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
 from threading import RLock
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from .folder import cache_folder
-from .loading import PARTS_OF_DISPATCHER, light_cache, no_extensions
+from .folder import PARTS_OF_DISPATCHER, cache_folder, light_cache, no_extensions
 
-_LOCK = RLock()  # one kernel may make those it calls; Numba's cache folder is a global of its own
+Array: TypeAlias = np.ndarray[Any, Any]
+"""An array passed to a kernel as it is: an output, or scratch memory."""
+
+# Inputs of one dtype: converted if need be, contiguous and read-only.
+Bools: TypeAlias = Annotated[Array, np.bool_]
+U8: TypeAlias = Annotated[Array, np.uint8]
+U32: TypeAlias = Annotated[Array, np.uint32]
+U64: TypeAlias = Annotated[Array, np.uint64]
+I8: TypeAlias = Annotated[Array, np.int8]
+I32: TypeAlias = Annotated[Array, np.int32]
+I64: TypeAlias = Annotated[Array, np.int64]
+F32: TypeAlias = Annotated[Array, np.float32]
+F64: TypeAlias = Annotated[Array, np.float64]
+
+# Inputs that may be None, which a kernel sees as an empty array.
+MaybeI32: TypeAlias = Annotated[Any, np.int32]
+MaybeI64: TypeAlias = Annotated[Any, np.int64]
+MaybeF64: TypeAlias = Annotated[Any, np.float64]
+MaybeMatrix: TypeAlias = Annotated[Any, np.float64, 2]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_LOCK = RLock()  # one kernel may compile those it calls; Numba's cache folder is a global
 
 
 @cache
 def _numba() -> Any:
-    """Numba, told that a kernel named in another one stands for its compiled function."""
+    """Import Numba and register kernels: one named in another is its compiled function."""
     import numba
     from numba.extending import typeof_impl
 
@@ -40,7 +60,7 @@ def _numba() -> Any:
 
 
 def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
-    """Numba's dispatcher of a function, with the options and cache that all kernels share."""
+    """Make Numba's dispatcher of a function, with the options and cache that all kernels share."""
     numba = _numba()
     made = numba.njit(nogil=True, error_model="numpy", **flags)(function)
     folder = cache_folder()
@@ -60,12 +80,74 @@ def _compiled(function: Callable[..., Any], flags: dict[str, bool]) -> Any:
     return made
 
 
+def frozen(array: Any, dtype: Any) -> Array:
+    """Return a C-contiguous read-only array of the given dtype, copied only if necessary.
+
+    Numba compiles once more for each combination of writable and read-only arguments, so all inputs
+    of kernels are read-only.
+
+    Args:
+        array: any array-like.
+        dtype: the dtype the kernel is compiled for.
+    """
+    view = np.ascontiguousarray(array, dtype)
+    if view.flags.writeable:
+        view = view.view()
+        view.flags.writeable = False
+    return view
+
+
+def _given(hint: Any, name: str, scope: dict[str, Any]) -> str:
+    """Return the expression that converts an argument, given its annotation.
+
+    Args:
+        hint: annotation of the argument.
+        name: expression of the argument.
+        scope: global names of the expression, to which dtypes and classes are added.
+    """
+    if hint in (int, float, bool):
+        return f"{hint.__name__}({name})"
+    if get_origin(hint) is Annotated:
+        kind, dtype, *dimensions = get_args(hint)
+        scope[f"_{dtype.__name__}"] = np.dtype(dtype)
+        some = f"_frozen({name}, _{dtype.__name__})"
+        if kind is not Any:
+            return some
+        scope[f"_no_{name}"] = frozen(np.empty((0,) * sum(dimensions or [1])), dtype)
+        return f"_no_{name} if {name} is None else {some}"
+    parts: list[Any] = []
+    head = ""
+    if get_origin(hint) is tuple:
+        parts = [*get_args(hint)]
+    elif isinstance(hint, type) and hasattr(hint, "_fields"):
+        parts = [*get_type_hints(hint, include_extras=True).values()]
+        head = f"_{hint.__name__}"
+        scope[head] = hint
+    given = [_given(part, f"{name}[{i}]", scope) for i, part in enumerate(parts)]
+    if given == [f"{name}[{i}]" for i in range(len(parts))]:
+        return name
+    return f"{head}({', '.join(given)}{'' if head else ','})"
+
+
+def _entry(function: Callable[..., Any], made: Any) -> Callable[..., Any]:
+    """Make the function that Python code calls: it converts arguments, then runs the kernel."""
+    scope: dict[str, Any] = {"_frozen": frozen, "_kernel": made}
+    hints = get_type_hints(function, include_extras=True)
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    given = ", ".join(_given(hints.get(name), name, scope) for name in names)
+    exec(f"def entry({', '.join(names)}): return _kernel({given})", scope)
+    entry: Callable[..., Any] = scope["entry"]
+    entry.__defaults__ = function.__defaults__
+    return entry
+
+
 class Kernel:
     """A function that Numba compiles, or loads from the cache, when it is first called.
 
     Args:
-        function: what to compile; a function of its module, so that it can be pickled by name.
-        **flags: options of Numba's decorator beyond those that all kernels share.
+        function: the function to compile, of module level, so that it can be pickled by name.
+        **flags: options of Numba's decorator in addition to those that all kernels share.
     """
 
     def __init__(self, function: Callable[..., Any], **flags: bool) -> None:
@@ -73,13 +155,19 @@ class Kernel:
         self._function = function
         self._flags = flags
         self._made: Any = None
+        self._entry: Callable[..., Any] | None = None
 
-    def __call__(self, *args: Any) -> Any:
-        return (self._made or self.compiled)(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return (self._entry or self._enter())(*args, **named)
+
+    def _enter(self) -> Callable[..., Any]:
+        entry = _entry(self._function, self.compiled)
+        self._entry = entry
+        return entry
 
     @property
     def variants(self) -> int:
-        """For how many combinations of types this process has compiled or loaded it."""
+        """Number of combinations of types that this process has compiled or loaded."""
         return 0 if self._made is None else len(self._made.signatures)
 
     def __reduce__(self) -> str:
@@ -88,7 +176,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """Numba's dispatcher of the function, made once, whichever thread comes first."""
+        """Numba's dispatcher of the function, made once per process."""
         with _LOCK:
             if self._made is None:
                 self._made = _compiled(self._function, self._flags)
@@ -96,9 +184,9 @@ class Kernel:
 
 
 class Instruction:
-    """An operation that only kernels use, written in the compiler's own language.
+    """An operation that only kernels use, written in LLVM.
 
-    Called from Python it is the Python function that says what it does.
+    Called from Python it runs a Python function with the same result.
 
     Args:
         function: of arrays of bytes and uint64, to a uint64.
@@ -120,7 +208,7 @@ class Instruction:
 
     @property
     def made(self) -> Any:
-        """What Numba knows it by, made once, whichever thread comes first."""
+        """Numba's intrinsic, made once per process."""
         with _LOCK:
             if self._made is None:
                 self._made = self._make()
@@ -156,30 +244,17 @@ def instruction(emit: Callable[..., Any]) -> Callable[[Callable[..., Any]], Inst
     return partial(Instruction, emit=emit)
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: _F) -> _F:
     """Compile a function in nopython mode, releasing the GIL, cached on disk where possible.
 
-    Read-only arrays (Arrow buffers, memory maps) are accepted. Numba would compile once more for
-    each combination of writable and read-only arguments, so wrappers pass their inputs through
-    :func:`frozen`, which makes them all read-only.
+    Called from Python, it converts its arguments by their annotations: ``int``, ``float``,
+    ``bool``, the dtypes of this module, and tuples and NamedTuples of these. So it is compiled
+    once, and read-only arrays (Arrow buffers, memory maps) are accepted. Arguments with other
+    annotations are passed as they are. Called from another kernel, it converts nothing.
     """
-    return Kernel(function, no_cfunc_wrapper=True)
+    return cast(_F, Kernel(function, no_cfunc_wrapper=True))
 
 
-def inner(function: Callable[..., Any]) -> Kernel:
+def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that only kernels call: no entry from Python, so it compiles faster."""
     return Kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
-def frozen(array: Any, dtype: type[np.generic] | np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The array as a C-contiguous read-only one of the given dtype, copied only if it must be.
-
-    Args:
-        array: any array-like.
-        dtype: the dtype the kernel is compiled for.
-    """
-    view = np.ascontiguousarray(array, dtype=dtype)
-    if view.flags.writeable:
-        view = view.view()
-        view.flags.writeable = False
-    return view

@@ -1,28 +1,27 @@
-"""Order: rows grouped by label, then ranked by descending score, without a global sort.
-
-A stable counting sort by datum, one by label and a stable radix sort by score inside each label
-give the order in which pycocotools accumulates: label, descending score, datum, row.
-Source: pycocotools ``COCOeval.accumulate`` (stable mergesort of scores laid out by image).
-"""
+"""Sorting, ranking, partitioning and merging of rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from .jit import frozen, kernel
+from .jit import F64, I32, I64, U8, Array, frozen, kernel
 
-Array = np.ndarray[Any, Any]
+# Order: rows grouped by label, then ranked by descending score, without a global sort.
+#
+# A stable counting sort by datum, one by label and a stable radix sort by score inside each label
+# give the order in which pycocotools accumulates: label, descending score, datum, row.
+# Source: pycocotools ``COCOeval.accumulate`` (stable mergesort of scores laid out by image).
 
 _INSERTION = 48  # below this many rows an insertion sort beats histograms
 
 
 @kernel
 def _positions(
-    datum: Array, label: Array, start: Array, free: Array, by_datum: Array, row: Array, out: Array
+    datum: I32, label: I32, start: Array, free: Array, by_datum: Array, row: Array, out: Array
 ) -> None:
-    """Where each row goes in (label, datum, row) order, and where each label starts."""
+    """Position of each row in (label, datum, row) order, and the start of each label."""
     n = datum.size
     in_order = True
     for i in range(1, n):
@@ -64,8 +63,8 @@ def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> 
     start = np.zeros(n_labels + 1, np.int64)
     position = np.empty(datum.size, np.int32)
     _positions(
-        frozen(datum, np.int32),
-        frozen(label, np.int32),
+        datum,
+        label,
         start,
         np.empty(n_labels, np.int64),
         np.zeros(n_datums + 1, np.int64),
@@ -79,7 +78,7 @@ def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> 
 def _rank(
     score: Array,
     bits: Array,
-    start: Array,
+    start: I64,
     first: int,
     last: int,
     order: Array,
@@ -154,7 +153,7 @@ def rank_by_score(score: Array, start: Array, first: int, last: int, order: Arra
     _rank(
         score,
         score.view(np.uint64),
-        frozen(start, np.int64),
+        start,
         first,
         last,
         order,
@@ -166,7 +165,7 @@ def rank_by_score(score: Array, start: Array, first: int, last: int, order: Arra
 
 @kernel
 def _segments(
-    start: Array, datum: Array, group: Array, n_groups: int, offsets: Array, order: Array
+    start: I64, datum: I32, group: I32, n_groups: int, offsets: Array, order: Array
 ) -> None:
     """Count, then place; see :func:`group_rows`."""
     n_labels = start.size - 1
@@ -205,12 +204,618 @@ def group_rows(start: Array, datum: Array, group: Array, n_groups: int) -> tuple
     """
     offsets = np.zeros(n_groups * (start.size - 1) + 1, np.int64)
     order = np.empty(datum.size, np.int32)
-    _segments(
-        frozen(start, np.int64),
-        frozen(datum, np.int32),
-        frozen(group, np.int32),
-        n_groups,
-        offsets,
-        order,
-    )
+    _segments(start, datum, group, n_groups, offsets, order)
     return offsets, order
+
+
+# Scores sorted in place: many short ranges by quicksort, long ones by the digits of their bits.
+#
+# NumPy sorts ranges of medium length faster than either, but a call for each of a hundred thousand
+# short ones costs more than the sorting. Its sort of millions of doubles rests on instructions that
+# some processors with AVX-512 take long for: there a radix sort takes a half to a fifth of it
+# (least significant digit first: Knuth, The Art of Computer Programming 3, 5.2.5).
+
+_SHORT_RUN = 24
+_DEPTH = 64
+_LONG = 1 << 17  # scores from which digits are counted, whose tables stay in the cache
+_DIGIT, _DIGITS = np.uint64(11), 6
+_FIRST = 4  # digits by which millions of scores that differ are in order, but for a few neighbours
+_MOVES = 1  # per score, up to which those are put in order one by one
+_LOW, _SIGN = np.uint64((1 << 11) - 1), np.uint64(1 << 63)
+
+
+@kernel
+def _sort(
+    start: I64, first: int, last: int, longest: int, lows: Array, highs: Array, score: Array
+) -> None:
+    """Sort every range of [first, last) that is no longer than ``longest``."""
+    for s in range(first, last):
+        if start[s + 1] - start[s] > longest:
+            continue
+        lows[0], highs[0] = start[s], start[s + 1] - 1
+        top = 1
+        while top > 0:
+            top -= 1
+            low, high = lows[top], highs[top]
+            while high - low >= _SHORT_RUN:
+                middle = (low + high) // 2
+                a, b, c = score[low], score[middle], score[high]
+                pivot = max(min(a, b), min(max(a, b), c))
+                i, j = low, high
+                while i <= j:
+                    while score[i] < pivot:
+                        i += 1
+                    while score[j] > pivot:
+                        j -= 1
+                    if i <= j:
+                        score[i], score[j] = score[j], score[i]
+                        i += 1
+                        j -= 1
+                # the longer part waits, so that the stack stays as deep as the logarithm
+                if j - low > high - i:
+                    lows[top], highs[top] = low, j
+                    low = i
+                else:
+                    lows[top], highs[top] = i, high
+                    high = j
+                top += 1
+            for i in range(low + 1, high + 1):
+                value = score[i]
+                j = i
+                while j > low and score[j - 1] > value:
+                    score[j] = score[j - 1]
+                    j -= 1
+                score[j] = value
+
+
+def sort_short(start: Array, first: int, last: int, longest: int, score: Array) -> None:
+    """Sort short ranges in place, ascending; longer ones are left as they are.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        first: first range to sort.
+        last: one past the last.
+        longest: ranges with more values than this are left alone.
+        score: float64 [n], without NaN.
+    """
+    _sort(
+        start, first, last, longest, np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int64), score
+    )
+
+
+@kernel
+def _count_digits(bits: Array, count: Array) -> None:
+    """Bits of doubles to integers of the same order, in place, and how often each digit occurs."""
+    for i in range(bits.size):
+        b = bits[i]
+        b = ~b if b & _SIGN else b | _SIGN
+        bits[i] = b
+        for d in range(_DIGITS):
+            count[d, np.int64(b & _LOW)] += 1
+            b >>= _DIGIT
+
+
+@kernel
+def _by_digit(
+    source: Array, free: Array, shift: np.uint64, target: Array, beside: Array, taken: Array
+) -> None:
+    """Values in the order of one digit, equal ones as they stood, and what stands beside them."""
+    both = beside.size > 0
+    for i in range(source.size):
+        digit = np.int64((source[i] >> shift) & _LOW)
+        at = free[digit]
+        free[digit] = at + 1
+        target[at] = source[i]
+        if both:
+            taken[at] = beside[i]
+
+
+@kernel
+def _finish(bits: Array, beside: Array, moves: int) -> bool:
+    """Put values in order that nearly are, equal ones as they stand; False after too many moves."""
+    both = beside.size > 0
+    for i in range(1, bits.size):
+        value = bits[i]
+        if bits[i - 1] <= value:
+            continue
+        with_it = beside[i] if both else 0
+        j = i
+        while j > 0 and bits[j - 1] > value and moves > 0:
+            bits[j] = bits[j - 1]
+            if both:
+                beside[j] = beside[j - 1]
+            j -= 1
+            moves -= 1
+        bits[j] = value
+        if both:
+            beside[j] = with_it
+        if moves == 0:
+            return False
+    return True
+
+
+@kernel
+def _as_doubles(source: Array, target: Array) -> None:
+    """The bits of doubles again."""
+    for i in range(source.size):
+        b = source[i]
+        target[i] = b & ~_SIGN if b & _SIGN else ~b
+
+
+def sort_range(score: Array) -> None:
+    """Sort scores in place, ascending; -0.0 stands before 0.0 or among them.
+
+    Args:
+        score: float64 [n], without NaN, contiguous. As much memory is taken once more where it is
+            long.
+    """
+    if score.size < _LONG:
+        score.sort()
+    else:
+        _sort_digits(score, None)
+
+
+def sort_with(start: Array, first: int, last: int, score: Array, beside: Array) -> None:
+    """Sort ranges in place, ascending, and what stands beside each score with it.
+
+    Args:
+        start: int64 [s + 1], CSR offsets.
+        first: first range to sort.
+        last: one past the last.
+        score: float64 [n], without NaN, contiguous.
+        beside: float64 or int64 [n], a weight or row of each score.
+    """
+    long = np.flatnonzero(np.diff(start[first : last + 1]) >= _LONG) + first
+    for a, b in zip(start[long].tolist(), start[long + 1].tolist(), strict=True):
+        _sort_digits(score[a:b], beside[a:b])
+    for low, high in zip([first, *(long + 1)], [*long, last], strict=True):
+        a, b = int(start[low]), int(start[high])
+        if a < b:
+            down, order = -score[a:b], np.empty(b - a, np.int32)
+            rank_by_score(down, start[low : high + 1] - a, 0, high - low, order)
+            np.negative(down[order], out=score[a:b])
+            beside[a:b] = beside[a:b][order]
+
+
+def _sort_digits(score: Array, beside: Array | None) -> None:
+    bits = score.view(np.uint64)
+    count = np.zeros((_DIGITS, int(_LOW) + 1), np.int64)
+    _count_digits(bits, count)
+    source, target = bits, np.empty_like(bits)
+    own = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
+    here, there = own, np.empty_like(own)
+    places = np.flatnonzero(count.max(axis=1) < bits.size)  # of the others all digits are alike
+    for some in (places[-_FIRST:], places):
+        for place in some:
+            free = np.cumsum(count[place]) - count[place]
+            _by_digit(source, free, np.uint64(place) * _DIGIT, target, here, there)
+            source, target = target, source
+            here, there = there, here
+        if some.size == places.size or _finish(source, here, _MOVES * bits.size):
+            break
+    _as_doubles(source, bits)
+    if here is not own:
+        own[:] = here
+
+
+# Partition: values of rows laid out by segment (group, label, outcome), keeping their order.
+#
+# A counting sort: one pass counts the rows of every segment, one lays them out. Sorting each
+# segment afterwards touches memory that fits the cache, and needs no order of all rows.
+
+_MANY = 4096  # segments from which values are laid out in two rounds
+_BUCKETS = 512  # of the first round
+
+
+@kernel
+def _count(
+    outcome: U8, label: I32, datum: I32, group: I32, n_labels: int, n_outcomes: int, start: Array
+) -> None:
+    """Rows of every segment, into ``start[segment + 1]``."""
+    for i in range(outcome.size):
+        g = 0
+        if group.size:
+            g = group[datum[i] if datum.size else i]
+            if g < 0:
+                continue
+        s = g * n_labels + (label[i] if label.size else 0)
+        start[s * n_outcomes + outcome[i] + 1] += 1
+
+
+@kernel
+def _count_three(outcome: Array, count: Array) -> None:
+    """Rows of one segment by outcome; sums of comparisons, several rows at a time."""
+    ones, twos = 0, 0
+    for i in range(outcome.size):
+        ones += int(outcome[i] == 1)
+        twos += int(outcome[i] == 2)
+    count[0] += outcome.size - ones - twos
+    count[1] += ones
+    count[2] += twos
+
+
+@kernel
+def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -> None:
+    """Values of one segment by outcome; places in registers, no branch on a coin toss."""
+    at0, at1, at2 = free[0], free[1], free[2]
+    for i in range(value.size):
+        is1 = np.int64(outcome[offset + i] == 1)
+        is2 = np.int64(outcome[offset + i] == 2)
+        is0 = 1 - is1 - is2
+        out[at0 * is0 + at1 * is1 + at2 * is2] = value[i]
+        at0 += is0
+        at1 += is1
+        at2 += is2
+    free[0], free[1], free[2] = at0, at1, at2
+
+
+@kernel
+def _two(outcome: Array, offset: int, value: Array, begin: int, free: Array, out: Array) -> None:
+    """The same of outcomes 0 and 1 alone, of segments that stand side by side.
+
+    What went to the one says how many went to the other, so one place is carried along.
+    """
+    at0 = free[0]
+    after = free[1] - (offset - (at0 - begin))  # where row 0 would go if all rows were 1
+    for i in range(value.size):
+        row = offset + i
+        hit = np.int64(outcome[row])
+        at1 = after + row - (at0 - begin)
+        out[at0 + (at1 - at0) * hit] = value[i]
+        at0 += 1 - hit
+    free[1] = after + offset + value.size - (at0 - begin)
+    free[0] = at0
+
+
+@kernel
+def _lay_out(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
+    value: Array,
+    free: Array,
+    out: Array,
+    row: Array,
+) -> None:
+    """Values by segment, and the row each came from where ``row`` has room for it."""
+    for i in range(offset, offset + value.size):
+        g = 0
+        if group.size:
+            g = group[datum[i] if datum.size else i]
+            if g < 0:
+                continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i - offset]
+        if row.size:
+            row[at] = i
+
+
+@kernel
+def _to_buckets(
+    outcome: Array,
+    label: Array,
+    datum: Array,
+    group: Array,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
+    value: Array,
+    shift: int,
+    free: Array,
+    segment: Array,
+    out: Array,
+) -> None:
+    """Values and their segments, roughly by segment: by what ``shift`` leaves of its number."""
+    for i in range(offset, offset + value.size):
+        g = group[datum[i] if datum.size else i]
+        if g < 0:
+            continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s >> shift]
+        free[s >> shift] = at + 1
+        segment[at] = s
+        out[at] = value[i - offset]
+
+
+@kernel
+def _from_buckets(segment: Array, value: Array, free: Array, out: Array) -> None:
+    """Values by segment, from an order in which segments near one another stand together."""
+    for i in range(segment.size):
+        s = segment[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i]
+
+
+def partition(
+    parts: Sequence[Array],
+    outcome: Array,
+    label: Array | None,
+    datum: Array | None,
+    group: Array | None,
+    shape: tuple[int, int, int],
+    *,
+    want_rows: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Lay values out by (group, label, outcome).
+
+    Args:
+        parts: float64 arrays of n values together, in row order.
+        outcome: uint8 [n], below ``n_outcomes``.
+        label: int32 [n], label codes; None where there is one label. See :func:`only_label` too.
+        datum: int32 [n], datum codes; None where row i is datum i.
+        group: int32 [n_datums], group of each datum, -1 for none; None for one group of all.
+        shape: (n_groups, n_labels, n_outcomes).
+        want_rows: whether to return the rows the values came from.
+
+    Returns:
+        ``start``, int64 [groups * labels * outcomes + 1], CSR offsets of the segments, outcome
+        fastest; the values float64 [m] by segment, in row order within each; their rows int64
+        [m], or empty.
+    """
+    _, n_labels, n_outcomes = shape
+    only = only_label(label)
+    if group is None and only is not None and n_outcomes == 3:
+        start, out = _of_one_label(parts, outcome, only, n_labels)
+        if not want_rows:
+            return start, out, np.empty(0, np.int64)
+        row = np.arange(outcome.size)  # the bits of integers are moved as those of doubles
+        return start, out, _of_one_label([row.view(float)], outcome, only, n_labels)[1].view(int)
+    start = _segment_starts(outcome, label, datum, group, shape)
+    none = np.zeros(0, np.int32)
+    rows = (
+        frozen(outcome, np.uint8),
+        frozen(none if label is None else label, np.int32),
+        frozen(none if datum is None else datum, np.int32),
+        frozen(none if group is None else group, np.int32),
+    )
+    out = np.empty(int(start[-1]), np.float64)
+    row = np.empty(out.size if want_rows else 0, np.int64)
+    free = start[:-1].copy()
+    offset = 0
+    if start.size > _MANY and group is not None and not want_rows:
+        # Writing to very many places at once misses the cache at every row; two rounds do not.
+        shift = int(start.size).bit_length() - _BUCKETS.bit_length() + 1
+        rough = free[:: 1 << shift].copy()
+        segment, near = np.empty(out.size, np.int32), np.empty_like(out)
+        for part in parts:
+            value = frozen(part, np.float64)
+            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, near)
+            offset += value.size
+        _from_buckets(segment, near, free, out)
+        return start, out, row
+    for part in parts:
+        value = frozen(part, np.float64)
+        _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
+        offset += value.size
+    return start, out, row
+
+
+def _segment_starts(
+    outcome: Array,
+    label: Array | None,
+    datum: Array | None,
+    group: Array | None,
+    shape: tuple[int, int, int],
+) -> Array:
+    """CSR offsets of the segments, as :func:`partition` gives and its arguments are.
+
+    Returns:
+        int64 [groups * labels * outcomes + 1], outcome fastest.
+    """
+    n_groups, n_labels, n_outcomes = shape
+    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
+    none = np.zeros(0, np.int32)
+    _count(
+        outcome,
+        none if label is None else label,
+        none if datum is None else datum,
+        none if group is None else group,
+        n_labels,
+        n_outcomes,
+        start,
+    )
+    return np.cumsum(start, out=start)
+
+
+def only_label(label: Array | None) -> int | None:
+    """The code that all rows have, where an array says so by its shape; None where it does not.
+
+    Args:
+        label: int32 [n], or one value that NumPy repeats without memory (``broadcast_to``); None
+            where there is one label, whose code is 0.
+    """
+    if label is None:
+        return 0
+    return int(label[0]) if label.size and label.strides == (0,) else None
+
+
+def _of_one_label(
+    parts: Sequence[Array], outcome: Array, label: int, n_labels: int
+) -> tuple[Array, Array]:
+    """Values of one label's rows by outcome, among the segments of all labels."""
+    outcome = frozen(outcome, np.uint8)
+    start = np.zeros(n_labels * 3 + 1, np.int64)
+    _count_three(outcome, start[3 * label + 1 : 3 * label + 4])
+    np.cumsum(start, out=start)
+    out = np.empty(outcome.size, np.float64)
+    begin, _, third, end = (int(place) for place in start[3 * label : 3 * label + 4])
+    free = start[3 * label : 3 * label + 3].copy()
+    offset = 0
+    for part in parts:
+        value = frozen(part, np.float64)
+        if third == end:
+            _two(outcome, offset, value, begin, free, out)
+        else:
+            _three(outcome, offset, value, free, out)
+        offset += value.size
+    return start, out
+
+
+# Few distinct scores are counted instead of sorted: rows of every outcome at every score.
+#
+# A hash table of the scores' bits (open addressing, Fibonacci hashing: Knuth, The Art of Computer
+# Programming 3, 6.4) stays in the cache, so that one pass takes the place of a layout and a sort.
+
+MOST = 4096
+"""Distinct scores at most."""
+_BITS = 14  # of the table's places: four for each of its scores
+_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
+_NEGATIVE_ZERO = np.uint64(1 << 63)
+
+
+@kernel
+def _count_few(
+    bits: Array, outcome: Array, n_seen: int, place: Array, key: Array, count: Array
+) -> int:
+    """Rows by score and outcome.
+
+    Scores are numbered as they come. Returns how many distinct ones there are; -1 as soon as there
+    are too many, or a zero has a sign: it equals the other zero.
+    """
+    shift = np.uint64(64 - _BITS)
+    last = place.size - 1
+    for i in range(bits.size):
+        b = bits[i]
+        at = np.int64((b * _FIBONACCI) >> shift)
+        c = np.int64(place[at])
+        while c >= 0 and key[c] != b:
+            at = (at + 1) & last
+            c = np.int64(place[at])
+        if c < 0:
+            if n_seen == MOST or b == _NEGATIVE_ZERO:
+                return -1
+            c = np.int64(n_seen)
+            n_seen += 1
+            place[at] = c
+            key[c] = b
+        count[c, outcome[i]] += 1
+    return n_seen
+
+
+def count_few(
+    parts: Sequence[Array], outcome: Array, n_outcomes: int
+) -> tuple[Array, Array] | None:
+    """Count rows of each outcome by score; None if more than ``MOST`` scores differ.
+
+    Args:
+        parts: float64 arrays of n scores together, without NaN.
+        outcome: uint8 [n], below ``n_outcomes``.
+        n_outcomes: number of outcomes.
+
+    Returns:
+        the distinct scores ascending, float64 [m]; rows, int64 [n_outcomes, m]. None as well where
+        a score is -0.0.
+    """
+    place, key = np.full(1 << _BITS, -1, np.int16), np.zeros(MOST, np.uint64)
+    count = np.zeros((MOST, n_outcomes), np.int64)
+    seen, offset = 0, 0
+    for part in parts:
+        bits = frozen(np.ascontiguousarray(part, np.float64).view(np.uint64), np.uint64)
+        here = frozen(outcome[offset : offset + bits.size], np.uint8)
+        seen = _count_few(bits, here, seen, place, key, count)
+        if seen < 0:
+            return None
+        offset += bits.size
+    values = key[:seen].view(np.float64)
+    order = np.argsort(values)
+    return values[order], count[order].T
+
+
+# Merging of sorted runs: rows of several tallies put into one order, label by label.
+#
+# Within a label every run stands by descending score, then descending tie, then ascending datum; so
+# does the merged one. Runs are merged two by two, their keys moving along, so that every pass reads
+# and writes memory in order. No two runs share a datum.
+
+
+@kernel
+def _merge(
+    begin: I64, end: I64, score: F64, tie: F64, datum: I32, order: Array, longest: int
+) -> None:
+    """Write the merged order of every label; see :func:`merge_runs`."""
+    n_runs, n_labels = begin.shape
+    tied = tie.size > 0
+    rows = np.empty((2, longest), np.int64)
+    scores = np.empty((2, longest), np.float64)
+    ties = np.empty((2, longest if tied else 1), np.float64)
+    datums = np.empty((2, longest), np.int32)
+    bound = np.empty((2, n_runs + 1), np.int64)
+    out = 0
+    for k in range(n_labels):
+        n = 0
+        many = 0
+        bound[0, 0] = 0
+        for r in range(n_runs):
+            if end[r, k] == begin[r, k]:
+                continue
+            for i in range(begin[r, k], end[r, k]):
+                rows[0, n] = i
+                scores[0, n] = score[i]
+                datums[0, n] = datum[i]
+                if tied:
+                    ties[0, n] = tie[i]
+                n += 1
+            many += 1
+            bound[0, many] = n
+        a = 0
+        while many > 1:
+            b = 1 - a
+            left = 0
+            for pair in range((many + 1) // 2):
+                i = bound[a, 2 * pair]
+                middle = bound[a, 2 * pair + 1]
+                stop = bound[a, min(2 * pair + 2, many)]
+                j = middle
+                for at in range(i, stop):
+                    second = i >= middle
+                    if not second and j < stop:
+                        if scores[a, j] != scores[a, i]:
+                            second = scores[a, j] > scores[a, i]
+                        elif tied and ties[a, j] != ties[a, i]:
+                            second = ties[a, j] > ties[a, i]
+                        else:
+                            second = datums[a, j] < datums[a, i]
+                    take = j if second else i
+                    rows[b, at] = rows[a, take]
+                    scores[b, at] = scores[a, take]
+                    datums[b, at] = datums[a, take]
+                    if tied:
+                        ties[b, at] = ties[a, take]
+                    if second:
+                        j += 1
+                    else:
+                        i += 1
+                bound[b, left] = bound[a, 2 * pair]
+                left += 1
+                bound[b, left] = stop
+            many = left
+            a = b
+        for i in range(n):
+            order[out + i] = rows[a, i]
+        out += n
+
+
+def merge_runs(begin: Array, end: Array, score: Array, tie: Array, datum: Array) -> Array:
+    """The order that sorted runs make together, label by label.
+
+    Args:
+        begin: int64 [runs, labels], first row of each run's part of a label.
+        end: int64 [runs, labels], one past its last row.
+        score: float64 [n], rows of all runs; within a run and label descending, no NaN.
+        tie: float64 [n], orders equal scores, higher first; or [0] where nothing does.
+        datum: int32 [n], orders what is left, ascending; runs share no datum.
+
+    Returns:
+        int64 [n], rows by label, then score, tie and datum.
+    """
+    sizes = (end - begin).sum(axis=0) if begin.size else np.zeros(0, np.int64)
+    order = np.empty(int(sizes.sum()), np.int64)
+    _merge(begin, end, score, tie, datum, order, max(1, int(sizes.max(initial=0))))
+    return order

@@ -1,24 +1,281 @@
-"""Exact sums of floats: the same bits in whatever order, in however many parts the addends come.
+"""Exact sums of floats, and moments of paired values.
 
-A sum is kept as whole numbers, chunks of 32 bits that lie side by side, of which the one that a
-float falls into follows from its exponent (Neal 2015, Fast exact summation using small and large
-superaccumulators, arXiv 1505.05571). Adding is adding integers; the one rounding is made at the
-end, to the nearest double, ties to even: what ``math.fsum`` gives. Only the chunks that the
-exponents of the addends reach are kept, six or so for ordinary weights.
+The same bits result in any order of the addends and any split into parts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .block_sums import add_runs
-from .chunks import ABOVE, add_bits, carry, nearest
-from .jit import frozen, kernel
+from .jit import F64, I32, I64, Array, MaybeF64, frozen, inner, kernel
 
-Array = np.ndarray[Any, Any]
+# Sums as whole numbers: chunks of 32 bits that lie side by side; see :mod:`.sums`.
+
+ABOVE = 4
+"""Chunks from the lowest that the highest addend reaches to the last one that a carry does."""
+
+_LOW = 0xFFFFFFFF
+
+
+@inner
+def add_bits(chunks: Array, cell: int, first: int, bits: int) -> None:
+    """Add a finite double to a sum.
+
+    Args:
+        chunks: int64 [cells, width].
+        cell: which sum.
+        first: which of all chunks ``chunks[:, 0]`` is.
+        bits: the double's bits as int64.
+    """
+    exponent = (bits >> 52) & 0x7FF
+    mantissa = bits & 0xFFFFFFFFFFFFF
+    if exponent == 0:
+        if mantissa == 0:
+            return
+        exponent = 1  # subnormal
+    else:
+        mantissa |= 1 << 52
+    at = ((exponent - 1) >> 5) - first
+    shift = (exponent - 1) & 31
+    rest = mantissa >> (32 - shift)
+    if bits < 0:
+        chunks[cell, at] -= (mantissa << shift) & _LOW
+        chunks[cell, at + 1] -= rest & _LOW
+        chunks[cell, at + 2] -= rest >> 32
+    else:
+        chunks[cell, at] += (mantissa << shift) & _LOW
+        chunks[cell, at + 1] += rest & _LOW
+        chunks[cell, at + 2] += rest >> 32
+
+
+@inner
+def carry(chunks: Array, cell: int) -> None:
+    """Bring all chunks of a sum but the last, which bears the sign, into [0, 2^32)."""
+    for i in range(chunks.shape[1] - 1):
+        over = chunks[cell, i] >> 32
+        chunks[cell, i] &= _LOW
+        chunks[cell, i + 1] += over
+
+
+@inner
+def nearest(chunks: Array, cell: int, first: int) -> float:
+    """The double nearest to a sum, ties to even; carries first.
+
+    Args:
+        chunks: int64 [cells, width].
+        cell: which sum.
+        first: which of all chunks ``chunks[:, 0]`` is.
+    """
+    width = chunks.shape[1]
+    if width == 0:
+        return 0.0
+    carry(chunks, cell)
+    sign = 1.0
+    if chunks[cell, width - 1] < 0:
+        sign = -1.0
+        for i in range(width):
+            chunks[cell, i] = -chunks[cell, i]
+        carry(chunks, cell)
+    top = width - 1
+    while top >= 0 and chunks[cell, top] == 0:
+        top -= 1
+    value = 0.0
+    if top >= 0:
+        # Of 96 bits the upper 22 to 53 and the lower 43 are doubles without loss, and so is one bit
+        # more for whatever lies below: their sum is rounded once, by the processor.
+        second = chunks[cell, top - 1] if top > 0 else 0
+        third = chunks[cell, top - 2] if top > 1 else 0
+        sticky = 0
+        for i in range(top - 2):
+            if chunks[cell, i] != 0:
+                sticky = 1
+                break
+        high = (chunks[cell, top] << 21) | (second >> 11)
+        low = ((((second & 0x7FF) << 32) | third) << 1) | sticky
+        value = math.ldexp(
+            float(high) * 17592186044416.0 + float(low), 32 * (first + top - 2) - 1 - 1074
+        )
+    if sign < 0:
+        for i in range(width):
+            chunks[cell, i] = -chunks[cell, i]
+        carry(chunks, cell)
+    return sign * value
+
+
+# Exact sums of values that lie side by side, by blocks: what :mod:`.sums` adds one by one.
+#
+# All values of a block are cut at the same bits, which its largest one chooses, by adding to each a
+# number so large that what lies below is rounded away; the pieces are whole numbers of 51 bits,
+# which a processor adds several at a time. A block whose values are so far apart that something is
+# left is added value by value.
+
+BLOCK = 2048
+"""Values of a block; of 50 bits each, the sum of so many has 61."""
+
+_CUTS = 4
+_FEW = 24  # values that are added one by one faster
+_EXPONENT = 0x7FF0000000000000
+
+
+@inner
+def _cut(values: Array, n: int, step: int, above: Array, rest: Array) -> int:
+    """Sum of values in whole steps of 2^step; the remainders are written to ``rest``.
+
+    ``rest`` may be ``values`` itself.
+    """
+    edge = 1.5 * 2.0 ** (52 + step)
+    for i in range(n):
+        above[i] = values[i] + edge
+    for i in range(n):
+        rest[i] = values[i] - (above[i] - edge)
+    bits = above.view(np.int64)
+    total = 0
+    for i in range(n):
+        total += bits[i]
+    above[0] = edge
+    return total - n * bits[0]  # both wrap around at 2^64
+
+
+@inner
+def _add_whole(chunks: Array, cell: int, first: int, value: int, step: int) -> None:
+    """Add value * 2^step, of a value below 2^62."""
+    at, shift = (step + 1074 >> 5) - first, step + 1074 & 31
+    size = abs(value)
+    low, high = (size & _LOW) << shift, (size >> 32) << shift
+    parts = low & _LOW, (low >> 32) + (high & _LOW), high >> 32
+    if value < 0:
+        chunks[cell, at] -= parts[0]
+        chunks[cell, at + 1] -= parts[1]
+        chunks[cell, at + 2] -= parts[2]
+    else:
+        chunks[cell, at] += parts[0]
+        chunks[cell, at + 1] += parts[1]
+        chunks[cell, at + 2] += parts[2]
+
+
+@inner
+def _fits(low: int, stop: int, first: int, width: int, need: Array) -> bool:
+    """Check that chunks from ``low`` to below ``stop`` exist; otherwise note those needed."""
+    need[0], need[1] = low, stop
+    return low >= first and stop <= first + width
+
+
+@inner
+def scratch() -> Array:
+    """Scratch memory of :func:`add_block`, float64 [3, BLOCK]."""
+    return np.empty((3, BLOCK))
+
+
+@inner
+def add_block(
+    values: Array,
+    n: int,
+    chunks: Array,
+    odd: Array,
+    cell: int,
+    first: int,
+    need: Array,
+    room: Array,
+) -> bool:
+    """Add a block of values to a sum, and carry.
+
+    Args:
+        values: float64 [n or more]; what is not finite goes to ``odd``.
+        n: how many, at most :data:`BLOCK`.
+        chunks: int64 [cells, width]; see :func:`.chunks.add_bits`.
+        odd: float64 [cells].
+        cell: which sum.
+        first: which of all chunks ``chunks[:, 0]`` is.
+        need: int64 [2], written where chunks lack: the first, and one past the last.
+        room: of :func:`scratch`.
+
+    Returns:
+        whether the chunks reach; nothing was added where they do not.
+    """
+    bits = values.view(np.int64)
+    width = chunks.shape[1]
+    most = 0
+    for i in range(n):
+        most = max(most, bits[i] & _EXPONENT)
+    most >>= 52
+    top = most - 1023  # |value| < 2^(top + 1)
+    if n >= _FEW and 51 * _CUTS - 1023 < top < 1000:
+        rest, totals = room[1], room[2].view(np.int64)
+        totals[0] = _cut(values, n, top - 49, room[0], rest)
+        last = 0
+        left = 1.0
+        while left > 0.0 and last < _CUTS - 1:
+            last += 1
+            totals[last] = _cut(rest, n, top - 49 - 51 * last, room[0], rest)
+            left = 0.0
+            for i in range(n):
+                left = max(left, abs(rest[i]))
+        if left == 0.0:
+            while last > 0 and totals[last] == 0:
+                last -= 1
+            low = (top - 49 - 51 * last) + 1074 >> 5
+            if not _fits(low, (most - 1 >> 5) + ABOVE, first, width, need):
+                return False
+            for k in range(last + 1):
+                _add_whole(chunks, cell, first, totals[k], top - 49 - 51 * k)
+            carry(chunks, cell)
+            return True
+    least, most = 0x7FF, -1
+    for i in range(n):
+        exponent = (bits[i] & _EXPONENT) >> 52
+        if exponent != 0x7FF and bits[i] & 0x7FFFFFFFFFFFFFFF:
+            least, most = min(least, exponent), max(most, exponent)
+    if most >= 0:
+        low, high = max(least - 1, 0) >> 5, max(most - 1, 0) >> 5
+        if not _fits(low, high + ABOVE, first, width, need):
+            return False
+    for i in range(n):
+        if bits[i] & _EXPONENT == _EXPONENT:
+            odd[cell] += values[i]
+        else:
+            add_bits(chunks, cell, first, bits[i])
+    carry(chunks, cell)
+    return True
+
+
+@kernel
+def add_runs(
+    values: Array, start: Array, chunks: Array, odd: Array, first: int, state: Array, need: Array
+) -> bool:
+    """Add values grouped by cell; see :meth:`ExactSums.resumed`.
+
+    Args:
+        values: float64 [n].
+        start: int64 [cells + 1], where those of each cell begin.
+        chunks: int64 [cells, width].
+        odd: float64 [cells].
+        first: which of all chunks ``chunks[:, 0]`` is.
+        state: int64 [2], cell and value to go on with.
+        need: int64 [2], written where it stops.
+    """
+    room = scratch()
+    for c in range(state[0], start.size - 1):
+        begin, end = max(start[c], state[1]), start[c + 1]
+        while begin < end:
+            n = min(BLOCK, end - begin)
+            if not add_block(values[begin : begin + n], n, chunks, odd, c, first, need, room):
+                state[0], state[1] = c, begin
+                return False
+            begin += n
+    return True
+
+
+# Exact sums of floats: the same bits in whatever order, in however many parts the addends come.
+#
+# A sum is kept as whole numbers, chunks of 32 bits that lie side by side, of which the one that a
+# float falls into follows from its exponent (Neal 2015, Fast exact summation using small and large
+# superaccumulators, arXiv 1505.05571). Adding is adding integers; the one rounding is made at the
+# end, to the nearest double, ties to even: what ``math.fsum`` gives. Only the chunks that the
+# exponents of the addends reach are kept, six or so for ordinary weights.
 
 _MOST = 1 << 29  # addends between two carries: of 2^32 each, a chunk of 64 bits holds 2^31
 
@@ -160,7 +417,7 @@ class ExactSums:
         return self
 
     def resumed(self, kernel: Callable[..., bool], n: int) -> None:
-        """Call a kernel that adds until the chunks that are kept reach.
+        """Call a kernel that adds, widening the chunks until they suffice.
 
         Args:
             kernel: of chunks, odd sums, the first chunk, int64 [n] (where it stopped), and int64
@@ -212,7 +469,7 @@ class ExactSums:
         return out
 
     def taken(self, cell: Array) -> ExactSums:
-        """Some of the cells, perhaps several times.
+        """Select cells, possibly repeatedly.
 
         Args:
             cell: int [m], which.
@@ -228,3 +485,410 @@ class ExactSums:
         if self.chunks.shape[1]:
             _round(self.chunks, self.first, out)
         return out if self._odd is None else np.where(self._odd == 0, out, self._odd)
+
+
+# Rows of two numbers brought together by cell, and exact sums of what the two make there.
+#
+# A pass walks over the rows of each cell by blocks and makes one number after the other of a block
+# that lies in the cache: errors, their squares, products of numbers less the mean of their cell.
+
+MOMENTS = {
+    name: code
+    for code, name in enumerate(
+        (
+            "absolute",
+            "squared",
+            "error",
+            "target",
+            "prediction",
+            "size",
+            "target-",
+            "prediction-",
+            "error-",
+            "target*target",
+            "prediction*prediction",
+            "error*error",
+            "target*prediction",
+        )
+    )
+}
+"""What is summed: absolute errors, their squares, errors, both sides, absolute targets; sides and
+errors less their means, and products of these."""
+
+
+class Laid(NamedTuple):
+    """Rows by cell.
+
+    Attributes:
+        target: float64 [n].
+        prediction: float64 [n].
+        weight: float64 [n]; [0] where all weigh 1.
+        start: int64 [cells + 1], first row of each cell.
+    """
+
+    target: F64
+    prediction: F64
+    weight: F64
+    start: I64
+
+
+class Scales(NamedTuple):
+    """Factors of the numbers of each cell, powers of two that avoid overflow and underflow.
+
+    Attributes:
+        target: float64 [cells].
+        prediction: float64 [cells].
+        sides: float64 [cells], at most 1, what both are multiplied by before errors are made.
+        error: float64 [cells], at least 1, what these are multiplied by then.
+    """
+
+    target: F64
+    prediction: F64
+    sides: F64
+    error: F64
+
+
+class Means(NamedTuple):
+    """Means of the cells, of scaled numbers, float64 [cells] each."""
+
+    target: F64
+    prediction: F64
+    error: F64
+
+
+@kernel
+def _count_rows(cell: I32, weight: MaybeF64, start: Array) -> None:
+    for i in range(cell.size):
+        if cell[i] >= 0 and (weight.size == 0 or weight[i] > 0.0):
+            start[cell[i] + 1] += 1
+    for c in range(start.size - 1):
+        start[c + 1] += start[c]
+
+
+@kernel
+def _place_rows(cell: I32, weight: MaybeF64, at: Array, order: Array) -> None:
+    for i in range(cell.size):
+        if cell[i] >= 0 and (weight.size == 0 or weight[i] > 0.0):
+            order[at[cell[i]]] = i
+            at[cell[i]] += 1
+
+
+@kernel
+def _place_sides(
+    cell: I32, weight: MaybeF64, at: Array, target: F64, prediction: F64, own: Array
+) -> None:
+    for i in range(cell.size):
+        if cell[i] >= 0 and (weight.size == 0 or weight[i] > 0.0):
+            place = at[cell[i]]
+            at[cell[i]] = place + 1
+            own[0, place], own[1, place] = target[i], prediction[i]
+
+
+def by_cell(cell: Array, weight: Array | None, n_cells: int) -> tuple[Array, Array]:
+    """Group rows by cell, in their order, without those of weight 0.
+
+    Args:
+        cell: int32 [n], -1 for rows outside.
+        weight: float64 [n]; None for all alike.
+        n_cells: number of cells.
+
+    Returns:
+        int64 [cells + 1], where those of each cell begin; int64 [m], the rows.
+    """
+    start = np.zeros(n_cells + 1, np.int64)
+    _count_rows(cell, weight, start)
+    order = np.empty(start[-1], np.int64)
+    _place_rows(cell, weight, start[:-1].copy(), order)
+    return start, order
+
+
+def sides_by_cell(
+    cell: Array, weight: Array | None, n_cells: int, target: Array, prediction: Array
+) -> tuple[Array, Array]:
+    """Group two numbers of rows by cell, in the order of :func:`by_cell`, but faster.
+
+    Returns:
+        int64 [cells + 1], where the rows of each cell begin; targets and predictions, float64
+        [2, m].
+    """
+    start = np.zeros(n_cells + 1, np.int64)
+    _count_rows(cell, weight, start)
+    own = np.empty((2, start[-1]))
+    _place_sides(cell, weight, start[:-1].copy(), target, prediction, own)
+    return start, own
+
+
+@inner
+def _numbers(
+    code: int, rows: Any, at: int, n: int, c: int, scales: Any, means: Any, out: Array
+) -> None:
+    """The numbers of some rows of a cell, each times its weight."""
+    target, prediction = rows.target[at : at + n], rows.prediction[at : at + n]
+    of_target, of_prediction = scales.target[c], scales.prediction[c]
+    before, after = scales.sides[c], scales.error[c]
+    t0, p0, e0 = means.target[c], means.prediction[c], means.error[c]
+    if code == 0:
+        for i in range(n):
+            out[i] = abs((prediction[i] * before - target[i] * before) * after)
+    elif code == 1:
+        for i in range(n):
+            out[i] = ((prediction[i] * before - target[i] * before) * after) ** 2
+    elif code == 2:
+        for i in range(n):
+            out[i] = (prediction[i] * before - target[i] * before) * after
+    elif code == 3:
+        for i in range(n):
+            out[i] = target[i] * of_target
+    elif code == 4:
+        for i in range(n):
+            out[i] = prediction[i] * of_prediction
+    elif code == 5:
+        for i in range(n):
+            out[i] = abs(target[i] * of_target)
+    elif code == 6:
+        for i in range(n):
+            out[i] = target[i] * of_target - t0
+    elif code == 7:
+        for i in range(n):
+            out[i] = prediction[i] * of_prediction - p0
+    elif code == 8:
+        for i in range(n):
+            out[i] = (prediction[i] * before - target[i] * before) * after - e0
+    elif code == 9:
+        for i in range(n):
+            out[i] = (target[i] * of_target - t0) ** 2
+    elif code == 10:
+        for i in range(n):
+            out[i] = (prediction[i] * of_prediction - p0) ** 2
+    elif code == 11:
+        for i in range(n):
+            out[i] = ((prediction[i] * before - target[i] * before) * after - e0) ** 2
+    else:
+        for i in range(n):
+            out[i] = (target[i] * of_target - t0) * (prediction[i] * of_prediction - p0)
+    if rows.weight.size:
+        for i in range(n):
+            out[i] *= rows.weight[at + i]
+
+
+@kernel
+def _add_moments(
+    codes: I64,
+    rows: Laid,
+    scales: Scales,
+    means: Means,
+    chunks: Array,
+    odd: Array,
+    first: int,
+    state: Array,
+    need: Array,
+) -> bool:
+    out, room = np.empty(BLOCK), scratch()
+    for c in range(state[0], rows.start.size - 1):
+        at, end = max(rows.start[c], state[1]), rows.start[c + 1]
+        while at < end:
+            n = min(BLOCK, end - at)
+            for j in range(state[2], codes.size):
+                _numbers(codes[j], rows, at, n, c, scales, means, out)
+                if not add_block(out, n, chunks, odd, c * codes.size + j, first, need, room):
+                    state[0], state[1], state[2] = c, at, j
+                    return False
+            state[2] = 0
+            at += n
+    return True
+
+
+@inner
+def _most(bits: Array, n: int, most: int) -> int:
+    """The largest of some absolute values, as bits, whose order is that of the values."""
+    for i in range(n):
+        most = max(most, bits[i] & 0x7FFFFFFFFFFFFFFF)
+    return most
+
+
+@kernel
+def _largest(rows: Laid, out: Array) -> None:
+    error = np.empty(BLOCK)
+    for c in range(rows.start.size - 1):
+        for at in range(rows.start[c], rows.start[c + 1], BLOCK):
+            n = min(BLOCK, rows.start[c + 1] - at)
+            target, prediction = rows.target[at : at + n], rows.prediction[at : at + n]
+            for i in range(n):
+                error[i] = prediction[i] - target[i]
+            out[c, 0] = _most(target.view(np.int64), n, out[c, 0])
+            out[c, 1] = _most(prediction.view(np.int64), n, out[c, 1])
+            out[c, 2] = _most(error.view(np.int64), n, out[c, 2])
+
+
+def largest(rows: Laid, out: Array) -> None:
+    """The largest absolute target, prediction and error of each cell.
+
+    Args:
+        rows: finite.
+        out: float64 [cells, 3], what they were before.
+    """
+    _largest(rows, out.view(np.int64))
+
+
+def add_moments(
+    codes: list[int], rows: Laid, scales: Scales, means: Means, sums: ExactSums
+) -> None:
+    """Add numbers of rows to the sums of their cells.
+
+    Args:
+        codes: which, of :data:`MOMENTS`.
+        rows: by cell.
+        scales: of the cells.
+        means: of the cells, which numbers that have some are counted from.
+        sums: of [cells, codes].
+    """
+    sums.resumed(lambda *state: _add_moments(np.array(codes), rows, scales, means, *state), 3)
+
+
+# Sums to the bit as NumPy adds the values of a row, where their last bits decide ties.
+
+
+@inner
+def _short_sum(values: Array, first: int, n: int) -> float:
+    """Sum of up to 128 values in the order in which NumPy adds them: eight at a time."""
+    if n < 8:
+        out = 0.0
+        for i in range(first, first + n):
+            out += values[i]
+        return out
+    a, b, c, d = values[first], values[first + 1], values[first + 2], values[first + 3]
+    e, f, g, h = values[first + 4], values[first + 5], values[first + 6], values[first + 7]
+    whole = n - n % 8
+    for i in range(first + 8, first + whole, 8):
+        a += values[i]
+        b += values[i + 1]
+        c += values[i + 2]
+        d += values[i + 3]
+        e += values[i + 4]
+        f += values[i + 5]
+        g += values[i + 6]
+        h += values[i + 7]
+    out = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(first + whole, first + n):
+        out += values[i]
+    return out
+
+
+@inner
+def row_sum(values: Array, first: int, n: int) -> float:
+    """Sum of neighbouring values, to the bit as NumPy adds a row.
+
+    Sums decide ties of the assignment, so that their last bits count. Rows of more than 128 are
+    halved, at a multiple of eight, until they are short; the halves wait on a stack.
+    """
+    if n <= 128:
+        return _short_sum(values, first, n)
+    begin = np.empty(64, np.int64)
+    many = np.empty(64, np.int64)
+    total = np.empty(64, np.float64)
+    stage = np.zeros(64, np.int8)
+    begin[0], many[0] = first, n
+    depth = 0
+    result = 0.0
+    while depth >= 0:
+        size = many[depth]
+        if size <= 128:
+            result = _short_sum(values, begin[depth], size)
+            depth -= 1
+            continue
+        half = size // 2
+        half -= half % 8
+        if stage[depth] == 0:
+            stage[depth] = 1
+            depth += 1
+            begin[depth], many[depth], stage[depth] = begin[depth - 1], half, 0
+        elif stage[depth] == 1:
+            total[depth] = result
+            stage[depth] = 2
+            depth += 1
+            begin[depth], many[depth], stage[depth] = begin[depth - 1] + half, size - half, 0
+        else:
+            result = total[depth] + result
+            depth -= 1
+    return result
+
+
+# Absolute errors between two bounds: what is left to select a quantile from.
+
+
+@kernel
+def _between(target: F64, prediction: F64, low: float, high: float, out: Array) -> tuple[int, int]:
+    below, n = 0, 0
+    for i in range(target.size):
+        error = abs(prediction[i] - target[i])
+        below += error < low
+        if n < out.size:
+            out[n] = error
+        n += (error >= low) & (error <= high)
+    return below, n
+
+
+def errors_between(
+    target: Array, prediction: Array, low: float, high: float, most: int
+) -> tuple[int, Array | None]:
+    """Count absolute errors below a bound, and collect those up to another.
+
+    Args:
+        target: float64 [n].
+        prediction: float64 [n].
+        low: the lower bound.
+        high: the higher one.
+        most: errors between them that there is room for.
+
+    Returns:
+        the number; float64 [m], or None where there are more.
+    """
+    out = np.empty(most)
+    below, n = _between(target, prediction, low, high, out)
+    return below, out[:n] if n <= most else None
+
+
+# How pairs of rows agree in the order of two numbers, in n log n: ties exact, rows weighted.
+#
+# Rows go by the first number; of each, the weight of those before it that have a lower or a higher
+# second number is read from sums over ranks (Fenwick 1994, A new data structure for cumulative
+# frequency tables). Rows that tie in the first are asked before any of them is added.
+
+
+@inner
+def _up_to(tree: Array, rank: int) -> float:
+    """Weight of the ranks up to one, counted from 1."""
+    total = 0.0
+    while rank > 0:
+        total += tree[rank]
+        rank -= rank & -rank
+    return total
+
+
+@kernel
+def agreement(tie: I64, rank: I64, weight: F64) -> float:
+    """Weight of pairs in the same order less that of pairs in opposite orders.
+
+    Args:
+        tie: int64 [n], rank of the first number, ascending; equal where that is.
+        rank: int64 [n], rank of the second, from 0, without gaps.
+        weight: float64 [n]; a pair weighs the product.
+    """
+    n_ranks = 1 if rank.size == 0 else rank.max() + 1
+    tree = np.zeros(n_ranks + 1)
+    added, total, begin = 0.0, 0.0, 0
+    while begin < tie.size:
+        end = begin
+        while end < tie.size and tie[end] == tie[begin]:
+            lower = _up_to(tree, rank[end])
+            higher = added - _up_to(tree, rank[end] + 1)
+            total += weight[end] * (lower - higher)
+            end += 1
+        for i in range(begin, end):
+            added += weight[i]
+            at = rank[i] + 1
+            while at <= n_ranks:
+                tree[at] += weight[i]
+                at += at & -at
+        begin = end
+    return total

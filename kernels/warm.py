@@ -1,32 +1,59 @@
-"""Kernels that small tables do not reach, run on a few values, so that a warm-up compiles them too.
-
-What is given here has the dtypes that the wrappers fix and the writable arrays that their callers
-make; a test holds the compiled kernels against what large tables ask for. What a task never runs
-is not compiled for it: polygons take as long as all the rest.
-"""
+"""Kernels that small tables do not reach, run on a few values by a warm-up."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .datum_hash import by_bucket, hash_integers, hash_texts
-from .draw_weights import draw_weights, swap_bits
-from .drawn_ranking import Drawing, drawn_precisions, drawn_wins
-from .drawn_sums import count_tiny, drawn_counts, drawn_sums, largest_of_cells
-from .few_scores import count_few
-from .hash_codes import hash_codes
-from .isotonic import pooled_blocks
-from .label_matching import match_labels
-from .majority import majority_order
-from .middle_errors import errors_between
-from .pairs import candidates, rows_by_datum, truths_by_datum
-from .partition import partition
-from .roc import pair_wins
-from .run_merging import merge_runs
-from .score_grid import add_wins, best_of_blocks, count_reaching, place_table
-from .slice_lattice import Level, Scoring, join, measure
-from .sorting import sort_range
-from .walk_depth import walks_too_far
+from .boxes import candidates, rows_by_datum, truths_by_datum
+from .datums import (
+    Level,
+    Scoring,
+    by_bucket,
+    count_tiny,
+    draw_weights,
+    drawn_counts,
+    drawn_sums,
+    hash_codes,
+    hash_integers,
+    hash_texts,
+    join_slices,
+    largest_of_cells,
+    measure_slices,
+    swap_bits,
+)
+from .labels import majority_order, match_labels, pooled_blocks
+from .masks import (
+    closed,
+    decode,
+    edges,
+    encode,
+    erode_lines,
+    from_counts,
+    mask_extents,
+    mask_overlaps,
+    paint,
+    polygon_areas,
+    rasterise_rings,
+    scan,
+    shared_polygon_areas,
+    subtract,
+    take_runs,
+    transpose,
+    unite,
+)
+from .order import count_few, merge_runs, partition, sort_range
+from .passages import walks_too_far
+from .scores import (
+    Drawing,
+    add_wins,
+    best_of_blocks,
+    count_reaching,
+    drawn_precisions,
+    drawn_wins,
+    pair_wins,
+    place_table,
+)
+from .sums import errors_between
 
 
 def inputs() -> None:
@@ -45,8 +72,8 @@ def inputs() -> None:
     count_tiny(np.zeros(4), np.zeros(4), np.zeros(1), np.zeros(1))
     item, ones = value[:2], np.ones(2)
     level = Level(item[:, None], item, item + 1, ones, ones, ones)
-    grown = join(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))
-    measure(np.stack((value, value)), np.zeros(4), np.ones(4), item, item[:, None], *grown)
+    grown = join_slices(0, 2, level, item, Scoring(4.0, 1.0, 1.0, 1, 1.0, 0.0))
+    measure_slices(np.stack((value, value)), np.zeros(4), np.ones(4), item, item[:, None], *grown)
 
 
 def errors() -> None:
@@ -99,3 +126,28 @@ def walks() -> None:
 def fits() -> None:
     """Fits of scores, which commands of their own ask for."""
     pooled_blocks(np.ones(2), np.ones(2))
+
+
+def warm_masks() -> None:
+    """Run them all."""
+    one, two = np.array([1]), np.array([2])
+    ends = np.array([0, 1])
+    runs, _ = from_counts(np.array([1, 1]), np.array([0, 2]), two)
+    _, text = encode(runs, two)
+    decode(text, np.array([0, text.size]), two)
+    _, box = mask_extents(runs, two)
+    row = np.zeros(1, np.int32)
+    mask_overlaps(runs, box, runs, box, row, row)
+    unite(runs, row, 1)
+    subtract(runs, runs)
+    take_runs(runs, np.zeros(1, np.int64))
+    closed(np.array([0, 2]), one, np.zeros(2, np.uint32), np.ones(2, np.uint32))
+    scan(np.ones(2, np.uint8), np.array([0, 2]))
+    paint(runs[1], runs[2], 2)
+    transpose(runs, two, one)
+    erode_lines(runs, two, one)
+    triangle = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    rasterise_rings(triangle, 3 * ends, two, two)
+    sides, around = edges(triangle, 3 * ends, ends, ends), np.array([[0.0, 0.0, 2.0, 2.0]])
+    polygon = sides, polygon_areas(sides, around), around
+    shared_polygon_areas(polygon, polygon, row, row)

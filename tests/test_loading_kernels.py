@@ -15,7 +15,7 @@ CODE = """
 import json, sys
 import numpy as np
 {before}
-from evalengine.kernels import jit, loading
+from evalengine.kernels import folder, jit
 from evalengine.kernels.boxes import box_iou
 from evalengine.kernels.order import group_by_label
 
@@ -31,7 +31,7 @@ from numba.core.runtime import rtsys
 print(json.dumps({{
     "values": [start.tolist(), position.tolist()],
     "compiled": list(taken),
-    "runtime": str(loading.runtime_file(cpu_target.target_context, jit.cache_folder())),
+    "runtime": str(folder.runtime_file(cpu_target.target_context, jit.cache_folder())),
     "own": numba.njit(lambda n: np.ones(n).sum())(5),  # compiled against the same runtime
     "arrays": rtsys.get_allocation_stats()._asdict(),
 }}))
@@ -93,8 +93,8 @@ def test_where_numba_lacks_a_part_its_own_way_is_taken(
     runtime = tmp_path / Path(first["runtime"]).relative_to(folder)
     runtime.unlink()
     if parts != "_PARTS_OF_RUNTIME":
-        assert len(run(tmp_path, before=lacking("loading", parts))["compiled"]) > 1
-    answer = run(tmp_path, before=lacking("loading", parts))
+        assert len(run(tmp_path, before=lacking("folder", parts))["compiled"]) > 1
+    answer = run(tmp_path, before=lacking("folder", parts))
     assert answer["values"] == EXPECTED
     assert not runtime.exists()
     assert answer["compiled"] == ["nrt"]

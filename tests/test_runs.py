@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.kernels.label_matching import HIT, OTHER
-from evalengine.kernels.score_points import points
+from evalengine.kernels.labels import HIT, OTHER
+from evalengine.kernels.scores import points
 from evalengine.tally import scored_parts
 from evalengine.tally.scored_parts import merge_runs, points_in_blocks
 from evalengine.tally.sorted_scores import Sorted

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalengine.kernels import sorting
+from evalengine.kernels import order as kernels
 
 Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(3)
-N = sorting._LONG + 3
+N = kernels._LONG + 3
 ENDS = np.array([np.inf, -np.inf, 0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, 1.0, -1.0])
 
 
@@ -31,7 +31,7 @@ ENDS = np.array([np.inf, -np.inf, 0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308,
 )
 def test_sorted_as_numpy_does(score: Array) -> None:
     expected = np.sort(score)
-    sorting.sort_range(score)
+    kernels.sort_range(score)
     np.testing.assert_array_equal(score, expected)
 
 
@@ -42,7 +42,7 @@ def test_what_stands_beside_scores_goes_with_them(dtype: type) -> None:
     score = rng.choice(np.r_[ENDS, rng.random(1000)], start[-1])
     beside = np.arange(score.size).astype(dtype)
     expected = score.copy()
-    sorting.sort_with(start, 1, start.size - 2, score, beside)
+    kernels.sort_with(start, 1, start.size - 2, score, beside)
     np.testing.assert_array_equal(expected[beside.astype(int)], score)
     np.testing.assert_array_equal(np.sort(beside), np.arange(score.size))
     for s, (a, b) in enumerate(pairwise(start)):
@@ -58,19 +58,19 @@ def test_scores_alike_in_their_high_digits() -> None:
     score = (rng.integers(1, 400, N) / 400) * (1 + rng.integers(0, 1000, N) * 2.0**-50)
     expected, moves = score.copy(), np.arange(N)
     order = np.argsort(score, kind="stable")
-    sorting.sort_with(np.array([0, N]), 0, 1, score, moves)
+    kernels.sort_with(np.array([0, N]), 0, 1, score, moves)
     np.testing.assert_array_equal(score, expected[order])
     np.testing.assert_array_equal(moves, order)
-    sorting.sort_range(expected)
+    kernels.sort_range(expected)
     np.testing.assert_array_equal(score, expected)
 
 
 def test_neighbours_are_put_in_order_with_few_moves() -> None:
     bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
-    assert sorting._finish(bits, beside, 7)
+    assert kernels._finish(bits, beside, 7)
     assert bits.tolist() == [0, 1, 2, 2, 3, 5]
     assert beside.tolist() == [4, 0, 2, 3, 1, 5]
     bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
-    assert not sorting._finish(bits, beside, 4)
+    assert not kernels._finish(bits, beside, 4)
     assert sorted(bits.tolist()) == [0, 1, 2, 2, 3, 5]
     assert sorted(beside.tolist()) == list(range(6))

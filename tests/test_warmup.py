@@ -12,7 +12,7 @@ from msgspec import structs
 
 import evalengine as ee
 from evalengine import api, tasks
-from evalengine.kernels import warm, warm_masks
+from evalengine.kernels import warm
 
 CODE = """
 import importlib, json, os, pathlib, pkgutil, sys
@@ -114,7 +114,7 @@ def test_masks_are_compiled_for_tasks_that_have_them(
     ran: list[str] = []
     get = tasks.get
     names = ("inputs", "scores", "parts", "boxes", "walks")
-    for module, name in ((warm_masks, "warm_masks"), *((warm, name) for name in names)):
+    for module, name in ((warm, "warm_masks"), *((warm, name) for name in names)):
         monkeypatch.setattr(module, name, partial(ran.append, name))
     monkeypatch.setattr(api.tasks, "get", lambda name: structs.replace(get(name), samples=tuple))
     ee.warmup(task)

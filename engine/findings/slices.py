@@ -16,7 +16,7 @@ from ..executors import Threads
 from ..ingest.names import recognise
 from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
-from ..kernels.slice_lattice import Level, Scoring, join, measure
+from ..kernels.datums import Level, Scoring, join_slices, measure_slices
 from ..plan.paging import losses_of
 from ..plan.summary import Tallied
 from ..progress import counting, heard, silent
@@ -481,9 +481,9 @@ def _grown(
     """Extend a range of slices by one item; keep large ones with errors. Also return the number
     measured.
     """
-    start, children = join(first, last, level, column, scoring)
+    start, children = join_slices(first, last, level, column, scoring)
     parents = level.items[first:last]
-    rows, size, total, worst = measure(code, error, weight, column, parents, start, children)
+    rows, size, total, worst = measure_slices(code, error, weight, column, parents, start, children)
     of = np.repeat(np.arange(last - first), np.diff(start))
     items = np.column_stack((parents[of], children)).astype(np.int32)
     key = level.key[first:last][of] * column.size + children

@@ -116,7 +116,7 @@ def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
 
 
 def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    from evalengine.kernels.majority import majority_order
+    from evalengine.kernels.labels import majority_order
 
     start = np.concatenate(([0], np.cumsum(pool.candidates)))
     place = majority_order(pool.ranks_of_candidates(), start)

@@ -10,14 +10,28 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.run_counts import CUT, LONG, MALFORMED, NEGATIVE, SHORT, Room, encode, numbers_of
-from ..kernels.run_erosion import erode_lines
-from ..kernels.run_extents import extents
-from ..kernels.run_layout import Runs, joined, sliced, take_runs
-from ..kernels.run_overlaps import overlaps
-from ..kernels.run_pixels import paint, scan
-from ..kernels.run_sets import subtract, unite
-from ..kernels.run_transpose import transpose
+from ..kernels.masks import (
+    CUT,
+    LONG,
+    MALFORMED,
+    NEGATIVE,
+    SHORT,
+    Room,
+    Runs,
+    encode,
+    erode_lines,
+    joined,
+    mask_extents,
+    mask_overlaps,
+    numbers_of,
+    paint,
+    scan,
+    sliced,
+    subtract,
+    take_runs,
+    transpose,
+    unite,
+)
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from .columns import (
@@ -63,13 +77,13 @@ class Masks(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def _extents(self) -> tuple[Array, Array]:
-        return extents(self.runs, self.height)
+        return mask_extents(self.runs, self.height)
 
     def measure(self, over: Over | None) -> None:
         """Compute and cache areas and boxes of all masks, in parallel ranges."""
 
         def some(first: int, last: int) -> tuple[Array, Array]:
-            return extents(part_of(self.runs, first, last), self.height[first:last])
+            return mask_extents(part_of(self.runs, first, last), self.height[first:last])
 
         parts = in_ranges(over, self.start, some)
         self.__dict__["_extents"] = (
@@ -522,7 +536,7 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
     parts = in_ranges(
         over,
         work,
-        lambda first, last: overlaps(
+        lambda first, last: mask_overlaps(
             a.runs, boxes, b.runs, other_boxes, ia[first:last], ib[first:last]
         ),
     )

@@ -11,10 +11,18 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.polygon_overlaps import Edges, areas, edges, shared_areas
-from ..kernels.polygon_runs import rasterise_rings
-from ..kernels.run_layout import Runs, joined, take_runs
-from ..kernels.run_sets import subtract, unite
+from ..kernels.masks import (
+    Edges,
+    Runs,
+    edges,
+    joined,
+    polygon_areas,
+    rasterise_rings,
+    shared_polygon_areas,
+    subtract,
+    take_runs,
+    unite,
+)
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, unknown
 from ..schemas.tuning import tuning
@@ -273,7 +281,7 @@ class Polygons(msgspec.Struct, frozen=True, dict=True, eq=False):
         Raises:
             InputError: as in :attr:`geometries`.
         """
-        return areas(self.edges, self.boxes)
+        return polygon_areas(self.edges, self.boxes)
 
     @cached_property
     def boxes(self) -> Array:
@@ -381,7 +389,7 @@ def concat(parts: Sequence[Polygons]) -> Polygons:
 
 
 def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None = None) -> Masks:
-    """Rasterise polygons to masks, bit-identical to pycocotools; see ``kernels.polygon_runs``.
+    """Rasterise polygons to masks, bit-identical to pycocotools; see ``kernels.masks``.
 
     Rings are rasterised one by one: a part is its exterior without its holes, a polygon the union
     of its parts. Pixels that a self-crossing ring surrounds twice are outside.
@@ -440,7 +448,7 @@ def intersection_areas(
 ) -> Array:
     """Compute the intersection areas of pairs of polygons, float64 [k], squared pixels.
 
-    Summed over pairs of edges (``kernels.polygon_overlaps``); equal to shapely's up to rounding.
+    Summed over pairs of edges (``kernels.masks``); equal to shapely's up to rounding.
     Areas within 1e-12 of 0, or of the whole smaller polygon, are rounded to that.
 
     Args:
@@ -456,7 +464,9 @@ def intersection_areas(
     two = b.edges, b.area, b.boxes
     work = offsets_of(np.diff(a.edges[0])[ia] * np.diff(b.edges[0])[ib] + 16)
     parts = in_ranges(
-        over, work, lambda first, last: shared_areas(one, two, ia[first:last], ib[first:last])
+        over,
+        work,
+        lambda first, last: shared_polygon_areas(one, two, ia[first:last], ib[first:last]),
     )
     return np.concatenate([np.zeros(0), *parts])
 

@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.run_layout import Runs, joined, take_runs
-from ..kernels.run_pixels import scan
+from ..kernels.masks import Runs, joined, scan, take_runs
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..schemas.wording import option

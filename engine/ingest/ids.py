@@ -73,7 +73,7 @@ def _signed(column: pl.Series) -> bool:
 
 def _first(turns: Array, of: int) -> Array:
     """The bucket with which each turn begins, int64 [n], by a hash of 32 bits."""
-    from ..kernels.datum_hash import hash_integers  # Numba, which runs without buckets do without
+    from ..kernels.datums import hash_integers  # Numba, which runs without buckets do without
 
     shift = np.uint64(32)
     return ((hash_integers(turns) >> shift) * np.uint64(of) >> shift).view(np.int64)
@@ -423,7 +423,7 @@ def by_hash(values: pl.Series) -> tuple[Array, Array]:
     Args:
         values: integers or strings without nulls.
     """
-    from ..kernels.hash_codes import hash_codes  # Numba, which few rows do without
+    from ..kernels.datums import hash_codes  # Numba, which few rows do without
 
     return hash_codes(*_hashes(values))
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import msgspec
 import numpy as np
 
-from ..kernels.isotonic import pooled_blocks
+from ..kernels.labels import pooled_blocks
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError, invalid

@@ -29,7 +29,7 @@ from ..ingest.sources.explain import explain
 from ..ingest.sources.scanning import scan
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition
-from ..kernels.datum_hash import by_bucket
+from ..kernels.datums import by_bucket
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, ROW, TABLE
 from ..schemas.tuning import tuning

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.datum_hash import hash_integers
+from ..kernels.datums import hash_integers
 from ..schemas.arrays import Array
 from .registry import stored_as
 

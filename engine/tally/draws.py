@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.draw_weights import draw_weights, swap_bits
+from ..kernels.datums import draw_weights, swap_bits
 from ..schemas.arrays import Array
 
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..kernels.run_merging import merge_runs
+from ..kernels.order import merge_runs
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.errors import InputError

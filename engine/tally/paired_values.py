@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.drawn_sums import (
+from ..kernels.datums import (
     count_tiny,
     drawn_counts,
     drawn_sums,
@@ -17,8 +17,9 @@ from ..kernels.drawn_sums import (
     on_grid,
     step_of_grid,
 )
-from ..kernels.paired_sums import (
+from ..kernels.sums import (
     MOMENTS,
+    ExactSums,
     Laid,
     Means,
     Scales,
@@ -27,7 +28,6 @@ from ..kernels.paired_sums import (
     largest,
     sides_by_cell,
 )
-from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from .counted_rows import CountDraws, CountsView
 from .datums import Labels

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.matching_anew import LOW
+from ..kernels.matching import LOW
 from ..kernels.order import group_rows
 from ..schemas.arrays import Array
 from .ranked import Ranked
@@ -494,7 +494,7 @@ def _together(one: Binned, other: Binned) -> Binned:
 #
 # The true positives of a first match give the scores: in descending order, each is used for the
 # next position k / 40 unless the recall after the following one is nearer. Counts from such a
-# score on are sums of gains (:mod:`evalengine.kernels.matching_anew`), independent of the order
+# score on are sums of gains (:mod:`evalengine.kernels.matching`), independent of the order
 # and parts of the rows. Precision at a position is the maximum over it and later ones, and 0 if
 # there are fewer scores than positions: finding all of 20 ground truths without errors gives AP
 # 0.5. Source: KITTI's ``evaluate_object.cpp``, ``getThresholds`` and ``eval_class``.

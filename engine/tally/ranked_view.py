@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.average_precision import Carried, sample_precision
-from ..kernels.drawn_precision import Counted, Rows, nothing_counted, walk_down, walk_up
-from ..kernels.drawn_sums import drawn_counts, drawn_sums
+from ..kernels.average_precision import (
+    Carried,
+    Counted,
+    Rows,
+    count_by_threshold,
+    nothing_counted,
+    sample_precision,
+    walk_down,
+    walk_up,
+)
+from ..kernels.datums import drawn_counts, drawn_sums
 from ..kernels.order import group_rows
-from ..kernels.threshold_counts import count_by_threshold
 from ..schemas.arrays import Array
 from .datums import Labels
 from .draws import Draws, OneByOne, by_draw

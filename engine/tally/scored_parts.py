@@ -11,10 +11,9 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 
-from ..kernels.draw_weights import PER_WORD, draw_weights
-from ..kernels.drawn_ranking import Drawing
-from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER
-from ..kernels.score_points import points
+from ..kernels.datums import PER_WORD, draw_weights
+from ..kernels.labels import HIT, N_OUTCOMES, OTHER
+from ..kernels.scores import Drawing, points
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from .datums import Labels, keys_as_labels

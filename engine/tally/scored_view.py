@@ -9,14 +9,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.drawn_ranking import Drawing, drawn_precisions, drawn_wins
-from ..kernels.drawn_sums import drawn_counts, drawn_sums, on_grid, step_of_grid
-from ..kernels.hard_counts import HardWeights, count_hard, weigh_hard
-from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
-from ..kernels.partition import partition
-from ..kernels.reached import first_reaching, weights_reaching
-from ..kernels.roc import wins
-from ..kernels.score_points import points
+from ..kernels.datums import drawn_counts, drawn_sums, on_grid, step_of_grid
+from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY, HardWeights, count_hard, weigh_hard
+from ..kernels.order import partition
+from ..kernels.scores import (
+    Drawing,
+    drawn_precisions,
+    drawn_wins,
+    first_reaching,
+    points,
+    weights_reaching,
+    wins,
+)
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from .datums import Labels, keys_as_labels

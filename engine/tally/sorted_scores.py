@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ..kernels.few_scores import MOST, count_few
-from ..kernels.label_matching import HIT, N_OUTCOMES, OTHER, STRAY
-from ..kernels.partial_area import area_in_all, areas_onward, no_area
-from ..kernels.partition import partition
-from ..kernels.point_precision import no_precision, precision_onward
-from ..kernels.reached import weights_reaching
-from ..kernels.roc import pair_wins, wins
-from ..kernels.score_points import points
-from ..kernels.sorting import sort_range, sort_short, sort_with
+from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY
+from ..kernels.order import MOST, count_few, partition, sort_range, sort_short, sort_with
+from ..kernels.scores import (
+    area_in_all,
+    areas_onward,
+    no_area,
+    no_precision,
+    pair_wins,
+    points,
+    precision_onward,
+    weights_reaching,
+    wins,
+)
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import OptionError
@@ -255,7 +259,7 @@ def sort_segments(laid: Sorted, over: Over) -> None:
 
 
 def wins_of_groups(laid: Sorted, over: Over) -> Array:
-    """Return twice the pairs that positives win, int64 [groups * slots], as ``kernels.roc.wins``.
+    """Return twice the pairs that positives win, int64 [groups * slots]; see ``wins``.
 
     Pairs of small groups are compared directly, which is cheaper than sorting.
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.drawn_sums import drawn_counts, drawn_sums, largest_of_cells, on_grid, step_of_grid
+from ..kernels.datums import drawn_counts, drawn_sums, largest_of_cells, on_grid, step_of_grid
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from .datums import Labels

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from ..kernels.label_matching import HIT, OTHER, STRAY
-from ..kernels.partition import partition
-from ..kernels.reached import first_reaching
-from ..kernels.score_grid import add_wins, best_of_blocks, count_reaching, place_table
+from ..kernels.labels import HIT, OTHER, STRAY
+from ..kernels.order import partition
+from ..kernels.scores import add_wins, best_of_blocks, count_reaching, first_reaching, place_table
 from ..schemas.arrays import Array
 from .ranked import Ranked, comparable
 from .registry import stored_as

@@ -12,8 +12,8 @@ from ..ingest.frames import Frames
 from ..ingest.ids import encode
 from ..ingest.problems import count_of
 from ..ingest.slices import slice_text
-from ..kernels.datum_hash import hash_integers, hash_texts
-from ..kernels.sentences import hashed_words, split_sentences
+from ..kernels.datums import hash_integers, hash_texts
+from ..kernels.language import hashed_words, split_sentences
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..schemas.errors import InputError
@@ -118,7 +118,7 @@ STARTERS = hashed_words(tuple(_STARTERS.split()))
 def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
     """Split English texts into sentences; also return their offsets per text, int64 [n + 1].
 
-    See :func:`evalengine.kernels.sentences.split_sentences` for the rules. NLTK's Punkt, used by
+    See :func:`evalengine.kernels.language.split_sentences` for the rules. NLTK's Punkt, used by
     the
     reference, learned its abbreviations from newspapers; ours are a list.
     """

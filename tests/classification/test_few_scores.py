@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sizes import tune
 
-from evalengine.kernels.few_scores import MOST, count_few
+from evalengine.kernels.order import MOST, count_few
 from evalengine.schemas.tuning import Tuning
 from evalengine.tally import sorted_scores
 from evalengine.tally.units import Scored

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.kernels.score_grid import add_wins, count_reaching, place_table
+from evalengine.kernels.scores import add_wins, count_reaching, place_table
 from evalengine.tally.datums import Datums
 from evalengine.tally.ranked_view import in_turn
 from evalengine.tally.scored_view import ScoredView

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import evalengine as ee
-from evalengine.kernels import partition as kernel
+from evalengine.kernels import order as kernel
 
 
 @pytest.mark.parametrize("with_datum", [False, True])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalengine.kernels.roc import wins
+from evalengine.kernels.scores import wins
 
 Array = np.ndarray[Any, Any]
 

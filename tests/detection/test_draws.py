@@ -24,7 +24,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.ingest.frames import load_frames
-from evalengine.kernels.datum_hash import hash_integers
+from evalengine.kernels.datums import hash_integers
 from evalengine.plan import planner
 from evalengine.schemas.option_values import make_options
 from evalengine.statistics.intervals import METHODS

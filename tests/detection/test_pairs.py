@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalengine.kernels import pairs
+from evalengine.kernels import boxes as kernels
 
 
 def _side(rng: np.random.Generator, n: int, datums: int) -> tuple[Any, ...]:
@@ -30,21 +30,21 @@ def test_a_sweep_finds_every_pair(seed: int, n: int, m: int, lowest: float) -> N
     datum, boxes, area, key = _side(rng, n, 3)
     truth_datum, *truths = _side(rng, m, 3)
     crowd = rng.random(m) < 0.2
-    ours = *pairs.rows_by_datum(datum, 3), boxes, area, key
-    theirs = pairs.truths_by_datum(truth_datum, 3, *truths, crowd)
-    single = pairs.truths_by_datum(truth_datum, 3, *truths)
+    ours = *kernels.rows_by_datum(datum, 3), boxes, area, key
+    theirs = kernels.truths_by_datum(truth_datum, 3, *truths, crowd)
+    single = kernels.truths_by_datum(truth_datum, 3, *truths)
 
     def both() -> list[Any]:
         return [
-            *pairs.candidates(0, 3, ours, theirs, lowest),
-            *pairs.close_pairs(1, 3, ours, single, max(lowest, 0.1)),
+            *kernels.candidates(0, 3, ours, theirs, lowest),
+            *kernels.close_pairs(1, 3, ours, single, max(lowest, 0.1)),
         ]
 
     each = both()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "_MANY", -1)
+        patch.setattr(kernels, "_MANY", -1)
         swept = both()
-        patch.setattr(pairs, "_MANY", 100)  # some datums so, some so
+        patch.setattr(kernels, "_MANY", 100)  # some datums so, some so
         mixed = both()
     for one, two, three in zip(each, swept, mixed, strict=True):
         assert one.dtype == two.dtype == three.dtype
@@ -62,10 +62,10 @@ def test_a_crowded_datum_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     zeros = np.zeros(n, np.int32)
     looked: list[int] = []
-    swept = pairs._of_many
-    monkeypatch.setattr(pairs, "_of_many", lambda *args: looked.append(1) or swept(*args))
-    ours = *pairs.rows_by_datum(zeros, 1), boxes, area, zeros
-    p, g = pairs.candidates(0, 1, ours, pairs.truths_by_datum(zeros, 1, *ours[2:]), 0.9)
+    swept = kernels._of_many
+    monkeypatch.setattr(kernels, "_of_many", lambda *args: looked.append(1) or swept(*args))
+    ours = *kernels.rows_by_datum(zeros, 1), boxes, area, zeros
+    p, g = kernels.candidates(0, 1, ours, kernels.truths_by_datum(zeros, 1, *ours[2:]), 0.9)
     assert looked
     assert (p == np.arange(n)).all()
     assert (g == p).all()

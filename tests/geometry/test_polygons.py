@@ -20,7 +20,7 @@ from sizes import tune
 from evalengine.executors.pools import Threads
 from evalengine.geometry import masks, polygons
 from evalengine.geometry import polygons as convert
-from evalengine.kernels import polygon_overlaps
+from evalengine.kernels import masks as kernels
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
 HOLE = [[1, 1], [3, 1], [3, 2], [1, 2]]
@@ -317,13 +317,13 @@ def test_outlines_of_few_masks_at_a_time() -> None:
 def test_room_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read([[SQUARE], [SQUARE, HOLE], [SQUARE]])
     rooms: list[Any] = []
-    kernel = polygon_overlaps._edges
+    kernel = kernels._edges
 
     def seen(*args: Any) -> int:
         rooms.append(args[4].shape)
         return int(kernel(*args))
 
-    monkeypatch.setattr(polygon_overlaps, "_edges", seen)
+    monkeypatch.setattr(kernels, "_edges", seen)
     assert found.area.tolist() == [24.0, 22.0, 24.0]
     assert rooms == [(8, 5)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
-from evalengine.kernels.quads import measure, shared_areas
+from evalengine.kernels.boxes import measure_quads, shared_quad_areas
 
 Array = np.ndarray[Any, Any]
 
@@ -28,9 +28,9 @@ def rectangles(rng: np.random.Generator, n: int, scale: float = 1.0, away: float
 
 
 def iou(one: Array, two: Array) -> Array:
-    a, b = measure(one), measure(two)
+    a, b = measure_quads(one), measure_quads(two)
     each = np.arange(len(one), dtype=np.int32)
-    shared = shared_areas(a[:3], b[:3], each, each)
+    shared = shared_quad_areas(a[:3], b[:3], each, each)
     union = a[1] + b[1] - shared
     return np.divide(shared, union, out=np.zeros(len(one)), where=union > 0)
 
@@ -100,7 +100,7 @@ def test_any_simple_quadrilateral_agrees_with_shapely() -> None:
     kept = simple[0] & simple[1]
     assert kept.sum() > 1_000
     assert np.abs(iou(one[kept], two[kept]) - by_shapely(one[kept], two[kept])).max() < 1e-12
-    assert np.array_equal(measure(one)[3], ~simple[0])  # the others cross themselves
+    assert np.array_equal(measure_quads(one)[3], ~simple[0])  # the others cross themselves
 
 
 def test_touching_flat_and_half() -> None:

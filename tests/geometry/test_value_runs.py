@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalengine.geometry.rasters import ValueRuns
-from evalengine.kernels.run_pixels import scan
+from evalengine.kernels.masks import scan
 
 DTYPES = (np.uint8, np.int8, np.bool_, np.int32, np.uint16, np.int64, np.float32)
 

@@ -15,7 +15,7 @@ from retrieval.listing import Scores, lists_of, settings
 
 import evalengine as ee
 from evalengine.executors import Threads
-from evalengine.kernels import query_rows
+from evalengine.kernels import retrieval
 from evalengine.tasks.retrieval import by_id
 from evalengine.tasks.retrieval.by_id import Lists, Side, judged_side, meet_ids
 
@@ -162,10 +162,10 @@ def test_many_documents_in_many_threads() -> None:
 
 def test_rows_are_laid_out_by_query_in_their_order() -> None:
     query = np.array([2, 0, 2, 1], np.int32)
-    start, laid = query_rows.by_query(query, np.arange(4, dtype=np.uint64), np.arange(4.0) / 2, 3)
+    start, laid = retrieval.by_query(query, np.arange(4, dtype=np.uint64), np.arange(4.0) / 2, 3)
     assert start.tolist() == [0, 1, 2, 4]
-    assert laid[:, query_rows.ROW].tolist() == [1, 3, 0, 2]
-    assert query_rows.scores_of(laid).tolist() == [0.5, 1.5, 0.0, 1.0]
+    assert laid[:, retrieval.ROW].tolist() == [1, 3, 0, 2]
+    assert retrieval.scores_of(laid).tolist() == [0.5, 1.5, 0.0, 1.0]
 
 
 def test_a_document_whose_key_is_nought_stands_once_too() -> None:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.kernels.pair_counts import count_wide
-from evalengine.kernels.pixel_counts import ByteCounter
+from evalengine.kernels.label_maps import ByteCounter, count_wide
 
 
 def counted(found: tuple[Any, Any, Any]) -> dict[tuple[int, int], int]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalengine.kernels.jit import kernel
-from evalengine.kernels.vectors import LANES, borders, lowest, set_bits, word
+from evalengine.kernels.label_maps import LANES, borders, lowest, set_bits, word
 
 
 @kernel

@@ -18,7 +18,7 @@ from sacrebleu.significance import PairedTest
 from scipy import stats
 
 import evalengine as ee
-from evalengine.kernels.draw_weights import draw_weights, swap_bits
+from evalengine.kernels.datums import draw_weights, swap_bits
 from evalengine.metrics.registry import all_metrics
 from evalengine.report.verdicts import better, differs, lead
 from evalengine.schemas.contract import NAMES

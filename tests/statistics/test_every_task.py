@@ -30,7 +30,7 @@ from merging.test_parts import CASES, KINDS, every_case
 from polars.testing import assert_frame_equal
 
 from evalengine.executors import Threads
-from evalengine.kernels.draw_weights import draw_weights
+from evalengine.kernels.datums import draw_weights
 from evalengine.plan import planner, summary
 from evalengine.schemas.option_values import make_options, wanted
 from evalengine.statistics.intervals import METHODS

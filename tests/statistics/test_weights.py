@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import evalengine as ee
-from evalengine.kernels.draw_weights import MOST, draw_weights, swap_bits
+from evalengine.kernels.datums import MOST, draw_weights, swap_bits
 from evalengine.tasks.encoding import hashes_of
 
 IDS = pl.Series(range(2000))

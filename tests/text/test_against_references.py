@@ -21,11 +21,9 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from text.scoring import score, values
 
-from evalengine.kernels.edit_distance import edit_distances
-from evalengine.kernels.lcs import lcs_lengths
-from evalengine.kernels.porter import stem_hashes
-from evalengine.kernels.rouge_words import rouge_words
-from evalengine.kernels.translation_edits import translation_edits
+from evalengine.kernels.language import stem_hashes
+from evalengine.kernels.text import edit_distances, lcs_lengths, translation_edits
+from evalengine.kernels.words import rouge_words
 
 bleu_score = Late("nltk.translate.bleu_score")
 porter = Late("nltk.stem.porter")

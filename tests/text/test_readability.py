@@ -13,7 +13,7 @@ from known import known_answers
 from late import Late
 from text.scoring import score, values
 
-from evalengine.kernels.syllables import words_and_syllables
+from evalengine.kernels.language import words_and_syllables
 from evalengine.tasks.text.tokenizers import codes_needed, regex_kinds
 
 nltk_tokenize = Late("nltk.tokenize")

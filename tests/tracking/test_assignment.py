@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalengine.kernels.assignment import assign, assignment_scratch
-from evalengine.kernels.row_sums import row_sum
+from evalengine.kernels.sums import row_sum
+from evalengine.kernels.tracking import assign, assignment_scratch
 
 optimize = pytest.importorskip("scipy.optimize")
 
@@ -36,7 +36,7 @@ def test_it_is_scipys(kind: str) -> None:
 def test_rows_are_added_as_numpy_adds_them(n: int) -> None:
     import sys
 
-    import evalengine.kernels.row_sums as module
+    import evalengine.kernels.sums as module
 
     values = np.random.default_rng(n).random(n + 3)
     short = module._short_sum

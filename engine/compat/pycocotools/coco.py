@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...kernels.keypoints import Points
+from ...kernels.boxes import Points
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from . import mask

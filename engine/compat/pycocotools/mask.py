@@ -14,7 +14,7 @@ from ...executors import Threads
 from ...geometry.columns import Over, offsets_of
 from ...geometry.masks import Masks, concat, from_pixels, read_masks, to_pixels, to_rle, union_by
 from ...geometry.polygons import rasterise, read_polygons
-from ...kernels.run_sets import subtract
+from ...kernels.masks import subtract
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...tasks.detection.geometry import in_order

@@ -7,7 +7,7 @@ import numpy as np
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...ingest.rules import NOTE, WARNING, Facts, Rule, apply
-from ...kernels.label_matching import match_labels
+from ...kernels.labels import match_labels
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ...tally.datums import Labels

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...exports.rows import automatic_positive
-from ...kernels.detailed_cells import N_CELLS, detailed_cells
+from ...kernels.labels import N_CELLS, detailed_cells
 from ...kernels.sums import ExactSums
 from ...metrics import get
 from ...metrics.averages import in_use

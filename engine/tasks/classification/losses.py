@@ -9,7 +9,7 @@ import numpy as np
 
 from ...dialects import Dialect
 from ...ingest.problems import count_of
-from ...kernels.label_matching import HIT, STRAY
+from ...kernels.labels import HIT, STRAY
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...tally.units import Units

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, listing
-from ...kernels.label_matching import match_labels, true_label_facts
+from ...kernels.labels import match_labels, true_label_facts
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...tally.datums import Datums, Labels

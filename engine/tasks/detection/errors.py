@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from ...ingest.geometry import CORNER_NAMES
-from ...kernels.detection_errors import (
+from ...kernels.boxes import close_pairs, rows_by_datum, truths_by_datum
+from ...kernels.matching import (
     BACKGROUND,
     BOTH,
     CLASS,
@@ -21,7 +22,6 @@ from ...kernels.detection_errors import (
     find_errors,
     match_first_best,
 )
-from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
 from ...schemas.arrays import Array
 from ...schemas.errors import invalid
 from ...schemas.label_errors import DUPLICATE as label_errors_DUPLICATE

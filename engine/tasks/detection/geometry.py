@@ -30,8 +30,7 @@ from ...geometry.polygons import concat as concat_polygons
 from ...geometry.rasters import RasterFiles
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, note_of
-from ...kernels.quads import measure
-from ...kernels.rotated_hulls import rotated_ious
+from ...kernels.boxes import measure_quads, rotated_ious
 from ...schemas.arrays import Array
 from ...schemas.wording import option
 from ..encoding import Workers
@@ -154,7 +153,7 @@ def read_as(frame: pl.DataFrame, target: int) -> Array:
 # Oriented boxes as other tools compare them: by rounded hulls, or as normal distributions.
 #
 # ``exact`` is by the area that is shared, in double precision (:class:`.layers.QuadLayer`).
-# ``detectron2`` and ``mmcv`` are those tools' own IoU (:mod:`evalengine.kernels.rotated_hulls`).
+# ``detectron2`` and ``mmcv`` are those tools' own IoU (:mod:`evalengine.kernels.boxes`).
 # ``probiou`` is not an IoU: two boxes are the normal distributions that have their centres and
 # the covariances of points spread evenly over them, and as alike as 1 - H, H the Hellinger
 # distance of these. Source: Llerena and others, "Gaussian Bounding Boxes and Probabilistic
@@ -189,7 +188,7 @@ class HullLayer(Reaching, frozen=True):
     """Boxes with an IoU in single precision.
 
     Attributes:
-        numbers: float32 [n, 8], as for :func:`evalengine.kernels.rotated_hulls.rotated_ious`.
+        numbers: float32 [n, 8], as for :func:`evalengine.kernels.boxes.rotated_ious`.
         margin: tolerance beyond the end of an edge.
         insertion: points are sorted by insertion sort.
     """
@@ -483,7 +482,7 @@ def boxes_of(objects: Objects, *, areas: bool) -> tuple[Array, Array | None]:
         corners = objects.turned(rows)
         out[rows] = hulls_of(corners)
         if area is not None:
-            area[rows] = measure(corners)[1]
+            area[rows] = measure_quads(corners)[1]
     shaped: list[tuple[Array, Polygons | Masks]] = []
     if (rows := objects.rows(POLYGON)).size:
         shaped.append((rows, objects.polygons(rows)))
@@ -528,7 +527,7 @@ def _turned(objects: Objects, rows: Array, *, flat_ones: bool = False) -> Polygo
     """Oriented boxes as polygons; unless asked for, those without area have no part."""
     place = Place(objects.side, "obb", rows, objects.origin)
     corners = objects.turned(rows)
-    return from_corners(corners, place, (measure(corners)[1] > 0) | flat_ones)
+    return from_corners(corners, place, (measure_quads(corners)[1] > 0) | flat_ones)
 
 
 def _traced(settings: Settings, rows: Array, masks: Masks) -> tuple[Array, Any]:
@@ -577,7 +576,7 @@ def _four_corners(objects: Objects, rows: Array, settings: Settings) -> Array:
     """Return corners of polygons, float64 [k, 8], reordered if self-intersecting and requested."""
     polygons = objects.polygons(rows)
     corners = corners_of_polygons(polygons)
-    crossed = measure(corners)[3]
+    crossed = measure_quads(corners)[3]
     if objects.invalid == REPAIR:
         corners[crossed] = around(corners[crossed])
     elif not settings.rules.crossing:

@@ -6,16 +6,25 @@ annotated area.
 
 from __future__ import annotations
 
-import msgspec
+import msgspecfrom typing import Any
+
 import numpy as np
 import polars as pl
 
 from ...geometry.columns import Origin, Place, flat
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
+from ...kernels.boxes import (
+    People,
+    PersonRows,
+    Points,
+    oks_exponents,
+    oks_means,
+    pairs_reaching,
+    person_extents,
+    rows_by_datum,
+)
 from ...kernels.jit import frozen
-from ...kernels.keypoints import People, Points, Rows, exponents, extents, means, reaching
-from ...kernels.pairs import rows_by_datum
 from ...schemas.arrays import Array
 from ...schemas.contract import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.errors import InputError
@@ -59,7 +68,7 @@ class KeypointLayer(msgspec.Struct, frozen=True):
     ) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`."""
         ours, theirs = (
-            Rows(
+            PersonRows(
                 frozen(start, np.int64),
                 frozen(place, np.int32),
                 frozen(key, np.int32),
@@ -72,8 +81,8 @@ class KeypointLayer(msgspec.Struct, frozen=True):
                 strict=True,
             )
         )
-        given = ours, theirs, self.points, other.points, other.people, float(meeting.lowest)
-        found = threads.over(ours.start, lambda first, last: reaching(first, last, *given))
+        given: Any = ours, theirs, self.points, other.points, other.people, meeting.lowest
+        found = threads.over(ours.start, lambda first, last: pairs_reaching(first, last, *given))
         return joined(found)
 
     def similarity(
@@ -82,15 +91,14 @@ class KeypointLayer(msgspec.Struct, frozen=True):
         """See :meth:`.layers.Layer.similarity`: OKS, to which crowds make no difference."""
         rows, other_rows = frozen(rows, np.int64), frozen(other_rows, np.int64)
         out = np.empty(rows.size)
+        given: Any = self.points, other.points, other.people
 
         def part(first: int, last: int) -> None:
             for at in range(first, last, _BLOCK):
                 here = slice(at, min(at + _BLOCK, last))
-                start, values = exponents(
-                    rows[here], other_rows[here], self.points, other.points, other.people
-                )
+                start, values = oks_exponents(rows[here], other_rows[here], *given)
                 np.exp(values, out=values)
-                out[here] = means(start, values)
+                out[here] = oks_means(start, values)
 
         threads.over(np.arange(rows.size + 1), part)
         return out
@@ -173,8 +181,8 @@ def shapes_of(
         n_points: int64 [labels], points of each label's rows.
         variances: int64 [labels], offset of each label; float64, (2 sigma)^2 of every point.
     """
-    around, _ = extents(*ours, True)
-    of_truths, labelled = extents(*theirs, False)
+    around, _ = person_extents(*ours, True)
+    of_truths, labelled = person_extents(*theirs, False)
     people = People(
         labelled,
         frozen(area, np.float64),

@@ -12,8 +12,13 @@ import polars as pl
 from ...geometry.columns import in_ranges
 from ...geometry.masks import Masks, columns_of, intersections
 from ...geometry.polygons import Polygons, intersection_areas
-from ...kernels.pairs import candidates, rows_by_datum, truths_by_datum
-from ...kernels.quads import measure, shared_areas
+from ...kernels.boxes import (
+    candidates,
+    measure_quads,
+    rows_by_datum,
+    shared_quad_areas,
+    truths_by_datum,
+)
 from ...schemas.arrays import Array
 from ..contents import Ring, of_geometry, of_pixels
 from ..encoding import Workers
@@ -205,7 +210,7 @@ class QuadLayer(Region, frozen=True):
     @classmethod
     def of(cls, corners: Array) -> Self:
         """From corners around each, either way round, float64 [n, 8]."""
-        turned, area, pieces, _ = measure(corners)
+        turned, area, pieces, _ = measure_quads(corners)
         return cls(area, turned, pieces)
 
     def shared(self, other: QuadLayer, rows: Array, other_rows: Array, over: Any) -> Array:
@@ -213,7 +218,7 @@ class QuadLayer(Region, frozen=True):
         mine, theirs = ((s.corners, s.area, s.pieces) for s in (self, other))
         each = np.arange(rows.size + 1)
         parts = in_ranges(
-            over, each, lambda i, j: shared_areas(mine, theirs, rows[i:j], other_rows[i:j])
+            over, each, lambda i, j: shared_quad_areas(mine, theirs, rows[i:j], other_rows[i:j])
         )
         return np.concatenate([np.zeros(0), *parts])
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...kernels.boxes import lay_out
+from ...kernels.boxes import lay_out, rows_by_datum
 from ...kernels.jit import frozen
 from ...kernels.matching import (
     BEST,
@@ -16,7 +16,9 @@ from ...kernels.matching import (
     LOCKED,
     NEAREST,
     POOL,
+    Anew,
     Bits,
+    Gains,
     GroundTruths,
     Outcomes,
     Pairs,
@@ -24,10 +26,8 @@ from ...kernels.matching import (
     Scratch,
 )
 from ...kernels.matching import match as match_labels
-from ...kernels.matching_anew import Anew, Gains
-from ...kernels.matching_anew import match_anew as matching_anew_match_labels
+from ...kernels.matching import match_anew as matching_anew_match_labels
 from ...kernels.order import group_by_label, rank_by_score
-from ...kernels.pairs import rows_by_datum
 from ...schemas.arrays import Array
 from ...tally.ranked import Ranked, Variants, Word
 from ..encoding import Workers

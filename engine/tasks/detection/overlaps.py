@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...kernels.cross_matching import match_across_labels
-from ...kernels.pairs import close_pairs, rows_by_datum, truths_by_datum
+from ...kernels.boxes import close_pairs, rows_by_datum, truths_by_datum
+from ...kernels.matching import match_across_labels
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.datums import Labels

@@ -17,8 +17,8 @@ import numpy as np
 import polars as pl
 
 from ...ingest.problems import Note, note_of
+from ...kernels.boxes import FoundPoints, LaidPoints, judged_points, mark_near
 from ...kernels.jit import frozen
-from ...kernels.keypoint_errors import Found, Laid, judged_points, mark_near
 from ...schemas.arrays import Array
 from ...tally.ranked import BITS, Ranked, Variants
 from ...tally.registry import stored_as
@@ -75,7 +75,7 @@ def count_points(
     ours, theirs = _layers(batch)
     assert theirs.people is not None
     ranked, people = matched.ranked, theirs.people
-    laid = Laid(
+    laid = LaidPoints(
         frozen(ranked.gt_row, np.int64),
         frozen(ranked.gt_datum, np.int32),
         frozen(label_of(ranked.gt_start), np.int32),
@@ -149,12 +149,14 @@ def _variants(n_points: int, marks: tuple[str, ...]) -> Variants:
     return Variants((0.0,), tuple((name, -np.inf, np.inf) for name in named(n_points, marks)))
 
 
-def _found(matched: Matched, threshold: float) -> tuple[Found, Array]:
+def _found(matched: Matched, threshold: float) -> tuple[FoundPoints, Array]:
     """People that were found from that OKS on, and the ranked prediction of each."""
     ranked = matched.ranked
     taker = matched.taker[ranked.variants.thresholds.index(threshold)]
     place = np.flatnonzero(taker >= 0)
-    return Found(frozen(ranked.row[taker[place]], np.int64), frozen(place, np.int64)), taker[place]
+    return FoundPoints(frozen(ranked.row[taker[place]], np.int64), frozen(place, np.int64)), taker[
+        place
+    ]
 
 
 def _rows(

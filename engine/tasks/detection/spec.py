@@ -106,12 +106,12 @@ def samples() -> Iterator[Sample]:
 
 def warm_large() -> None:
     """Run the kernels that only large tables reach."""
-    from ...kernels import warm, warm_masks
+    from ...kernels import warm
 
     warm.parts()
     warm.fits()
     warm.boxes()
-    warm_masks.warm_masks()
+    warm.warm_masks()
 
 
 # Bounds due to the order of equal scores, and to the cap on detections.

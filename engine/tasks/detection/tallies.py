@@ -12,8 +12,7 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import count_of, listing, note_of
-from ...kernels.federated import judged
-from ...kernels.matching import Pairs
+from ...kernels.matching import Pairs, judged
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS

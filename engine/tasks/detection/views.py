@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ...kernels.confusion_cells import confusion_cells
+from ...kernels.matching import confusion_cells
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tally.draws import Draws

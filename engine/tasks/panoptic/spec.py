@@ -94,11 +94,11 @@ def samples() -> Iterator[Sample]:
 
 def warm_large() -> None:
     """Run the kernels that only files and masks reach."""
-    from ...kernels import warm, warm_masks
-    from ...kernels.segment_edges import colour_ids
+    from ...kernels import warm
+    from ...kernels.label_maps import colour_ids
 
     warm.parts()
-    warm_masks.warm_masks()
+    warm.warm_masks()
     colour_ids(np.zeros((3, 2, 2), np.uint8))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...geometry.masks import boundary_depth
 from ...ingest.label_map_files import is_coloured
 from ...ingest.problems import count_of
-from ...kernels.segment_edges import colour_ids, segment_edges
+from ...kernels.label_maps import colour_ids, segment_edges
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ..encoding import Workers

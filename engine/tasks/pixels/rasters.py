@@ -25,8 +25,7 @@ from ...ingest.frames import Frames
 from ...ingest.label_map_files import CODINGS, GREY, OWN_COLOURS, is_known
 from ...ingest.problems import count_of
 from ...ingest.shapes import FORMS
-from ...kernels.pair_counts import count_wide
-from ...kernels.pixel_counts import ByteCounter
+from ...kernels.label_maps import ByteCounter, count_wide
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError, ReadError

@@ -9,9 +9,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.ids import encode
-from ...kernels.judgment_ranks import meet
-from ...kernels.query_rows import ROW, by_query
-from ...kernels.tied_rows import beside
+from ...kernels.retrieval import ROW, by_query, rank_judgments, tied_rows
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -239,7 +237,7 @@ def _meet(
     )
     workers.over(
         start,
-        lambda first, last: meet(first, last, start, laid, gold_start, golds, room, out),
+        lambda first, last: rank_judgments(first, last, start, laid, gold_start, golds, room, out),
     )
     many, twice = out[4:]
     found: list[Array] = list(out[:4])
@@ -364,7 +362,7 @@ def judged_side(met: LaidOut) -> Side:
 def _ahead(met: LaidOut, ties: str, *, ascending: bool) -> Array:
     """Rows of equal score that come before each hit, int32 [h]."""
     hits = met.hits
-    position, group = beside(met.start, met.laid, hits.start, hits.position, hits.equal)
+    position, group = tied_rows(met.start, met.laid, hits.start, hits.position, hits.equal)
     if ties == "trec":
         ids = met.run.doc.gather(met.rows[position])
         order = (

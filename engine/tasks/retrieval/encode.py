@@ -15,7 +15,7 @@ from ...ingest.meeting import refuse_negative
 from ...ingest.mismatch import differing
 from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
-from ...kernels.text_hits import credit
+from ...kernels.passages import credit_passages
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError, OptionError, invalid
@@ -99,7 +99,7 @@ def text_lists(
     found = np.zeros(worth.size, np.int32)
     workers.over(
         matched.retrieved_start,
-        lambda first, last: credit(
+        lambda first, last: credit_passages(
             first,
             last,
             matched.retrieved_start,

@@ -16,8 +16,7 @@ from ...geometry.rasters import Grid, ValueRuns, grid_of, opened, read_raster_ma
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of
 from ...ingest.shapes import FORMS
-from ...kernels.run_layout import Runs, joined
-from ...kernels.run_pixels import scan
+from ...kernels.masks import Runs, joined, scan
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.tuning import tuning

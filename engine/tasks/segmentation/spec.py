@@ -226,10 +226,10 @@ def samples() -> Iterator[Sample]:
 
 def warm_large() -> None:
     """Run the kernels that only large tables reach."""
-    from ...kernels import warm, warm_masks
+    from ...kernels import warm
 
     warm.parts()
-    warm_masks.warm_masks()
+    warm.warm_masks()
 
 
 # The plan of a segmentation run in words.

@@ -13,8 +13,7 @@ from contextlib import ExitStack, nullcontext
 import numpy as np
 
 from ...geometry.masks import Masks, boundary_depth, to_pixels
-from ...kernels.segment_edges import INSIDE, segment_edges
-from ...kernels.surfaces import distances, outline
+from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...schemas.arrays import Array
 from ...tally.pixels import Surfaces
 from ..encoding import Workers

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...kernels.token_hashes import local_codes
+from ...kernels.words import local_codes
 from ...schemas.arrays import Array
 from ..encoding import Workers
 

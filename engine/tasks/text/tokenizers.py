@@ -9,11 +9,17 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from ...kernels.code_points import code_points
-from ...kernels.mteval_words import mteval_words
-from ...kernels.rouge_words import ALONE
-from ...kernels.rouge_words import WORD as TOKEN
-from ...kernels.text_words import DECIMAL, SPACE, WORD, words_at_spaces, words_by_rules
+from ...kernels.words import (
+    DECIMAL,
+    SPACE,
+    TOKEN,
+    TOKEN_ALONE,
+    WORD,
+    code_points,
+    mteval_words,
+    words_at_spaces,
+    words_by_rules,
+)
 from ...schemas.arrays import Array
 from ..encoding import packed
 
@@ -92,7 +98,7 @@ def token_kinds(size: int) -> Array:
             kinds[code] = TOKEN
     for begin, end in _ALONE:
         some = kinds[begin:end]
-        some[some == TOKEN] = ALONE
+        some[some == TOKEN] = TOKEN_ALONE
     return kinds
 
 

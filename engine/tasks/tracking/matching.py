@@ -8,13 +8,23 @@ import polars as pl
 
 from ...ingest.ids import encode
 from ...ingest.problems import Note, listing, note_of
-from ...kernels.boxes_in_frames import Boxes, pairs_of
-from ...kernels.clear import MATCH, TAKEN, ClearCounts, ClearEvents, absorbed, clear
-from ...kernels.hota import HotaSums, hota
-from ...kernels.identities import identities
 from ...kernels.jit import frozen
 from ...kernels.order import group_by_label
-from ...kernels.track_frames import EPSILON, TrackFrames
+from ...kernels.tracking import (
+    EPSILON,
+    MATCH,
+    TAKEN,
+    Boxes,
+    ClearCounts,
+    ClearEvents,
+    HotaSums,
+    TrackFrames,
+    absorbed,
+    clear,
+    hota,
+    identities,
+    pairs_of,
+)
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option

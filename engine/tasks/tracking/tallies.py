@@ -13,7 +13,7 @@ import polars as pl
 from ...ingest.frames import Frames
 from ...ingest.geometry import CORNER_NAMES
 from ...ingest.problems import Note
-from ...kernels.clear import FRAGMENT, MATCH, SWITCH
+from ...kernels.tracking import FRAGMENT, MATCH, SWITCH
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option

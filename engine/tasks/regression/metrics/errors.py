@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....kernels.middle_errors import errors_between
+from ....kernels.sums import errors_between
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_values import Paired, PairedView

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....kernels.ranked_pairs import agreement
+from ....kernels.sums import agreement
 from ....schemas.arrays import Array
 from ....tally.cells import Cells
 from ....tally.paired_values import Paired, PairedView

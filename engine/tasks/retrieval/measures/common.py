@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ....kernels.rank_sums import log_discounts, rank_sums
+from ....kernels.retrieval import log_discounts, rank_sums
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column

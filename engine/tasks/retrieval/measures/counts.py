@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ....kernels.rank_sums import found_within
+from ....kernels.retrieval import found_within
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers

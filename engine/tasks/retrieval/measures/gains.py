@@ -6,10 +6,7 @@ import numpy as np
 import polars as pl
 
 from ....ingest.problems import count_of, listing
-from ....kernels.rank_cascade import cascade
-from ....kernels.rank_first import all_relevant
-from ....kernels.rank_gains import gain_costs, ndcg_means
-from ....kernels.rank_sums import rank_sums
+from ....kernels.retrieval import all_relevant, cascade, gain_costs, ndcg_means, rank_sums
 from ....schemas.arrays import Array
 from ....schemas.errors import InputError
 from ....schemas.wording import option

@@ -6,9 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from ....kernels.rank_first import first_relevant
-from ....kernels.rank_precision import interpolated_precision, precision_sums
-from ....kernels.rank_preferences import preferences
+from ....kernels.retrieval import (
+    first_relevant,
+    interpolated_precision,
+    precision_sums,
+    preferences,
+)
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers

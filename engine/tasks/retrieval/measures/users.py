@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ....kernels.rank_users import BPM, INST, NERR8, NERR9, NERR10, NERR11, expected_gains
+from ....kernels.retrieval import BPM, INST, NERR8, NERR9, NERR10, NERR11, expected_gains
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column

@@ -11,12 +11,15 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ....ingest.ids import by_hash
-from ....kernels.approximate_search import characters_of, least_distances
-from ....kernels.hash_codes import hash_codes
-from ....kernels.json_escape import escape_json
-from ....kernels.substrings import match_substrings
-from ....kernels.union_lcs import match_by_union_lcs
-from ....kernels.walk_depth import walks_too_far
+from ....kernels.datums import hash_codes
+from ....kernels.passages import (
+    characters_of,
+    escape_json,
+    least_distances,
+    match_by_union_lcs,
+    match_substrings,
+    walks_too_far,
+)
 from ....kernels.words import words_between_stops, words_of_sentences
 from ....schemas.arrays import Array
 from ...encoding import Workers, offsets_of, packed, ragged, sentences_of

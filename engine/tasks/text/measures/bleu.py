@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....kernels.ngram_matches import ngram_matches
+from ....kernels.text import ngram_matches
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from ....kernels.code_points import code_points, words_and_marks
+from ....kernels.words import code_points, words_and_marks
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers, packed

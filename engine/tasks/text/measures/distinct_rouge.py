@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....kernels.distinct_words import union_hits
+from ....kernels.text import union_hits
 from ....kernels.words import words_between_stops
 from ....schemas.arrays import Array
 from ....tally.stats import Column

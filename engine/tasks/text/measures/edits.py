@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.code_points import code_points
-from ....kernels.edit_distance import edit_distances
-from ....kernels.text_words import words_at_spaces
-from ....kernels.translation_edits import translation_edits
+from ....kernels.text import edit_distances, translation_edits
+from ....kernels.words import code_points, words_at_spaces
 from ....metrics.averages import translation_rate
 from ....schemas.arrays import Array
 from ....tally.stats import Column

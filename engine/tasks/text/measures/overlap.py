@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from ....kernels.distinct_words import shared_words
-from ....kernels.text_words import words_at_spaces
+from ....kernels.text import shared_words
+from ....kernels.words import words_at_spaces
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column

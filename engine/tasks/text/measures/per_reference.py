@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....kernels.ngram_matches import ngram_matches
+from ....kernels.text import ngram_matches
 from ....schemas.arrays import Array
 from ....tally.cells import parameters
 from ....tally.stats import Column

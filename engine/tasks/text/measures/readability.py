@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ....kernels.syllables import words_and_syllables
+from ....kernels.language import words_and_syllables
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers, packed, sentences_of

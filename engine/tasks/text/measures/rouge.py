@@ -10,11 +10,10 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from ....kernels.hash_codes import hash_codes
-from ....kernels.lcs import lcs_lengths
-from ....kernels.porter import stem_hashes
-from ....kernels.rouge_words import rouge_words
-from ....kernels.summary_lcs import summary_hits
+from ....kernels.datums import hash_codes
+from ....kernels.language import stem_hashes
+from ....kernels.text import lcs_lengths, summary_hits
+from ....kernels.words import rouge_words
 from ....schemas.arrays import Array
 from ....tally.stats import Column
 from ...encoding import Workers, packed

@@ -1,0 +1,1056 @@
+"""Areas and points of score curves: ROC, precision and recall, exact or per resample."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .datums import draw_one, state_of_draws
+from .jit import F64, I32, I64, Array, frozen, inner, kernel
+from .sums import ExactSums, add_bits, nearest
+
+Bounds = tuple[I64, I64]
+"""Starts and stops of the rows of each segment."""
+
+Tables = tuple[I64, F64, I64, I64, I64, I32]
+"""Result of :func:`place_table`."""
+
+# Area under the ROC curve, by merging sorted scores of positives and negatives.
+#
+# The area equals the share of (positive, negative) pairs in which the positive scores higher, a tie
+# counting half (Mann and Whitney 1947; Hanley and McNeil 1982): the trapezoid rule with one segment
+# for each group of tied scores. Counts stay integers until the one division, so the area is exact.
+
+_LONG = 512  # rows of both classes from which a segment is merged in two halves at once
+_STEPS = 4096  # of both halves between looks at their ends
+
+
+@inner
+def _below(score: Array, first: int, last: int, value: float) -> int:
+    """First place in an ascending range that is not below a value; its end if all are."""
+    while first < last:
+        middle = (first + last) >> 1
+        if score[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@inner
+def _tied(
+    score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int
+) -> tuple[int, int, int]:
+    """Places after the ties of a negative and a positive, and twice the wins of these."""
+    value = score[i]
+    below = 2 * (i - n_first)
+    tied, won = 0, 0
+    while i < n_end and score[i] == value:
+        i += 1
+        tied += 1
+    while j < p_end and score[j] == value:
+        j += 1
+        won += below + tied
+    return i, j, won
+
+
+@inner
+def _merged(score: Array, i: int, n_end: int, j: int, p_end: int, n_first: int) -> int:
+    """Twice the wins of the positives of a range over its negatives and those before it."""
+    twice = 0
+    while i < n_end and j < p_end:
+        negative, positive = score[i], score[j]
+        if negative == positive:
+            i, j, won = _tied(score, i, n_end, j, p_end, n_first)
+            twice += won
+        else:
+            # No branch on the outcome, which is a coin toss: the step is added instead.
+            lower = int(negative < positive)
+            i += lower
+            j += 1 - lower
+            twice += 2 * (1 - lower) * (i - n_first)
+    return twice + 2 * (p_end - j) * (n_end - n_first)
+
+
+@inner
+def _middle(score: Array, p_first: int, p_end: int, n_first: int, n_end: int) -> tuple[int, int]:
+    """Places of a positive and a negative below which about half of all rows are."""
+    half = (p_end - p_first + n_end - n_first) >> 1
+    low, high = p_first, p_end - 1
+    while low < high:
+        k = (low + high) >> 1
+        if k - p_first + _below(score, n_first, n_end, score[k]) - n_first < half:
+            low = k + 1
+        else:
+            high = k
+    value = score[low]  # ties stay together
+    return _below(score, p_first, p_end, value), _below(score, n_first, n_end, value)
+
+
+@kernel
+def _twice_wins(positives: Bounds, negatives: Bounds, score: F64, out: Array) -> None:
+    """Twice the number of pairs won by the positive, ties counting one, per segment."""
+    p_start, p_stop = positives
+    n_start, n_stop = negatives
+    for s in range(p_start.size):
+        j, p_end = p_start[s], p_stop[s]
+        i, n_end = n_start[s], n_stop[s]
+        n_first = i
+        if min(p_end - j, n_end - i) < _LONG:
+            out[s] = _merged(score, i, n_end, j, p_end, n_first)
+            continue
+        # Every step waits for the one before; of two halves in turn none waits for the other.
+        p_half, n_half = _middle(score, j, p_end, i, n_end)
+        v, u = p_half, n_half
+        twice = 0
+        while True:
+            # So many steps reach no end, whatever they meet; ties are rare, and merged by name.
+            steps = min(min(n_half - i, p_half - j), min(n_end - u, p_end - v), _STEPS)
+            at, ties, won = (i, j, u, v), 0, 0
+            for _ in range(steps):
+                lower = int(score[i] < score[j])
+                ties += int(score[i] == score[j])
+                i += lower
+                j += 1 - lower
+                won += (i - n_first) & (lower - 1)  # all bits where the positive was passed
+                lower = int(score[u] < score[v])
+                ties += int(score[u] == score[v])
+                u += lower
+                v += 1 - lower
+                won += (u - n_first) & (lower - 1)
+            if ties > 0:
+                i, j, u, v = at
+            if steps == 0 or ties > 0:
+                break
+            twice += 2 * won
+        twice += _merged(score, i, n_half, j, p_half, n_first)
+        out[s] = twice + _merged(score, u, n_end, v, p_end, n_first)
+
+
+@inner
+def _sum(weight: Array, bits: Array, begin: int, end: int, first: int, sums: Array) -> float:
+    """The sum of a few weights, exact but for one rounding; ``sums[1]`` is used up."""
+    if end - begin == 1:
+        value: float = weight[begin]
+        return value
+    sums[1] = 0
+    for i in range(begin, end):
+        add_bits(sums, 1, first, bits[i])
+    total: float = nearest(sums, 1, first)
+    return total
+
+
+@kernel
+def _weighted_wins(
+    positives: Bounds,
+    negatives: Bounds,
+    score: F64,
+    weight: F64,
+    bits: Array,
+    first: int,
+    sums: Array,
+    first_won: int,
+    won: Array,
+) -> None:
+    """Twice the weight of pairs won by the positive, ties counting half, cell by segment.
+
+    Of one distinct score the product of two sums is rounded; everything else is exact.
+    """
+    p_start, p_stop = positives
+    n_start, n_stop = negatives
+    product = np.empty(1)
+    product_bits = product.view(np.int64)
+    for s in range(p_start.size):
+        j, p_end = p_start[s], p_stop[s]
+        i, n_end = n_start[s], n_stop[s]
+        sums[0] = 0
+        below = 0.0
+        while j < p_end:
+            positive = score[j]
+            k = i
+            while i < n_end and score[i] < positive:
+                add_bits(sums, 0, first, bits[i])
+                i += 1
+            if i > k:
+                below = nearest(sums, 0, first)
+            tied = 0.0
+            k = i
+            while k < n_end and score[k] == positive:
+                k += 1
+            if k > i:
+                tied = _sum(weight, bits, i, k, first, sums)
+            begin = j
+            while j < p_end and score[j] == positive:
+                j += 1
+            here = _sum(weight, bits, begin, j, first, sums)
+            product[0] = here * (2.0 * below + tied)
+            add_bits(won, s, first_won, product_bits[0])
+
+
+def wins(
+    positives: tuple[Array, Array],
+    negatives: tuple[Array, Array],
+    score: Array,
+    weight: Array | None = None,
+) -> Array:
+    """Count (positive, negative) pairs that the positive wins, ties counting half.
+
+    Args:
+        positives: int64 [s] starts and stops of each segment's positives.
+        negatives: the same of its negatives.
+        score: float64 [n], ascending within each of these ranges.
+        weight: float64 [n], weight of each row, or None.
+
+    Returns:
+        **twice** the number of pairs won, int64 [s]; with weights the weight of the pairs won,
+        float64 [s].
+    """
+    if weight is None:
+        out = np.zeros(positives[0].size, np.int64)
+        _twice_wins(positives, negatives, score, out)
+        return out
+    sums, won = ExactSums(2), ExactSums(positives[0].size)
+    bits = sums.reserve(weight)
+    won.reserve_products(sums)
+    _weighted_wins(
+        positives, negatives, score, weight, bits, sums.first, sums.chunks, won.first, won.chunks
+    )
+    won.carry()
+    return won.rounded() / 2
+
+
+@kernel
+def pair_wins(positives: Bounds, negatives: Bounds, score: F64) -> Array:
+    """Count the wins of scores in any order, without weights, in time of their product.
+
+    Args:
+        positives: int64 [s] starts and stops of each segment's positives.
+        negatives: the same of its negatives.
+        score: float64 [n], in any order within these ranges, without NaN.
+
+    Returns:
+        **twice** the number of pairs won, int64 [s].
+    """
+    p_start, p_stop = positives
+    n_start, n_stop = negatives
+    out = np.zeros(p_start.size, np.int64)
+    for s in range(p_start.size):
+        below = score[n_start[s] : n_stop[s]]
+        twice = 0
+        for j in range(p_start[s], p_stop[s]):
+            positive = score[j]
+            won = 0
+            for i in range(below.size):
+                won += int(below[i] < positive) + int(below[i] <= positive)
+            twice += won
+        out[s] = twice
+    return out
+
+
+# Points of the curves over all distinct scores: true and false positives at or above each.
+#
+# One walk down two sorted lists, of positives and of negatives, stops once at every distinct score.
+# ROC, precision-recall and DET curves, average precision and best thresholds all rest on its
+# points.
+
+
+@kernel
+def _points(
+    positives: Bounds,
+    negatives: Bounds,
+    score: F64,
+    weight: F64,
+    bits: Array,
+    first: int,
+    sums: Array,
+    start: Array,
+    threshold: Array,
+    tp: Array,
+    fp: Array,
+    onward: bool,
+) -> int:
+    """Fill the points of every segment, highest score first; return their number."""
+    p_start, p_stop = positives
+    n_start, n_stop = negatives
+    at = 0
+    for s in range(p_start.size):
+        start[s] = at
+        j, p_end = p_stop[s] - 1, p_start[s]
+        i, n_end = n_stop[s] - 1, n_start[s]
+        positive = 0.0
+        negative = 0.0
+        if onward:
+            positive = nearest(sums, 0, first)
+            negative = nearest(sums, 1, first)
+        else:
+            sums[:] = 0
+        while True:
+            while weight.size and j >= p_end and weight[j] == 0.0:
+                j -= 1
+            while weight.size and i >= n_end and weight[i] == 0.0:
+                i -= 1
+            if j < p_end and i < n_end:
+                break
+            from_positive = i < n_end or (j >= p_end and score[j] >= score[i])
+            here = score[j if from_positive else i]
+            above = i, j
+            if weight.size:
+                while j >= p_end and score[j] == here:
+                    add_bits(sums, 0, first, bits[j])
+                    j -= 1
+                while i >= n_end and score[i] == here:
+                    add_bits(sums, 1, first, bits[i])
+                    i -= 1
+                if j < above[1]:
+                    positive = nearest(sums, 0, first)
+                if i < above[0]:
+                    negative = nearest(sums, 1, first)
+            else:
+                while j >= p_end and score[j] == here:
+                    j -= 1
+                while i >= n_end and score[i] == here:
+                    i -= 1
+                positive += above[1] - j
+                negative += above[0] - i
+            threshold[at] = here
+            tp[at] = positive
+            fp[at] = negative
+            at += 1
+    start[p_start.size] = at
+    return at
+
+
+def points(
+    positives: tuple[Array, Array],
+    negatives: tuple[Array, Array],
+    score: Array,
+    weight: Array | None = None,
+    above: ExactSums | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """True and false positives at or above every distinct score.
+
+    Args:
+        positives: int64 [s] starts and stops of each segment's positives.
+        negatives: the same of its negatives.
+        score: float64 [n], ascending within each of these ranges.
+        weight: float64 [n], finite, weight of each row, or None; rows without any make no points.
+        above: of one segment, weight of the positives and of the negatives that stand above its
+            rows, two cells, which take in theirs; None where nothing does.
+
+    Returns:
+        ``start``, int64 [s + 1], CSR offsets of the points; thresholds, true positives and false
+        positives, float64 [m] each, thresholds descending within a segment.
+    """
+    room = int(sum((stop - start).sum() for start, stop in (positives, negatives)))
+    start = np.zeros(positives[0].size + 1, np.int64)
+    threshold, tp, fp = (np.empty(room) for _ in range(3))
+    sums = ExactSums(2) if above is None else above
+    weight = np.zeros(0) if weight is None else weight
+    bits = sums.reserve(weight)
+    found = _points(
+        positives,
+        negatives,
+        score,
+        weight,
+        bits,
+        sums.first,
+        sums.chunks,
+        start,
+        threshold,
+        tp,
+        fp,
+        above is not None,
+    )
+    sums.carry()
+    return start, threshold[:found], tp[:found], fp[:found]
+
+
+# How many sorted scores, or how much weight, reach each of a few thresholds.
+#
+# Counts are found by bisection. Weights are summed exactly, from the best score down.
+
+
+@kernel
+def first_reaching(begin: I64, end: I64, score: F64, thresholds: F64) -> Array:
+    """Positions from which scores reach each threshold.
+
+    Args:
+        begin: int64 [s], starts of the ranges.
+        end: int64 [s], their ends.
+        score: float64 [n], ascending within each range.
+        thresholds: float64 [t], ascending.
+
+    Returns:
+        int64 [s, t], places in ``score``; ``end - place`` scores reach the threshold.
+    """
+    out = np.empty((begin.size, thresholds.size), np.int64)
+    for s in range(begin.size):
+        low = begin[s]
+        for t in range(thresholds.size):
+            high = end[s]
+            while low < high:
+                middle = (low + high) // 2
+                if score[middle] < thresholds[t]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[s, t] = low  # thresholds ascend, so the next search starts here
+    return out
+
+
+@kernel
+def _weights_reaching(
+    begin: I64,
+    end: I64,
+    score: F64,
+    bits: Array,
+    thresholds: F64,
+    first: int,
+    total: Array,
+    out: Array,
+) -> None:
+    """Weight at or above each threshold; the last column is all there is."""
+    n = thresholds.size
+    for s in range(begin.size):
+        i = end[s] - 1
+        total[:] = 0
+        for t in range(n - 1, -1, -1):
+            while i >= begin[s] and score[i] >= thresholds[t]:
+                add_bits(total, 0, first, bits[i])
+                i -= 1
+            out[s, t] = nearest(total, 0, first)
+        while i >= begin[s]:
+            add_bits(total, 0, first, bits[i])
+            i -= 1
+        out[s, n] = nearest(total, 0, first)
+
+
+def weights_reaching(
+    begin: Array, end: Array, score: Array, weight: Array, thresholds: Array
+) -> tuple[Array, Array]:
+    """Weight of the scores at or above each threshold, and of all scores.
+
+    Args:
+        begin: int64 [s], starts of the ranges.
+        end: int64 [s], their ends.
+        score: float64 [n], ascending within each range.
+        weight: float64 [n], finite.
+        thresholds: float64 [t], ascending.
+
+    Returns:
+        float64 [s, t] and float64 [s], the doubles nearest to the sums.
+    """
+    total = ExactSums(1)
+    bits = total.reserve(weight)
+    out = np.empty((begin.size, thresholds.size + 1))
+    _weights_reaching(begin, end, score, bits, thresholds, total.first, total.chunks, out)
+    return out[:, :-1], out[:, -1]
+
+
+# Area under the left part of ROC curves, from their points.
+
+
+class AreaCarried(NamedTuple):
+    """State after the points so far, by curve.
+
+    Attributes:
+        x: float64 [s], false-positive rate of the last of them.
+        y: float64 [s], its true-positive rate.
+        area: float64 [s], area so far; NaN where a class is missing.
+        ended: bool [s], whether the limit was reached.
+    """
+
+    x: Array
+    y: Array
+    area: Array
+    ended: Array
+
+
+def no_area(positives: Array, negatives: Array) -> AreaCarried:
+    """State before the first point of curves over so many of each class, float64 [s]."""
+    x, y, area = np.zeros((3, positives.size))
+    missing = ~((positives > 0.0) & (negatives > 0.0))
+    area[missing] = np.nan
+    return AreaCarried(x, y, area, missing)
+
+
+@kernel
+def areas_onward(
+    start: I64, tp: F64, fp: F64, positives: F64, negatives: F64, limit: float, carried: AreaCarried
+) -> None:
+    """Add the next points of every curve, trapezoid by trapezoid.
+
+    The one that reaches the limit is cut by linear interpolation (McClish 1989).
+
+    Args:
+        start: int64 [s + 1], CSR offsets of the points of each curve.
+        tp: float64 [m], true positives, ascending within a curve.
+        fp: float64 [m], false positives, likewise.
+        positives: float64 [s].
+        negatives: float64 [s].
+        limit: in (0, 1].
+        carried: as :func:`no_area` gives it; written to.
+    """
+    from_x, from_y, out, ended = carried
+    for s in range(positives.size):
+        if ended[s]:
+            continue
+        x0, y0, area = from_x[s], from_y[s], out[s]
+        for i in range(start[s], start[s + 1]):
+            x, y = fp[i] / negatives[s], tp[i] / positives[s]
+            if x > limit:
+                y = y0 + (y - y0) * (limit - x0) / (x - x0)
+                x = limit
+            area += (x - x0) * (y + y0) / 2
+            x0, y0 = x, y
+            if x0 >= limit and limit < 1.0:
+                # Points straight above the limit add nothing.
+                ended[s] = True
+                break
+        from_x[s], from_y[s], out[s] = x0, y0, area
+
+
+def area_in_all(positives: Array, negatives: Array, limit: float, carried: AreaCarried) -> Array:
+    """Area under each ROC curve where the false-positive rate is at most ``limit``.
+
+    Curves run from (0, 0) and end at (1, 1), whether or not their last point does.
+
+    Args:
+        positives: float64 [s].
+        negatives: float64 [s].
+        limit: in (0, 1].
+        carried: what all points have left; used up here.
+
+    Returns:
+        float64 [s], in [0, limit]; NaN where a class is missing.
+    """
+    every = np.arange(positives.size + 1)
+    areas_onward(every, positives, negatives, positives, negatives, limit, carried)
+    return carried.area
+
+
+# Average precision from the points of curves: precision times the gain in recall, summed up.
+#
+# The sum is one of many small terms. It is carried from point to point beside what its additions
+# have lost (Neumaier 1974), so that it is as good for any number of points, and the same for points
+# that come in pieces.
+
+
+class PrecisionCarried(NamedTuple):
+    """State after the points so far, float64 [s] each.
+
+    Attributes:
+        tp: true positives at the last of them.
+        total: sum of gained true positives times precision.
+        lost: what the additions of that sum lost.
+    """
+
+    tp: Array
+    total: Array
+    lost: Array
+
+
+def no_precision(n: int) -> PrecisionCarried:
+    """State before the first point of n curves."""
+    return PrecisionCarried(*np.zeros((3, n)))
+
+
+@kernel
+def precision_onward(start: I64, tp: F64, fp: F64, carried: PrecisionCarried) -> None:
+    """Add the next points of every curve.
+
+    Args:
+        start: int64 [s + 1], CSR offsets of the points of each curve.
+        tp: float64 [m], true positives at or above a score, ascending within a curve.
+        fp: float64 [m], false positives, likewise.
+        carried: written to.
+    """
+    before, totals, lost = carried
+    for s in range(start.size - 1):
+        reached, total, rest = before[s], totals[s], lost[s]
+        for i in range(start[s], start[s + 1]):
+            gained = tp[i] - reached
+            if gained > 0.0:
+                term = gained * (tp[i] / (tp[i] + fp[i]))
+                larger = total + term
+                if total >= term:
+                    rest += (total - larger) + term
+                else:
+                    rest += (term - larger) + total
+                total = larger
+            reached = tp[i]
+        before[s], totals[s], lost[s] = reached, total, rest
+
+
+# Scores of every label on every datum, datum after datum: what is counted of them as they stand.
+#
+# Row r of such a grid is of label ``r % width`` and of block ``r // width``, so a column of scores
+# is read where it lies, piece by piece, and no codes are looked at.
+#
+# Areas need no order of the negatives (Mann and Whitney 1947: how many positives are above each),
+# and of many labels few rows are positives. So these alone are sorted, and every score finds its
+# place among those of its label by a table: the bits of floats, read as integers, rise with them,
+# and what a shift leaves of their distance from the lowest positive's is a place in the table,
+# which holds how many positives come before. Floats are compared within that place alone.
+
+_POSITIVE_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
+_BLOCKS = 4096  # rows of a label looked at together, as its table is then read once for many
+_ROWS = 1 << 18  # rows of a grid looked at together at most
+_PAD = 2  # NaN behind each label's positives, below which nothing is
+
+
+@inner
+def key_of(bits: Any) -> Any:
+    """Integer that ascends with the float of these bits; both zeros have the same."""
+    sign = bits >> 63
+    return ((bits ^ (sign & _POSITIVE_BITS)) - sign) >> 1
+
+
+@kernel
+def _fill(
+    start: I64, positive: F64, bits: I64, low: Array, shift: Array, first: Array, table: Array
+) -> None:
+    for s in range(start.size - 1):
+        end = start[s + 1] - _PAD
+        if end == start[s]:
+            continue
+        low[s] = key_of(bits[start[s]])
+        span = key_of(bits[end - 1]) - low[s]
+        room = first[s + 1] - first[s] - 3
+        while (span >> shift[s]) >= room:
+            shift[s] += 1
+        for i in range(start[s], end):
+            at = (key_of(bits[i]) - low[s]) >> shift[s]
+            table[first[s] + at + 2] += 1
+        for k in range(first[s] + 1, first[s + 1]):
+            table[k] += table[k - 1]
+
+
+@inner
+def _more(own: Array, first: int, stop: int, value: float) -> int:
+    """Count the values of a sorted range below a value, plus those at most it."""
+    low, high = first, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if own[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    below = low
+    high = stop
+    while low < high:
+        middle = (low + high) >> 1
+        if own[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return below + low - 2 * first if first < stop else 0
+
+
+@kernel
+def best_of_blocks(score: F64, offset: int, width: int, place: Array, best: Array) -> None:
+    """Highest score of every block of rows, and its place there, the first of equal ones.
+
+    Args:
+        score: float64 [m], rows from ``offset`` on; pieces are given in turn, from row 0 on.
+        offset: row of the first score.
+        width: rows of a block, at least 1.
+        place: int32 [blocks], changed: places from 0.
+        best: float64 [blocks], changed.
+    """
+    block, column = offset // width, offset % width
+    i = 0
+    while i < score.size:
+        stop = min(score.size, i + width - column)
+        highest, at = score[i], column
+        if column > 0 and not highest > best[block]:
+            highest, at = best[block], int(place[block])
+        for k in range(i + 1, stop):
+            if score[k] > highest:
+                highest, at = score[k], column + k - i
+        best[block] = highest
+        place[block] = at
+        block, column, i = block + 1, 0, stop
+
+
+@kernel
+def count_reaching(score: F64, offset: int, width: int, thresholds: F64, count: Array) -> None:
+    """Count rows of every label by the highest threshold that their scores reach.
+
+    Args:
+        score: float64 [m], rows from ``offset`` on.
+        offset: row of the first score.
+        width: labels.
+        thresholds: float64 [t], ascending, at least one.
+        count: int64 [width, t], added to; rows that reach no threshold are not counted.
+    """
+    column = offset % width
+    low = thresholds[0]
+    for i in range(score.size):
+        value = score[i]
+        if value >= low:
+            at = 0
+            size = thresholds.size
+            while size > 1:
+                half = size >> 1
+                at += half * int(value >= thresholds[at + half])
+                size -= half
+            count[column, at] += 1
+        column += 1
+        if column == width:
+            column = 0
+
+
+def place_table(start: Array, positive: Array) -> Tables:
+    """Tables to look up the number of positives of a label below a score.
+
+    Args:
+        start: int64 [labels + 1], CSR offsets of each label's positives.
+        positive: float64 [m], their scores, ascending within a label, without NaN.
+
+    Returns:
+        what :func:`add_wins` reads: ``start`` and ``positive``; int64 [labels] twice, the lowest
+        positive's bits as an integer and a shift; int64 [labels + 1], where the label's table
+        begins in the last array, int32: how many positives stand before each place. The first and
+        the last place are those below and above all positives.
+    """
+    n = np.diff(start)
+    to = np.arange(positive.size) + np.repeat(np.arange(n.size) * _PAD, n)
+    padded = np.full(positive.size + n.size * _PAD, np.nan)
+    padded[to] = positive
+    start = start + np.arange(start.size) * _PAD
+    first = np.zeros(start.size, np.int64)
+    np.cumsum(3 + (1 << np.ceil(np.log2(np.maximum(n, 2))).astype(np.int64)), out=first[1:])
+    low, shift = np.zeros(n.size, np.int64), np.zeros(n.size, np.int64)
+    table = np.zeros(int(first[-1]), np.int32)
+    _fill(start, padded, padded.view(np.int64), low, shift, first, table)
+    return start, padded, low, shift, first, table
+
+
+@kernel
+def add_wins(score: F64, offset: int, tables: Tables, won: Array) -> None:
+    """Add twice the number of positives above each row, ties counting one, to its label's sum.
+
+    Args:
+        score: float64 [m], rows from ``offset`` on, positives and negatives alike, without NaN.
+        offset: row of the first score.
+        tables: what :func:`place_table` made.
+        won: int64 [labels], added to. Over all rows of a label with n positives, n * n of it is
+            what the positives win among themselves.
+    """
+    start, positive, low, shift, first, table = tables
+    bits = score.view(np.int64)
+    width = start.size - 1
+    rows = max(width, min(_ROWS, _BLOCKS * width))
+    for begin in range(0, score.size, rows):
+        end = min(score.size, begin + rows)
+        for s in range(width):
+            n = start[s + 1] - start[s] - _PAD
+            if n == 0:
+                continue
+            own = positive[start[s] : start[s + 1]]
+            places = table[first[s] : first[s + 1]]
+            origin, by, last = low[s], shift[s], first[s + 1] - first[s] - 2
+            passed = 0  # positives that are not above, and those that are below
+            seen = 0
+            for i in range(begin + (s - offset - begin) % width, end, width):
+                value = score[i]
+                at = min(max(((key_of(bits[i]) - origin) >> by) + 1, 0), last)
+                below = int(places[at])
+                one, two = own[below], own[below + 1]
+                passed += 2 * below + int(one < value) + int(one <= value)
+                passed += int(two < value) + int(two <= value)
+                seen += 1
+                if two <= value:  # rare: there may be more of them at this place
+                    passed += _more(own, below + 2, int(places[at + 1]), value)
+            won[s] += 2 * n * seen - passed
+
+
+# Areas under curves in many draws at once: the order of the scores is found once for all.
+#
+# Scores of positives and of negatives stand in ascending order; one walk over both adds up the
+# weights of a whole block of draws, which lie side by side.
+
+
+class Drawing(NamedTuple):
+    """Source of the weights of rows: weights of datums, or keys of rows.
+
+    Attributes:
+        seed: of the draws.
+        first: the first draw.
+        last: one past the last.
+        weights: uint8 [n_datums, draws], or None.
+        keys: uint64 [n], of every row, or None.
+    """
+
+    seed: int
+    first: int
+    last: int
+    weights: Array | None
+    keys: Array | None
+
+
+Side = tuple[Array, Array]
+"""Starts and stops of the segments of positives, or of negatives, int64 [s]."""
+
+
+@inner
+def _clear(sums: Array) -> None:
+    for d in range(sums.size):
+        sums[d] = 0.0
+
+
+@inner
+def _weights_of(
+    i: int,
+    datum: Array,
+    weights: Array,
+    keys: Any,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    made: Array,
+) -> Array:
+    """Weights of a row in all resamples, of its datum or its key.
+
+    Which it is, is known when the kernel is compiled: ``keys`` is None or an array.
+    """
+    if keys is None:
+        return weights[datum[i]]
+    draw_one(keys[i], seed, first_word, words, values, first, made)
+    return made
+
+
+@inner
+def _gather(
+    i: int,
+    stop: int,
+    at: float,
+    score: Array,
+    datum: Array,
+    own: Array,
+    weights: Array,
+    keys: Any,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    made: Array,
+    out: Array,
+) -> int:
+    """Add the weights of the rows from ``i`` on that score ``at``; return the next row."""
+    while i < stop and score[i] == at:
+        w = _weights_of(i, datum, weights, keys, seed, first_word, words, values, first, made)
+        if own.size:
+            for d in range(out.size):
+                out[d] += own[i] * w[d]
+        else:
+            for d in range(out.size):
+                out[d] += w[d]
+        i += 1
+    return i
+
+
+@kernel
+def _won(
+    p_start: Array,
+    p_stop: Array,
+    n_start: Array,
+    n_stop: Array,
+    score: Array,
+    datum: Array,
+    own: Array,
+    weights: Array,
+    keys: Any,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    made: Array,
+    here: Array,
+    beside: Array,
+    below: Array,
+    won: Array,
+) -> None:
+    for s in range(p_start.size):
+        out = won[s]
+        _clear(below)
+        j = n_start[s]
+        i = p_start[s]
+        while i < p_stop[s]:
+            at = score[i]
+            while j < n_stop[s] and score[j] < at:
+                w = _weights_of(
+                    j, datum, weights, keys, seed, first_word, words, values, first, made
+                )
+                if own.size:
+                    for d in range(below.size):
+                        below[d] += own[j] * w[d]
+                else:
+                    for d in range(below.size):
+                        below[d] += w[d]
+                j += 1
+            if j < n_stop[s] and score[j] == at:
+                _clear(here)
+                _clear(beside)
+                i = _gather(
+                    i,
+                    p_stop[s],
+                    at,
+                    score,
+                    datum,
+                    own,
+                    weights,
+                    keys,
+                    seed,
+                    first_word,
+                    words,
+                    values,
+                    first,
+                    made,
+                    here,
+                )
+                j = _gather(
+                    j,
+                    n_stop[s],
+                    at,
+                    score,
+                    datum,
+                    own,
+                    weights,
+                    keys,
+                    seed,
+                    first_word,
+                    words,
+                    values,
+                    first,
+                    made,
+                    beside,
+                )
+                for d in range(out.size):
+                    out[d] += here[d] * (below[d] + beside[d] / 2)
+                    below[d] += beside[d]
+            else:
+                w = _weights_of(
+                    i, datum, weights, keys, seed, first_word, words, values, first, made
+                )
+                if own.size:
+                    for d in range(out.size):
+                        out[d] += own[i] * w[d] * below[d]
+                else:
+                    for d in range(out.size):
+                        out[d] += w[d] * below[d]
+                i += 1
+
+
+@kernel
+def _precise(
+    p_start: Array,
+    p_stop: Array,
+    n_start: Array,
+    n_stop: Array,
+    score: Array,
+    datum: Array,
+    own: Array,
+    weights: Array,
+    keys: Any,
+    seed: Any,
+    first_word: int,
+    words: Array,
+    values: Array,
+    first: Array,
+    made: Array,
+    here: Array,
+    right: Array,
+    wrong: Array,
+    total: Array,
+) -> None:
+    for s in range(p_start.size):
+        out = total[s]
+        _clear(right)
+        _clear(wrong)
+        i, j = p_stop[s] - 1, n_stop[s] - 1
+        while i >= p_start[s]:
+            at = score[i]
+            _clear(here)
+            while j >= n_start[s] and score[j] >= at:
+                w = _weights_of(
+                    j, datum, weights, keys, seed, first_word, words, values, first, made
+                )
+                for d in range(wrong.size):
+                    wrong[d] += (own[j] if own.size else 1.0) * w[d]
+                j -= 1
+            while i >= p_start[s] and score[i] == at:
+                w = _weights_of(
+                    i, datum, weights, keys, seed, first_word, words, values, first, made
+                )
+                for d in range(here.size):
+                    here[d] += (own[i] if own.size else 1.0) * w[d]
+                i -= 1
+            for d in range(out.size):
+                right[d] += here[d]
+                if here[d] > 0:
+                    out[d] += here[d] * (right[d] / (right[d] + wrong[d]))
+
+
+Rows = tuple[Array, Array, Array | None]
+"""Score float64 [n], datum int32 [n] and weight float64 [n] of each row, or None."""
+
+
+def _inputs(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> tuple[Any, ...]:
+    score, datum, own = rows
+    bounds = (frozen(bound, np.int64) for bound in (*positives, *negatives))
+    beside = np.zeros(0) if own is None else own
+    n_draws = drawing.last - drawing.first
+    weights = np.zeros((0, n_draws), np.uint8) if drawing.weights is None else drawing.weights
+    keys = None if drawing.keys is None else frozen(drawing.keys, np.uint64)
+    return (
+        *bounds,
+        frozen(score, np.float64),
+        frozen(datum, np.int32),
+        frozen(beside, np.float64),
+        frozen(weights, np.uint8),
+        keys,
+        *state_of_draws(drawing.seed, drawing.first, drawing.last),
+        np.empty(n_draws, np.uint8),
+        *np.zeros((3, n_draws)),
+    )
+
+
+def drawn_wins(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
+    """Weight of the pairs that positives win, ties counting half, per resample.
+
+    Args:
+        positives: segments of the rows of positives, scores ascending within each.
+        negatives: those of negatives, likewise.
+        rows: of all segments.
+        drawing: where weights come from.
+
+    Returns:
+        float64 [s, b].
+    """
+    out = np.zeros((positives[0].size, drawing.last - drawing.first))
+    _won(*[*_inputs(positives, negatives, rows, drawing), out])
+    return out
+
+
+def drawn_precisions(positives: Side, negatives: Side, rows: Rows, drawing: Drawing) -> Array:
+    """Sums of weights of positives times the precision down to their score, per resample.
+
+    Args:
+        positives: as :func:`drawn_wins` has them.
+        negatives: likewise.
+        rows: likewise.
+        drawing: likewise.
+
+    Returns:
+        float64 [s, b].
+    """
+    out = np.zeros((positives[0].size, drawing.last - drawing.first))
+    _precise(*[*_inputs(positives, negatives, rows, drawing), out])
+    return out
