@@ -6,8 +6,9 @@ annotated area.
 
 from __future__ import annotations
 
-import msgspecfrom typing import Any
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
