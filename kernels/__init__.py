@@ -1,4 +1,4 @@
 """Compiled kernels: arrays in, arrays out; no dataframe, no option object.
 
-Kernels import NumPy and Numba alone. Each file holds one algorithm.
+Kernels import NumPy and Numba only. Modules are by theme.
 """
