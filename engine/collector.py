@@ -189,7 +189,9 @@ class Batches:
         if told:
             raise InputError(
                 f"{name.replace('_', ' ')}: these rows {' and '.join(told)}, unlike those of"
-                " earlier batches. Give the same columns in every batch."
+                " earlier batches. Give the same columns in every batch.",
+                code="columns_differ",
+                side=name,
             )
 
     def _write(self) -> None:
@@ -297,7 +299,12 @@ class Collector:
         **named: Unpack[Named],
     ) -> None:
         if repeated not in _REPEATED:
-            raise OptionError(f"repeated={repeated!r}: write one of {', '.join(_REPEATED)}.")
+            raise OptionError(
+                f"repeated={repeated!r}: write one of {', '.join(_REPEATED)}.",
+                code="option_value",
+                option="repeated",
+                value=repeated,
+            )
         self.options = make_options(options, **named)
         if task is not None:
             self.options = make_options(self.options, task=task)
@@ -341,7 +348,10 @@ class Collector:
                 or not one id per datum. The whole batch is discarded then.
         """
         if ground_truths is not None and self.ground_truths is not None:
-            raise InputError("this collector has all ground truths already: add predictions alone.")
+            raise InputError(
+                "this collector has all ground truths already: add predictions alone.",
+                code="truths_given",
+            )
         if _empty(predictions) and (ground_truths is None or _empty(ground_truths)):
             return
         sources = self._opened(predictions, ground_truths)
@@ -355,7 +365,9 @@ class Collector:
                 told = ", ".join(f"{name} ({one.format})" for name, one in self._forms.items())
                 raise InputError(
                     f"this batch is {role} ({form.format}), and earlier ones are {told}. Give every"
-                    " batch in the same form."
+                    " batch in the same form.",
+                    code="batches_differ",
+                    side=role,
                 )
         tables = {role: _collected(one) for role, one in sources.items()}
         numbered = {one.places for one in sources.values()} - {None}
@@ -393,7 +405,8 @@ class Collector:
             if one.shares or one.found is not None:
                 raise InputError(
                     f"{one.description}: annotation files are scored as a whole, by score(...);"
-                    " batches are tables, lists and arrays."
+                    " batches are tables, lists and arrays.",
+                    code="not_a_table",
                 )
         last = [*sources.values()][-1]
         if last.places is None:
@@ -411,15 +424,31 @@ class Collector:
         """The ids of a batch as a table, a row a datum."""
         if ids is None:
             if IDS in self._batches:
-                raise InputError("ids: earlier batches have them. Give every batch its ids.")
+                raise InputError(
+                    "ids: earlier batches have them. Give every batch its ids.",
+                    code="batches_differ",
+                    option="ids",
+                )
             return {}
         if datums is None:
-            raise InputError("ids: the rows of this batch name their datums themselves.")
+            raise InputError(
+                "ids: the rows of this batch name their datums themselves.", code="ids_given"
+            )
         if self._batches.datums and IDS not in self._batches:
-            raise InputError("ids: earlier batches have none. Give every batch its ids, or none.")
+            raise InputError(
+                "ids: earlier batches have none. Give every batch its ids, or none.",
+                code="batches_differ",
+                option="ids",
+            )
         frame = open_datums(ids).frame.collect()
         if frame.height != datums:
-            raise InputError(f"ids: {frame.height:,} for {datums:,} datums. Give one for each.")
+            raise InputError(
+                f"ids: {frame.height:,} for {datums:,} datums. Give one for each.",
+                code="lengths_differ",
+                option="ids",
+                count=frame.height,
+                of=datums,
+            )
         return {
             IDS: frame.rename({"datum_id": "id"})
             .with_row_index("datum_id")
@@ -437,14 +466,30 @@ class Collector:
         """
         for other in others:
             if (other.options, other.repeated) != (self.options, self.repeated):
-                raise InputError("merge: the other collector has other options.")
+                raise InputError(
+                    "merge: the other collector has other options.",
+                    code="collectors_differ",
+                    value="options",
+                )
             for name in ("ground_truths", "datums", "labels"):
                 if not _alike(getattr(self, name), getattr(other, name)):
-                    raise InputError(f"merge: the other collector has other {name}.")
+                    raise InputError(
+                        f"merge: the other collector has other {name}.",
+                        code="collectors_differ",
+                        value=name,
+                    )
             if self._forms and other._forms and self._forms != other._forms:
-                raise InputError("merge: the other collector's batches are of another form.")
+                raise InputError(
+                    "merge: the other collector's batches are of another form.",
+                    code="collectors_differ",
+                    value="form",
+                )
             if len(self) and len(other) and (IDS in self._batches) != (IDS in other._batches):
-                raise InputError("merge: one collector's batches have ids, the other's have none.")
+                raise InputError(
+                    "merge: one collector's batches have ids, the other's have none.",
+                    code="collectors_differ",
+                    value="ids",
+                )
             forms = self._forms | other._forms
             self._batches.extend(other._batches, _own(forms))
             self._forms = forms
@@ -489,7 +534,7 @@ class Collector:
             OptionError: an option that does not exist, or with which batches were already read.
         """
         if not self._forms:
-            raise InputError("Collector.score: nothing was added yet.")
+            raise InputError("Collector.score: nothing was added yet.", code="empty")
         options = make_options(self.options, **named)
         if options.box_format != self.options.box_format:
             raise invalid(
@@ -527,7 +572,11 @@ class Collector:
             values = self._batches.table(VALUES)
             found = paired_values(values[PREDICTIONS], values[GROUND_TRUTHS], labels, options)
             if found is None:
-                raise InputError(f"these values are of no table of {option('task', options.task)}.")
+                raise InputError(
+                    f"these values are of no table of {option('task', options.task)}.",
+                    code="task_unfit",
+                    task=options.task,
+                )
             for one in found.values():
                 if names is not None:
                     one.frame = _by_id(one.frame, names)
@@ -571,7 +620,10 @@ class Collector:
             raise InputError(
                 f"ids: {len(again):,} of {int(first.sum()):,} datums were added more than once,"
                 f" first {listing(again.head(3).to_list())}. Samplers of several processes repeat"
-                " datums to fill their last batches: repeated='first' keeps one of each."
+                " datums to fill their last batches: repeated='first' keeps one of each.",
+                code="repeated_values",
+                count=len(again),
+                of=int(first.sum()),
             )
         return names.filter(first)
 

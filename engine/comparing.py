@@ -406,7 +406,10 @@ def refuse_other_rules(cards: Mapping[str, Scorecard], asked: Options | None = N
             if getattr(card, what) != getattr(first, what):
                 raise InputError(
                     f"{name} was scored with {option(what, getattr(first, what))}, {other} with"
-                    f" {option(what, getattr(card, what))}: score both with the same."
+                    f" {option(what, getattr(card, what))}: score both with the same.",
+                    code="runs_differ",
+                    option=what,
+                    value=getattr(card, what),
                 )
         for field in FIELDS:
             ours, theirs = getattr(first.options, field), getattr(card.options, field)

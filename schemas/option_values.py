@@ -206,7 +206,9 @@ class HeldTable:
         if self._table is None:
             raise OptionError(
                 f"{option('training')}: the table ({self.name}) did not come along with the"
-                " options; give it again, or write it to a file and give its path."
+                " options; give it again, or write it to a file and give its path.",
+                code="option_missing",
+                option="training",
             )
         return self._table
 

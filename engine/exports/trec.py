@@ -200,7 +200,10 @@ def trec_lines(run: pl.DataFrame, tag: str = "evalengine") -> str:
         if blank.height:
             raise InputError(
                 f"column {name!r}: {blank.height:,} ids are empty or hold blanks, first"
-                f" {blank[name][0]!r}; lines of a TREC run cannot hold them. Write Parquet."
+                f" {blank[name][0]!r}; lines of a TREC run cannot hold them. Write Parquet.",
+                code="label_unwritable",
+                column=name,
+                count=blank.height,
             )
     if not tag or len(tag.split()) != 1:
         raise InputError(f"tag {tag!r}: the tag of a TREC run must be one word.")

@@ -484,7 +484,9 @@ def _settings(
     if norm is not None and not how.scores:
         raise OptionError(
             f"method {how.name!r} takes the ranks of the runs, which no normalisation changes:"
-            " leave normalisation= out."
+            " leave normalisation= out.",
+            code="options_conflict",
+            option="normalisation",
         )
     if weights is None and how.needs_weights:
         raise OptionError(
@@ -494,9 +496,18 @@ def _settings(
         )
     if weights is not None and not how.weighted:
         able = ", ".join(one.name for one in METHODS.values() if one.weighted)
-        raise OptionError(f"method {how.name!r} knows no weights; those that do: {able}.")
+        raise OptionError(
+            f"method {how.name!r} knows no weights; those that do: {able}.",
+            code="options_conflict",
+            option="weights",
+        )
     if weights is not None and len(weights) != n_runs:
-        raise OptionError(f"weights= has {len(weights)} numbers for {n_runs} runs: give one each.")
+        raise OptionError(
+            f"weights= has {len(weights)} numbers for {n_runs} runs: give one each.",
+            code="lengths_differ",
+            option="weights",
+            count=len(weights),
+        )
     given = [1.0] * n_runs if weights is None else [float(weight) for weight in weights]
     if not all(math.isfinite(weight) for weight in given):
         raise invalid("weights", given, "every weight must be a finite number.")

@@ -222,7 +222,9 @@ def refuse_commas(texts: Sequence[pl.Series], task: str) -> None:
         f"columns {listing([one.name for one in texts])}: texts that look like numbers with decimal"
         f" commas, first {listing(shown)}. Write decimal points, or read the file with"
         " polars.read_csv(..., decimal_comma=True) and give the table; if they are labels, say"
-        f" which task it is instead of {task}: {option('task')}."
+        f" which task it is instead of {task}: {option('task')}.",
+        code="wrong_dtype",
+        columns=[one.name for one in texts],
     )
 
 
@@ -332,13 +334,19 @@ def several_targets(
     if shapes[0] != shapes[1]:
         raise InputError(
             f"the predictions have the shape {shapes[0]}, the ground truths {shapes[1]}. Give both"
-            " a row a datum and a column a target."
+            " a row a datum and a column a target.",
+            code="shapes_differ",
+            shapes=shapes,
         )
     rows, wide = shapes[0]
     if names is not None and len(names) != wide:
         raise InputError(
             f"the arrays have {count_of(wide, 'target')} a datum, and labels names {len(names):,}."
-            " Name each column's target, in their order."
+            " Name each column's target, in their order.",
+            code="lengths_differ",
+            option="labels",
+            count=len(names),
+            of=wide,
         )
     digits = len(str(wide - 1))
     keys = [f"{i:0{digits}d}" for i in range(wide)] if names is None else names.to_list()
@@ -359,6 +367,9 @@ def _matrix(values: pl.Series) -> np.ndarray[Any, Any]:
         return values.cast(pl.Float64).to_numpy().reshape(-1, 1)
     lengths = values.list.len() if isinstance(values.dtype, pl.List) else values.arr.len()
     if lengths.null_count() or lengths.n_unique() > 1:
-        raise InputError("rows have unlike many numbers: give each datum a number a target.")
+        raise InputError(
+            "rows have unlike many numbers: give each datum a number a target.",
+            code="lengths_differ",
+        )
     flat = values.explode(empty_as_null=False).cast(pl.Float64).to_numpy()
     return flat.reshape(len(values), -1)

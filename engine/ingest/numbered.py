@@ -85,7 +85,9 @@ def _levels(
         beside = f" beside {listing(clear)}" if clear else ""
         raise InputError(
             f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in"
-            f" tenths. Say which level each is: write {ways}; or leave them out of the table."
+            f" tenths. Say which level each is: write {ways}; or leave them out of the table.",
+            code="ambiguous_column",
+            columns=unclear,
         )
     return [
         msgspec.structs.replace(
@@ -104,7 +106,11 @@ def _level(text: str, own: str) -> float:
     number = Decimal(text)
     level = float(number if number < 1 else number / 100)
     if not 0 < level < 1:
-        raise InputError(f"column {own!r}: levels are between 0 and 1, both excluded.")
+        raise InputError(
+            f"column {own!r}: levels are between 0 and 1, both excluded.",
+            code="wrong_name",
+            column=own,
+        )
     return level
 
 
@@ -119,5 +125,8 @@ def _chosen(column: Column, level: float, names: list[str], said: Mapping[str, s
     ways = " or ".join(option("columns", {own: f"{column.name}{level!r}"}) for own in names[:2])
     raise InputError(
         f"columns {listing(names)} are all of {column.name}{level!r}. Leave out all but one, or say"
-        f" which: write {ways}."
+        f" which: write {ways}.",
+        code="column_twice",
+        column=column.name,
+        columns=names,
     )

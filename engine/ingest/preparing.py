@@ -304,7 +304,7 @@ def ids_together(
         naming.notes.append(Note("ids_together", said))
         rest = [mine for name, mine in found[role].items() if name not in names]
         if not all(known) and rest and _repeat(sources[role], naming, contracts[role]):
-            raise InputError(_many_to_one(role, own, rest))
+            raise InputError(_many_to_one(role, own, rest), code="ids_differ", side=role)
 
 
 def _many_to_one(role: str, own: list[str], rest: list[str]) -> str:

@@ -149,7 +149,11 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
                 f"training ({description}): column 'time' is text, and {count_of(len(bad), 'row')}"
                 f" of it no ISO time (2024-01-31, 2024-01-31 12:00:00), first"
                 f" {listing(bad.head(3).to_list())}. Text has another order than time: cast it to a"
-                " date or a number."
+                " date or a number.",
+                code="wrong_dtype",
+                table="training",
+                column="time",
+                count=len(bad),
             )
         rows = rows.with_columns(moments.alias("time"))
     own = [*by, "time"]
@@ -159,7 +163,10 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
         raise InputError(
             f"training ({description}): {count_of(n, 'row')} of one series at one time,"
             f" first {listing(map(str, twice))}. Each time may appear once in a series; was a file"
-            f" read twice?{keyed}"
+            f" read twice?{keyed}",
+            code="repeated_values",
+            table="training",
+            count=n,
         )
     return rows
 
@@ -238,7 +245,9 @@ def _refuse_rows(wrong: pl.DataFrame, description: str) -> None:
         raise InputError(
             f"training ({description}): "
             + (f"{what} from 0): {listing(first.head(3).to_list())}." if n else "no rows.")
-            + " Repair or remove them."
+            + " Repair or remove them.",
+            code="null_values",
+            table="training",
         )
 
 
@@ -282,7 +291,10 @@ def step_columns(
         if column.name in namings[role].exprs:
             raise InputError(
                 f"{option('training')} and the column {column.name!r} of the"
-                f" {role.replace('_', ' ')} say the same thing: leave one of them out."
+                f" {role.replace('_', ' ')} say the same thing: leave one of them out.",
+                code="options_conflict",
+                option="training",
+                column=column.name,
             )
     if not made:
         return
@@ -319,14 +331,19 @@ def _key(
     by = [name for name in ("series", "label_key") if name in own]
     where = role.replace("_", " ")
     if ("series" in by) != ("series" in steps.by):
-        raise InputError(_one_side(role, has="series" in by))
+        raise InputError(
+            _one_side(role, has="series" in by), code="column_missing", column="series"
+        )
     here = {name: own[name][0] for name in by}
     if "label_key" in steps.by and "label_key" not in by:
         targets = steps.rows["label_key"].unique()
         if len(targets) > 1:
             raise InputError(
                 f"training has {len(targets):,} targets (label_key), and the {where} no column of"
-                " them: give it label_key, or give the rows of one target as training."
+                " them: give it label_key, or give the rows of one target as training.",
+                code="targets_differ",
+                table="training",
+                count=len(targets),
             )
         here["label_key"] = pl.lit(targets[0])
     if "label_key" in by and "label_key" not in steps.by:
@@ -335,7 +352,10 @@ def _key(
         if many > 1:
             raise InputError(
                 f"training has no column label_key, and the {where} has {many:,} targets: give each"
-                " its own rows in training, with the column label_key."
+                " its own rows in training, with the column label_key.",
+                code="targets_differ",
+                table="training",
+                count=many,
             )
     if "series" in by:
         _check_kinds(own["series"][1], steps.rows.schema["series"], role)
@@ -372,7 +392,10 @@ def _check_kinds(ours: pl.DataType, theirs: pl.DataType, role: str) -> None:
     if (ours == pl.String) != (theirs == pl.String):
         raise InputError(
             f"training: its series are {dtypes.kind_of(theirs)}, those of the"
-            f" {role.replace('_', ' ')} {dtypes.kind_of(ours)}. Cast one of them."
+            f" {role.replace('_', ' ')} {dtypes.kind_of(ours)}. Cast one of them.",
+            code="types_differ",
+            table="training",
+            column="series",
         )
 
 

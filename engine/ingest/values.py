@@ -305,7 +305,9 @@ def _columns(
     if _fractions(ours) and _fractions(theirs) and options.task is None and not options.metrics:
         many = [option("task", task) for task, table in _one_tables().items() if table.measured]
         told += f". If they are several targets a datum, write {' or '.join(many)}; if both are"
-        raise InputError(f"{told} embeddings, write {option('task', 'text')}.")
+        raise InputError(
+            f"{told} embeddings, write {option('task', 'text')}.", code="task_ambiguous"
+        )
     if len(fits) == 1:
         return next(iter(fits.values()))
     if fits:

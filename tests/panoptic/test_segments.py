@@ -221,7 +221,7 @@ def test_boundaries_no_dialect_has() -> None:
     both = side((0, 1, "car"), pixels=[[1, 1]])
     with refused("options_conflict", ee.OptionError, option="iou_type"):
         ee.score(both, both, dialect="torchmetrics", iou_type="boundary")
-    with refused("wrong_value", ee.OptionError, option="boundary_ratio", value=1.5):
+    with refused("option_value", ee.OptionError, option="boundary_ratio", value=1.5):
         ee.score(both, both, boundary_ratio=1.5)
 
 

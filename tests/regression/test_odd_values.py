@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
@@ -41,7 +42,7 @@ def test_no_index_of_order_is_above_one() -> None:
 
 def test_intervals_the_wrong_way_round() -> None:
     rows = ROWS.with_columns(lower=pl.Series([0.0, 3.0, 1.0]), upper=pl.Series([1.0, 2.0, 3.0]))
-    with pytest.raises(InputError, match=r"1 row with lower above upper.*row 1 \("):
+    with refused("bounds_inverted", column="lower", count=1, rows=[1]):
         ee.score(rows, metrics=["IntervalWidth"])
     even = rows.with_columns(upper="lower")
     assert ee.score(even, metrics=["IntervalWidth"]).value("IntervalWidth") == 0
@@ -55,27 +56,26 @@ def test_quantiles_of_one_level_and_crossed_ones() -> None:
         )
 
     low, high = [0.0, 1.0, 2.0], [1.0, 0.5, 3.0]
-    with pytest.raises(InputError, match=r"columns 'q0\.1', 'q0\.10' are all of q0\.1"):
+    with refused("column_twice", columns=["q0.1", "q0.10"]):
         scored(**{"q0.1": low, "q0.10": high})
-    with pytest.raises(InputError, match=r"column 'q0\.0': levels are between 0 and 1"):
+    with refused("wrong_name", column="q0.0"):
         scored(**{"q0.0": low, "q0.5": high})
     near = scored(**{"q0.1234567": low, "q0.1234568": high, "q0.9999999": high}).metrics
     told = near["parameters"].drop_nulls().to_list()
     assert [float(one.split(":")[1].rstrip("}")) for one in told] == [
         0.1234567, 0.1234568, 0.9999999,
     ]  # fmt: skip
-    notes = scored(**{"q0.1": low, "q0.9": high}).notes
-    assert any("1 row has a quantile above one of a higher level" in note for note in notes)
+    noted(scored(**{"q0.1": low, "q0.9": high}), "crossing_quantiles", count=1)
 
 
 def test_what_lacks_is_named() -> None:
-    with pytest.raises(InputError, match=r"'scale' is read from the ground truths.*mine.*scale"):
+    with refused("column_missing", columns=["scale"], match="mine.*scale"):
         ee.score(ROWS, metrics=["MASE"])
     with pytest.raises(InputError) as caught:
         ee.score(ROWS, metrics=["AdjustedR2"])
     assert "mine" not in str(caught.value)
     ragged = ROWS.with_columns(samples=pl.Series([[1.0, 2.0], [1.0], [2.0, 3.0]]))
-    with pytest.raises(InputError, match=r"Give every row a list of as many finite numbers"):
+    with refused("wrong_length", column="samples", count=1, rows=[1]):
         ee.score(ragged, metrics=["CRPS"])
 
 
@@ -117,7 +117,7 @@ def test_units_change_nothing(power: int) -> None:
     squares = far.filter(metric="MSE", label_key="a")
     if power > 0:
         assert squares["value"][0] is None
-        assert squares["reason"][0] == "a step of it is beyond the largest number, 1.8e308"
+        assert "1.8e308" in squares["reason"][0]
     else:
         assert squares["value"][0] == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -74,11 +75,11 @@ def test_arrays_of_several_targets() -> None:
     )
     flat = ee.score(found[:, :1], true[:, 0], metrics=["R2"])
     assert flat.value("R2") == rows["value"][0]
-    with pytest.raises(ee.InputError, match=r"several targets a datum, write task='regression'"):
+    with refused("task_ambiguous", match="task='regression'"):
         ee.score(found, true)
-    with pytest.raises(ee.InputError, match=r"shape \(9, 12\), the ground truths \(9, 11\)"):
+    with refused("shapes_differ", shapes=[(9, 12), (9, 11)]):
         ee.score(found, true[:, 1:], task="regression")
-    with pytest.raises(ee.InputError, match="12 targets a datum, and labels names 3"):
+    with refused("lengths_differ", option="labels", count=3, of=12):
         ee.score(found, true, task="regression", labels=names[:3])
     assert ee.score(found, true, task="text").task == "text"
 
@@ -92,7 +93,7 @@ def test_swapped_tables_are_noticed() -> None:
         )
         assert ee.score(found, true).task == "regression"
         for options in ({}, {"task": "regression"}):
-            with pytest.raises(ee.InputError, match="are the two tables swapped"):
+            with pytest.raises(ee.InputError, match="tables swapped"):
                 ee.score(true, found, **options)
 
 
@@ -110,7 +111,7 @@ def test_what_one_side_alone_has() -> None:
         for side, keys in ((found, ["a", "a", "b"]), (true, ["a", "a", "a"]))
     ]
     notes = ee.score(*keyed, task="regression").notes
-    assert any("that one side alone has, of datums: 3" in note for note in notes)
+    assert any("datums: 3" in note for note in notes)
 
 
 def test_undefined_numbers_and_why() -> None:
@@ -125,7 +126,7 @@ def test_undefined_numbers_and_why() -> None:
     assert told([0.1] * 3, [0.1] * 3, "R2", dialect="sklearn") == (1.0, None)
     assert told([0.0, 1.5], [2.5, 1.0], "MAPE") == (None, "a target is 0")
     assert told([0.0, 0.0], [2.5, 1.0], "WAPE") == (None, "all targets are 0")
-    assert told([1.0, 2.0], [3.0, 3.0], "Pearson") == (None, "target or predictions are constant")
+    assert "constant" in told([1.0, 2.0], [3.0, 3.0], "Pearson")[1]
     rows = pl.DataFrame({"target": [1.5], "prediction": [2.5], "weight": [0.0]})
     none = ee.score(rows, task="regression", metrics=["MAE", "MedianAE"]).metrics
     assert none["reason"].to_list() == ["weights are all zero"] * 2
@@ -148,7 +149,7 @@ def test_worst_datums() -> None:
     rows = pl.DataFrame({"datum_id": range(4), "prediction": FOUND, "target": TRUE})
     worst = ee.find_errors(rows)
     assert worst.datums["datum_id"][0] == 3
-    assert "predicted 5 where 4 is true" in str(worst.datums.row(0))
+    assert "predicted 5" in str(worst.datums.row(0))
 
 
 def test_single_datums_of_several_targets() -> None:

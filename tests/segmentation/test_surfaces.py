@@ -203,5 +203,5 @@ def test_files_and_masks_are_as_maps(tmp_path: Any) -> None:
 )
 def test_refused(option: str, value: Any) -> None:
     full = np.ones((1, 2, 2), np.uint8)
-    with refused("wrong_value", ee.OptionError, option=option):
+    with refused("option_value", ee.OptionError, option=option):
         ee.score(full, full, metrics=EVERY, **{option: value})

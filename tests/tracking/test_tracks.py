@@ -155,9 +155,9 @@ def test_thresholds() -> None:
     assert rows["iou_threshold"].to_list() == pytest.approx([0.05, 0.95])
     one = ee.score(*sides, metrics=["HOTA"], iou_thresholds=[0.95])
     assert one.value("HOTA") == rows["value"][1]
-    with refused("wrong_value", ee.OptionError, value=0.33):
+    with refused("option_value", ee.OptionError, value=0.33):
         ee.score(*sides, iou_thresholds_to_return=[0.33])
-    with refused("wrong_value", ee.OptionError, option="iou_thresholds", value=0.0):
+    with refused("option_value", ee.OptionError, option="iou_thresholds", value=0.0):
         ee.score(*sides, iou_thresholds=[0.0])
 
 

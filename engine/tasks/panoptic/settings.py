@@ -52,7 +52,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(
             f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
             " below 1.",
-            code="wrong_value",
+            code="option_value",
             option="boundary_ratio",
             value=ratio,
         )

@@ -72,7 +72,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(
             f"{option('boundary_ratio', ratio)}: the width is a share of the diagonal, above 0 and"
             " below 1.",
-            code="wrong_value",
+            code="option_value",
             option="boundary_ratio",
             value=ratio,
         )
@@ -81,7 +81,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         raise OptionError(
             f"{option('pixel_spacing', spacing)}: the height and the width of a pixel, above 0, or"
             " one number for both.",
-            code="wrong_value",
+            code="option_value",
             option="pixel_spacing",
             value=spacing,
         )
@@ -89,7 +89,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
     if not 0 <= tolerance < float("inf"):
         raise OptionError(
             f"{option('surface_tolerance', tolerance)}: a distance from 0.",
-            code="wrong_value",
+            code="option_value",
             option="surface_tolerance",
             value=tolerance,
         )

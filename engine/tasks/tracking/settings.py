@@ -60,7 +60,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             raise OptionError(
                 f"{option('iou_thresholds', wrong[0] if wrong else ())}: give one IoU threshold or"
                 " more, each above 0 and at most 1.",
-                code="wrong_value",
+                code="option_value",
                 option="iou_thresholds",
                 value=wrong[0] if wrong else (),
             )
@@ -71,7 +71,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
         if not 0 < overlap <= 1:
             raise OptionError(
                 f"{option('match_threshold', overlap)}: give an IoU above 0 and at most 1.",
-                code="wrong_value",
+                code="option_value",
                 option="match_threshold",
                 value=overlap,
             )
@@ -81,7 +81,7 @@ def resolve(options: Options, dialect: Dialect) -> Settings:
             raise OptionError(
                 f"{option('iou_thresholds_to_return', value)} is not among iou_thresholds"
                 f" {[round(one, 10) for one in alphas]}: add it there.",
-                code="wrong_value",
+                code="option_value",
                 option="iou_thresholds_to_return",
                 value=value,
             )
