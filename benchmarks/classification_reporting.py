@@ -31,16 +31,16 @@ WAYS = {  # how peers that have several ways, or none of their own, are named in
     "numpy-matrix": "NumPy {}, a sort per column of the matrix",
 }
 NOTES = {
-    "two-tables": "Ids stand in random order on both sides; every id is on both.",
+    "two-tables": "Ids are in random order on both sides; every id is on both.",
     "grouped": (
-        "Groups have about 200 rows and stand in random order. scikit-learn scores every 50th "
-        "group in a loop; its figures are 50 times what that took, and reading once."
+        "Groups have about 200 rows and are in random order. scikit-learn scores every 50th "
+        "group in a loop; its figures are 50 times that sample, plus reading once."
     ),
     "long": (
         "Precision, recall and F1 of the best label per datum, one-against-rest areas and their "
         "mean, and counts, precision and recall at 19 score thresholds, all per label. The two "
         "scikit-learns and NumPy put the scores into a matrix, knowing that ids and labels count "
-        "from 0; Polars' way knows nothing of them."
+        "from 0; Polars' expressions do not use that."
     ),
 }
 LIMITS = {  # section: what is compared, the figure, the peers (all, or those so named), at most

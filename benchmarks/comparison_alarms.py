@@ -233,21 +233,21 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
                 f"{one.promised:.3f}",
             ]
         )
-    header = ["", "of", "false alarms", "0 inside", "detectable", "difference", "told apart",
+    header = ["", "of", "false alarms", "0 inside", "detectable", "difference", "distinguished",
               "promised"]  # fmt: skip
     chances = [math.sqrt(p * (1 - p) / n_sets) for p in (LEVEL, 0.8)]
     m = measuring.machine()
     return "\n\n".join(
         [
             "## False alarms and power of comparisons",
-            f"{n_sets:,} random pairs of equally good runs, and as many of which the second is"
-            f" better; {draws:,} draws. *False alarms*: equal runs with p of at most 0.05, which"
-            f" are known to {chances[0]:.3f}; `!` marks what is not within 0.03 and 0.07. *0"
-            " inside*: 95 % intervals of their difference that hold 0. *Told apart*: the better"
-            f" runs with p of at most 0.05, known to {chances[1]:.3f}, beside the share *promised*"
-            " by the smallest detectable difference, on the mean, for the true *difference* of"
-            f" {MANY:,} datums. Of few clusters swaps find a little less than that: their spread"
-            " has the difference itself in it.",
+            f"{n_sets:,} random pairs of equally good runs, and as many with a better second run;"
+            f" {draws:,} resamples. *False alarms*: equal runs with p of at most 0.05, known to"
+            f" {chances[0]:.3f}; `!` marks a share outside of 0.03 to 0.07. *0 inside*: 95 %"
+            " intervals of their difference that contain 0. *Distinguished*: the better runs with p"
+            f" of at most 0.05, known to {chances[1]:.3f}. *Promised*: the mean share predicted by"
+            " the smallest detectable difference, for the true *difference* of"
+            f" {MANY:,} datums. With few clusters, swaps find slightly less than that, because"
+            " their spread includes the difference.",
             reporting.table(header, rows),
             f"{m['system']}, Python {m['python']}, {time.strftime('%Y-%m-%d')}; {seconds:.0f} s of"
             f" CPU. Repeat with `python benchmarks/comparison_alarms.py {' '.join(sys.argv[1:])}`.",

@@ -35,8 +35,8 @@ MODULES = {
 }
 NAMES = {"sklearn": "scikit-learn", "torchmetrics": "torchmetrics"}
 ABOUT = """\
-{rows:,} rows, {classes} classes unless the call says otherwise, arrays in memory, data the same on
-both sides{more}. CPU is user and system seconds over all threads of evalengine ({threads} cores)
+{rows:,} rows, {classes} classes unless the call has another number, arrays in memory, the same data
+on both sides{more}. CPU is user and system seconds over all threads of evalengine ({threads} cores)
 and of {theirs}. *Ratio* is evalengine's figure by the other's: below 1 is faster. *Values* is the
 largest relative difference between the two answers.
 """

@@ -220,17 +220,17 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
     chance = math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
     parts = [
         "## Coverage of intervals",
-        f"How often nominal 95 % intervals hold the truth: {n_sets:,} random sets of each size,"
-        f" {draws:,} draws a set, so that a coverage is known to {chance:.3f}. In bold the method"
-        " that the metric has unless another is asked for; `!` marks what is not within 0.93 and"
-        " 0.97. *Coverage* is of the population's number; *of the mean* is of the mean of the"
-        " number over sets of this size. The two differ where the number itself is off:"
-        " interpolated precision is too high in small sets, the more so on the mean over many"
-        " classes, and its intervals are of what other sets of this size would have, not of a set"
-        " without end. Comparisons of runs over one set are not touched: what both are too high by"
-        " cancels. *Bias* is the mean of the draws less"
-        " the number, in standard errors; *own bias* the mean of the number less the population's,"
-        " in deviations of the number. *None* counts numbers without an interval.",
+        f"Share of nominal 95 % intervals that contain the truth: {n_sets:,} random sets of each"
+        f" size, {draws:,} resamples per set, so that a coverage is known to {chance:.3f}. The"
+        " metric's default method is in bold; `!` marks a coverage outside of 0.93 to 0.97."
+        " *Coverage* is of the population's number; *of the mean* is of the mean of the number"
+        " over sets of this size. The two differ if the number itself is biased. Interpolated"
+        " precision is too high in small sets, especially in the mean over many classes. Its"
+        " intervals are for other sets of this size, not for an infinite set. Comparisons of runs"
+        " over one set are not affected: the bias of both cancels. *Bias* is the mean of the"
+        " resamples minus the number, in standard errors. *Own bias* is the mean of the number"
+        " minus the population's, in deviations of the number. *None* counts numbers without an"
+        " interval.",
     ]
     outside: list[str] = []
     for name, found in studies.items():

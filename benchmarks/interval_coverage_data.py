@@ -354,7 +354,7 @@ STUDIES: dict[str, Study] = {
     ),
     "classes": Study(
         "detection",
-        "The same with 40 classes: what the AP of each is too high by does not average out.",
+        "The same with 40 classes: the excess of the AP of each does not average out.",
         "ground truths a class",
         (20, 200),
         _ALL,

@@ -153,10 +153,10 @@ def measured(case: Case, runs: int, scale: float) -> dict[str, tuple[float, floa
 def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: float) -> str:
     """The section of the page."""
     lines = [
-        "## What intervals cost",
+        "## Cost of intervals",
         "",
-        f"1,000 draws, one thread, tables in memory, kernels compiled; medians of {runs} runs that"
-        f" take turns. Peak memory of the whole process: {peak:,.0f} MB.",
+        f"1,000 resamples, one thread, tables in memory, kernels compiled; medians of {runs} runs"
+        f" that take turns. Peak memory of the whole process: {peak:,.0f} MB.",
         "",
         "| | CPU s | wall s | |",
         "| --- | ---: | ---: | --- |",
@@ -167,7 +167,7 @@ def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: floa
         for i, (called, (cpu, wall)) in enumerate(times.items()):
             goal = ""
             if i == 1:
-                met = "met" if case.goal(plain, drawn) else "missed"
+                met = "reached" if case.goal(plain, drawn) else "missed"
                 goal = f"{drawn / plain:.0f} times, {case.goal_says}: {met}"
             title = f"{case.title}: {called}" if i == 0 else called
             lines.append(f"| {title} | {cpu:.3f} | {wall:.3f} | {goal} |")

@@ -26,21 +26,21 @@ SIZES = {
 }
 MOST_CPU = {"images-1000": 6.0, "images-5000": 20.0}
 ABOUT = """\
-From files to the differences of COCO's twelve numbers with 1,000 paired bootstrap draws, every
+From files to the differences of COCO's twelve numbers with 1,000 paired resamples, every
 measurement in a fresh process, contenders taking turns. evalengine reads Parquet, hotcoco COCO
 JSON. CPU is user and system seconds over all threads. *Relative* is to the peer's figure of the
 same column. *Values* are the twelve differences, compared with {reference}'s, in every run.
-Intervals are not compared: hotcoco takes an image that was drawn twice once, so that its draws are
-samples of 63 % and its standard errors too small. evalengine tests all 24 numbers by randomisation
-as well (1,000 draws more) and compares single images; hotcoco has neither.
+Intervals are not compared: hotcoco counts an image that is repeated in a resample once. Its
+resamples are samples of 63 %, and its standard errors are too small. evalengine also tests all 24
+numbers by randomisation (1,000 more resamples) and compares single images; hotcoco has neither.
 """
-SAMPLED = "hotcoco makes {} draws; its figures are {} times what they took, and matching once."
+SAMPLED = "hotcoco resamples {} times; its figures are {} times that sample, plus matching once."
 NOTES = {"images-1000": SAMPLED.format(100, 10), "images-5000": SAMPLED.format(50, 20)}
 
 
 def title(result: dict[str, Any]) -> str:
     scale = "" if result["scale"] == 1 else f", {result['scale']:g} of it"
-    return f"Two detectors compared in 1,000 draws, {SIZES[result['section']]}{scale}"
+    return f"Two detectors compared in 1,000 resamples, {SIZES[result['section']]}{scale}"
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:

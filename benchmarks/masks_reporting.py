@@ -13,15 +13,17 @@ NOTES = {
     "segm": (
         "Ground truths are polygons of 8 to 40 corners, three in a hundred crowd regions in"
         " uncompressed code; detections are compressed run-length codes. Peers read COCO's two JSON"
-        " files, as does evalengine where it says so; the other rows of evalengine read Parquet"
+        " files, as does evalengine in the rows from JSON; the other rows of evalengine read"
+        " Parquet"
         " with columns of masks and polygons, as `evalengine convert coco` writes them."
     ),
     "pairs": (
-        "IoU of every pair of polygons of one image and label, of 8 to 40 corners; what is compared"
-        " are the sums of each image. evalengine's part is that of its geometry: polygons read,"
+        "IoU of every pair of polygons of one image and label, of 8 to 40 corners; the sums of"
+        " each image are compared. evalengine's part is that of its geometry: polygons read,"
         " checked and measured, pairs found and intersected, 5,000 images at a time. The peers do"
-        " one image after the other, every 100th of them; their figures are an estimate, 100 times"
-        " what that took, and reading once. Rasterising counts whole pixels, so its numbers are"
+        " one image after the other, every 100th of them; their figures are an estimate, 100"
+        " times that sample, plus reading once. Rasterising counts whole pixels, so its numbers"
+        " are"
         " others."
     ),
 }

@@ -24,7 +24,7 @@ TEXTS = "Texts have 300 words in sentences, the words' frequencies falling as na
 NOTES = {
     "ids": (
         "nDCG@10, MAP, MRR and recall@100 together, their means compared. Ids are strings, rows "
-        "stand in random order, 50 documents a query are judged. pytrec_eval, ir-measures and ranx "
+        "are in random order, 50 documents a query are judged. pytrec_eval, ir-measures and ranx "
         "get dictionaries, from a grouping by Polars. trec_eval reads lines of text that were "
         "written beforehand, from inside a small Python process; it prints four digits, and agrees "
         "if those do."
@@ -32,12 +32,12 @@ NOTES = {
     "texts": (
         f"{TEXTS}Precision, recall and F1 of every query in continuous-eval's dialect; 4 of the "
         "retrieved are a gold of which 5 to 50 percent of the words are others. continuous-eval "
-        "scores every 100th query; its figures are 100 times what that took, and reading once."
+        "scores every 100th query; its figures are 100 times that sample, plus reading once."
     ),
     "chunks": (
         f"{TEXTS}RetrievalRecall, RetrievalRecallAll and RetrievalNDCGAny at 1, 5, 10 and 20; "
         "none to all of the golds were retrieved, behind a date and a speaker. REMem's rule in "
-        "plain Python meets every pair once."
+        "plain Python compares every pair once."
     ),
 }
 CONTINUOUS = " --continuous-python CONTINUOUS/bin/python"

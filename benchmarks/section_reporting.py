@@ -126,11 +126,11 @@ def goals(words: Words, result: dict[str, Any], peers: list[str]) -> str:
     rows = []
     for name, value, limit in words.goals(result, peers):
         if value is not None:
-            verdict = "" if limit is None else "met" if value <= limit else "**missed**"
+            verdict = "" if limit is None else "reached" if value <= limit else "**missed**"
             rows.append([name, quotient(value), "" if limit is None else f"{limit:.2f}", verdict])
     # Speed counts for nothing if the numbers are others.
     gap = max(c["difference"] for name, c in contenders.items() if is_ours(name))
-    verdict = "met" if gap <= AGREE else "**missed**"
+    verdict = "reached" if gap <= AGREE else "**missed**"
     rows.append(["largest difference in the values", f"{gap:.1e}", f"{AGREE:.0e}", verdict])
     return table(["evalengine, 2 threads", "measured", "at most", ""], rows)
 

@@ -39,23 +39,23 @@ LIMITS = {
 }
 """Section -> most CPU that was aimed at, of the thriftiest peer's."""
 WORDS_ABOUT = (
-    "Texts are their references with 5 to 60 percent of the words replaced and 5 percent left out; "
-    "words are made up, their frequencies falling as natural ones do. "
+    "Texts are their references with 5 to 60 percent of the words replaced and 5 percent"
+    " removed; words are made up, their frequencies falling as natural ones do. "
 )
 NOTES = {
     section: WORDS_ABOUT
     + {
-        "rouge-first": "Nothing compiled: no kernels are found on the disk. As a whole"
+        "rouge-first": "Without a cache: no compiled kernels are on disk. As a whole"
         " process it compiles them, in"
         " process it compiled them while it warmed up.",
         "chrf": "fastchrf scores pair by pair, which is less than the corpus needs; its values are"
         " not compared. It counts all the same as a peer.",
-        "rouge-long": "rouge-score-rs scores every 20th pair; its figures are 20 times what that"
-        " took, and reading once.",
+        "rouge-long": "rouge-score-rs scores every 20th pair; its figures are 20 times that"
+        " sample, plus reading once.",
         "bleu-13a": "bleuscore is called once for each pair, since it has no values of pairs"
-        " otherwise. sacrebleu scores every 20th pair; its figures are 20 times what that took, and"
-        " reading once.",
-        "ter": "sacrebleu scores every 100th pair; its figures are 100 times what that took, and"
+        " otherwise. sacrebleu scores every 20th pair; its figures are 20 times that sample,"
+        " plus reading once.",
+        "ter": "sacrebleu scores every 100th pair; its figures are 100 times that sample, plus"
         " reading once.",
     }.get(section, "")
     for section in WHAT
@@ -93,5 +93,5 @@ def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
     ]
 
 
-NAMES = OURS | {"evalengine-1-cold": "**evalengine**, 1 thread, nothing compiled"}
+NAMES = OURS | {"evalengine-1-cold": "**evalengine**, 1 thread, no cache"}
 page = partial(section_reporting.page, Words("text", title, goals, names=NAMES, notes=NOTES))

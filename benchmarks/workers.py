@@ -134,7 +134,7 @@ def page(
         figures = [f"{c[name]:.1f}" for c in columns]
         rows.append([f"CPU, {label}", *figures, ratio(one, two, name)])
     measured = two["wall"] / one["wall"]
-    said = "met" if measured <= GOAL else "missed"
+    said = "reached" if measured <= GOAL else "missed"
     return "\n\n".join(
         [
             f"## One worker against two: {options.task}, {one['rows'] / 1e6:,.1f} million rows",
