@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 TREE = {
     "engine/__init__.py": "from .tally import counts\n",
     "engine/tally/__init__.py": "",
-    "engine/tally/ranked.py": '''
+    "engine/tally/counts.py": '''
         """What is counted."""
         from typing import TYPE_CHECKING
 

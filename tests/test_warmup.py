@@ -37,8 +37,8 @@ def files():
 
 warm, kept = compiled(), files()
 
-from evalengine.ingest import marks
-marks._FEW_MARKED = 50_000  # kernels from there on, as where there are many more rows
+from evalengine.ingest import ids
+ids._FEW_MARKED = 50_000  # kernels from there on, as where there are many more rows
 rng = np.random.default_rng(5)
 n = 120_000
 ids = rng.permutation(n)

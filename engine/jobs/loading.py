@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as datetime_datetime
 import glob
 import os
 import re
 import tomllib
 import zoneinfo
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -372,7 +371,7 @@ def _values(
         names used in its value.
     """
     if not isinstance(variables, dict) or not all(
-        isinstance(value, (str, int, float, datetime_datetime.date)) and not isinstance(value, bool)
+        isinstance(value, (str, int, float, date)) and not isinstance(value, bool)
         for value in variables.values()
     ):
         raise OptionError(
@@ -401,12 +400,12 @@ def _values(
     return found, uses
 
 
-def _now_in(zone: Any) -> datetime_datetime.datetime:
+def _now_in(zone: Any) -> datetime:
     """The time in a zone; UTC unless given."""
     if zone is None:
-        return datetime_datetime.datetime.now(datetime_datetime.UTC)
+        return datetime.now(UTC)
     try:
-        return datetime_datetime.datetime.now(zoneinfo.ZoneInfo(zone))
+        return datetime.now(zoneinfo.ZoneInfo(zone))
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise OptionError(
             f"time_zone: there is no {zone!r} here; write a name of the IANA database, such as"

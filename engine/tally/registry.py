@@ -19,58 +19,95 @@ K = TypeVar("K", bound=type[msgspec.Struct])
 Changes = Mapping[int, Mapping[str, str | None]]
 
 MODULES = {
-    "tally.counted_rows": {"counts.pairs": "Crossings"},
-    "tally.datums": {"datums": "Datums", "labels": "Labels"},
-    "tally.paired_values": {"regression.rows": "Paired"},
-    "tally.pixels": {
-        "pixels.areas": "Areas",
-        "pixels.surfaces": "Surfaces",
-        "pixels.images": "Images",
-        "pixels": "Pixels",
-    },
-    "tally.ranked": {
-        "detection.confusion": "Counts",
-        "ranked.variants": "Variants",
-        "ranked": "Ranked",
-    },
-    "tally.scored_parts": {"bucket.scores": ""},
-    "tally.segments": {
-        "segments.rows": "SegmentRows",
-        "segments": "Segments",
-        "tracks.rows": "TrackRows",
-        "tracks": "Tracks",
-    },
-    "tally.stats": {"values.column": "Column", "values": "Stats"},
-    "tally.stats_parts": {"bucket.datums": ""},
-    "tally.stored": {"bucket.head": "", "bucket.rows": ""},
-    "tally.units": {
-        "classification.grid": "Grid",
-        "classification.facts": "Facts",
-        "classification.units": "Units",
-        "classification.scores": "Scored",
-    },
-    "tasks.classification.tallies": {"classification.run": "Tallies"},
-    "tasks.detection.detailed": {"detection.examples": "Examples"},
-    "tasks.detection.errors": {"detection.errors": "Errors"},
-    "tasks.detection.point_counts": {"detection.keypoints": "PointCounts"},
-    "tasks.detection.tallies": {"detection.run": "Tallies"},
-    "tasks.panoptic.tallies": {"panoptic.run": "Tallies"},
-    "tasks.regression.tallies": {"regression.run": "Tallies"},
-    "tasks.segmentation.tallies": {"segmentation.run": "Tallies"},
-    "tasks.tracking.tallies": {"tracking.run": "Tallies"},
-    "tasks.values": {"values.run": "StatsTallies"},
+    "tally.counted_rows": ("counts.pairs",),
+    "tally.datums": (
+        "datums",
+        "labels",
+    ),
+    "tally.paired_values": ("regression.rows",),
+    "tally.pixels": (
+        "pixels.areas",
+        "pixels.surfaces",
+        "pixels.images",
+        "pixels",
+    ),
+    "tally.ranked": (
+        "detection.confusion",
+        "ranked.variants",
+        "ranked",
+    ),
+    "tally.scored_parts": ("bucket.scores",),
+    "tally.segments": (
+        "segments.rows",
+        "segments",
+        "tracks.rows",
+        "tracks",
+    ),
+    "tally.stats": (
+        "values.column",
+        "values",
+    ),
+    "tally.stats_parts": ("bucket.datums",),
+    "tally.stored": (
+        "bucket.head",
+        "bucket.rows",
+    ),
+    "tally.units": (
+        "classification.grid",
+        "classification.facts",
+        "classification.units",
+        "classification.scores",
+    ),
+    "tasks.classification.tallies": ("classification.run",),
+    "tasks.detection.detailed": ("detection.examples",),
+    "tasks.detection.errors": ("detection.errors",),
+    "tasks.detection.point_counts": ("detection.keypoints",),
+    "tasks.detection.tallies": ("detection.run",),
+    "tasks.panoptic.tallies": ("panoptic.run",),
+    "tasks.regression.tallies": ("regression.run",),
+    "tasks.segmentation.tallies": ("segmentation.run",),
+    "tasks.tracking.tallies": ("tracking.run",),
+    "tasks.values": ("values.run",),
 }
-"""Module -> names of the stored structs that it declares -> class, as files written until 28
-November 2026 name version 1 together with the module; empty for structs that are newer."""
+"""Module -> names of the stored structs that it declares."""
+
+_BEFORE = {
+    "tally.counted_rows:Crossings": "counts.pairs",
+    "tally.counts:Counts": "detection.confusion",
+    "tally.datums:Datums": "datums",
+    "tally.datums:Labels": "labels",
+    "tally.grid:Grid": "classification.grid",
+    "tally.paired_rows:Paired": "regression.rows",
+    "tally.pixels:Areas": "pixels.areas",
+    "tally.pixels:Surfaces": "pixels.surfaces",
+    "tally.pixels:Images": "pixels.images",
+    "tally.pixels:Pixels": "pixels",
+    "tally.ranked:Variants": "ranked.variants",
+    "tally.ranked:Ranked": "ranked",
+    "tally.segments:SegmentRows": "segments.rows",
+    "tally.segments:Segments": "segments",
+    "tally.stats:Column": "values.column",
+    "tally.stats:Stats": "values",
+    "tally.tracks:TrackRows": "tracks.rows",
+    "tally.tracks:Tracks": "tracks",
+    "tally.units:Facts": "classification.facts",
+    "tally.units:Units": "classification.units",
+    "tally.units:Scored": "classification.scores",
+    "tasks.classification.tallies:Tallies": "classification.run",
+    "tasks.detection.errors:Errors": "detection.errors",
+    "tasks.detection.examples:Examples": "detection.examples",
+    "tasks.detection.point_counts:PointCounts": "detection.keypoints",
+    "tasks.detection.tallies:Tallies": "detection.run",
+    "tasks.panoptic.tallies:Tallies": "panoptic.run",
+    "tasks.regression.tallies:Tallies": "regression.run",
+    "tasks.segmentation.tallies:Tallies": "segmentation.run",
+    "tasks.stats_views:StatsTallies": "values.run",
+    "tasks.tracking.tallies:Tallies": "tracking.run",
+}
+"""Module and class -> name. Files written until 28 November 2026 name version 1 of a struct so."""
 
 _PACKAGE = __name__.removesuffix("tally.registry")
 _HOMES = {name: module for module, names in MODULES.items() for name in names}
-_BEFORE = {
-    f"{module}:{kind}": name
-    for module, names in MODULES.items()
-    for name, kind in names.items()
-    if kind
-}
 
 
 class UnknownStructError(LookupError):

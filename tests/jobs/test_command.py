@@ -140,14 +140,14 @@ def test_a_folder_that_is_the_jobs_own(
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests run under nohup
-from evalengine import scoring
+from evalengine import run as scoring
 from evalengine.cli import main
-score = scoring.run
+score = scoring.score_tables
 def slow(*args, progress, **named):
     progress("matching")
     {wait}
     return score(*args, progress=progress, **named)
-scoring.run = slow
+scoring.score_tables = slow
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 ASLEEP = "time.sleep(60)"

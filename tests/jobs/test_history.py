@@ -66,7 +66,7 @@ class TestHistory:
         write_day(folder, "2026-11-20", wrong=0)
         with monkeypatch.context() as patch:
             if dies:
-                patch.setattr(running, "append", lambda *args, **named: False)
+                patch.setattr(running, "append_history", lambda *args, **named: False)
             held = ee.run_job(path).card.value("mAP", iou_threshold=0.5)
         if dies:
             assert not ee.run_job(path).ran

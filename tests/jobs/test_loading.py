@@ -227,7 +227,7 @@ d = "{set}"
             def now(cls, tz: tzinfo | None = None) -> datetime:
                 return datetime(2026, 11, 21, 17, 15, tzinfo=UTC).astimezone(tz)
 
-        monkeypatch.setattr(loading.datetime, "datetime", Clock)
+        monkeypatch.setattr(loading, "datetime", Clock)
         for zone, expected in (("", "2026-11-20"), ('time_zone = "Asia/Tokyo"\n', "2026-11-21")):
             path = write(("by =", f"{zone}by ="), ('"2026-11-20"', '"{yesterday}"'))
             assert load_job(path).variables == {"date": expected}

@@ -45,7 +45,7 @@ def next_seed(environ: Mapping[str, str] = os.environ) -> int:
 
 def in_buckets(patch: pytest.MonkeyPatch, sizes: memory.Sizes = FEW) -> None:
     """Have every run with a limit go through buckets."""
-    patch.setattr(driver, "buckets", lambda *_, **__: sizes)
+    patch.setattr(driver, "bucket_count", lambda *_, **__: sizes)
 
 
 def written(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any]:

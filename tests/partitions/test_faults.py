@@ -27,8 +27,8 @@ from evalengine.schemas.errors import ScratchError
 RUN = """
 import sys, time
 import evalengine as ee
-from evalengine.outofcore import driver, memory_plan
-driver.buckets = lambda *_, **__: memory_plan.Sizes(4, 1000, 20, 3)
+from evalengine.outofcore import driver, memory
+driver.bucket_count = lambda *_, **__: memory.Sizes(4, 1000, 20, 3)
 def told(step):
     if step == sys.argv[4]:
         print("here", flush=True)

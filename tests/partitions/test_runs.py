@@ -289,8 +289,8 @@ def test_scratch_holds_no_more_than_was_looked_for(
         files = (path for path in (tmp_path / "s").rglob("*") if path.is_file())
         held.append(sum(path.stat().st_size for path in files))
 
-    real = driver.buckets
-    monkeypatch.setattr(driver, "buckets", sized)
+    real = driver.bucket_count
+    monkeypatch.setattr(driver, "bucket_count", sized)
     predictions, truths = boxes(40_000)
     if task == "detection":
         label = (pl.col("datum_id") % labels).alias("label_value")
