@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from segmentation.making import write
 
 import evalengine as ee
@@ -52,6 +53,25 @@ def test_label_maps_of_a_damaged_png(tmp_path: Path, harm: Callable[..., bytes])
             Path(bad).write_bytes(harm(data, at, n))
             with pytest.raises(ee.InputError, match=r"row 0 \(datum_id=1\)"):
                 ee.score(pl.DataFrame({"datum_id": [1], "raster": [bad]}), truth)
+
+
+@pytest.mark.parametrize("lost", [4, 30, 200])
+def test_a_stream_that_ends_early_under_valid_checksums(tmp_path: Path, lost: int) -> None:
+    write(tmp_path / "good.png", MAP)
+    data = (tmp_path / "good.png").read_bytes()
+    place, parts = data.index(b"IDAT") - 4, b""
+    at = place
+    while (kind := data[at + 4 : at + 8]) != b"IEND":
+        size = int.from_bytes(data[at : at + 4], "big")
+        parts += data[at + 8 : at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    cut = tmp_path / "cut.png"
+    cut.write_bytes(data[:place] + chunk(b"IDAT", parts[:-lost]) + chunk(b"IEND", b""))
+    sides = (
+        {"datum_id": [1], "raster": [str(tmp_path / name)]} for name in ("cut.png", "good.png")
+    )
+    with refused("raster_unreadable", rows=[0]):
+        ee.score(*map(pl.DataFrame, sides))
 
 
 def test_masks_and_panoptic_maps_of_a_damaged_png(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ..comparing import margins
 from ..ingest.problems import count_of
 from ..report.tables import by_title
 from ..run import tallied_of
+from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.option_values import LEVEL, wanted
 from ..schemas.options import Options
@@ -99,11 +100,18 @@ Compare = Callable[[Collection[str], Collection[str]], Margins | str]
 
 
 def numbers_of(card: Scorecard) -> Numbers:
-    """The numbers of a scorecard, and the coverage of those whose rows could not all be scored."""
-    part = pl.col("scored") / pl.col("support")
+    """The numbers of a scorecard, and the coverage of those whose rows could not all be scored.
+
+    If means leave out datums without a prediction, it is the share of datums that have one.
+    """
+    part, of = pl.col("scored") / pl.col("support"), card.read.get("datums")
+    if of and tasks.get(card.task).unanswered is not None:
+        lost = card.run.get("inputs", {}).get(PREDICTIONS, {}).get("lacking", 0)
+        part = part.fill_null(1 - lost / of)
     whole = pl.col("slice").is_null() & pl.col("label_value").is_null()
+    own = pl.col("metric").str.to_lowercase() == COVERAGE  # that of intervals keeps the name
     each = (
-        card.metrics.filter(whole, pl.col("scored").is_not_null(), pl.col("support") > 0)
+        card.metrics.filter(whole, part.is_not_null(), pl.col("support") > 0, ~own.any())
         .with_columns(value=part.cast(pl.Float64), statistic="metric", metric=pl.lit(COVERAGE))
         .unique("statistic", keep="first", maintain_order=True)
         .with_columns(k=None, parameters=None, reason=None)

@@ -200,3 +200,28 @@ def test_images_without_objects_count(tmp_path: Path) -> None:
     source = open_source(tmp_path)
     assert source.datums is not None
     assert source.datums["datum_id"].to_list() == ["i1", "i2"]
+
+
+YOLO, KITTI = "0 0.5 0.5 0.2 0.2", "Car 0 0 -1.5 59 15 62 18 2.8 2.6 12 0.4 1.4 69 -1.5"
+
+
+@pytest.mark.parametrize(
+    ("line", "label"), [(YOLO, 0), (KITTI, "Car"), ("cat 10 10 50 50", "cat"), (None, "cat")]
+)
+def test_a_folder_of_empty_files_is_nothing_predicted(
+    line: str | None, label: object, tmp_path: Path
+) -> None:
+    """YOLO, KITTI, plain boxes and Pascal VOC XML on the other side."""
+    for name in ("found", "truth"):
+        (tmp_path / name).mkdir()
+    for i in range(4):
+        (tmp_path / "found" / f"i{i}.txt").touch()
+        box = "<xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>"
+        xml = f"<annotation><filename>i{i}.jpg</filename><object><name>cat</name><bndbox>{box}"
+        xml += "</bndbox></object></annotation>"
+        (tmp_path / "truth" / f"i{i}.{'txt' if line else 'xml'}").write_text(line or xml)
+    card = ee.score(tmp_path / "found", tmp_path / "truth", metrics=["mAP", "mAR"])
+    assert card.value("mAP", iou=0.5) == card.value("mAR") == 0
+    assert card.labels["label_value"].to_list() == [label]
+    warnings = [(one.code, one.count) for one in card.findings if one.severity == "warning"]
+    assert warnings == [("datums_without_predictions", 4)]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
+import evalengine as ee
 from evalengine.jobs.gates import Gate, parse_gate, parse_gates
 from evalengine.jobs.reports import gates_table
 from evalengine.jobs.verdicts import Numbers, judge_gates, numbers_of
@@ -308,6 +309,21 @@ class TestCoverage:
     def test_of_gates(self, scored: int, gates: list[str], passed: list[bool]) -> None:
         found = judge_gates([parse_gate(text) for text in gates], self.numbers(scored))
         assert [one.status == "passed" for one in found] == passed
+
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_of_tasks_whose_means_leave_out_datums(self, whole: bool) -> None:
+        truth = pl.DataFrame({"datum_id": range(50), "target": [i + 0.5 for i in range(50)]})
+        mine = truth.rename({"target": "prediction"}).head(50 if whole else 20)
+        gates = ["MAE < 1", "coverage >= 0.4", "coverage >= 0.5", "coverage[metric=MAE] >= 0.4"]
+        found = judge_gates([parse_gate(text) for text in gates], numbers_of(ee.score(mine, truth)))
+        assert [one.status == "passed" for one in found] == [True, True, whole, True]
+        assert found[1].value == (1.0 if whole else 0.4)
+
+    def test_a_metric_of_that_name_keeps_it(self) -> None:
+        table = {"target": [0.5, 9.5], "prediction": [0.4, 0.6], "lower": [0, 0], "upper": [1, 1]}
+        numbers = numbers_of(ee.score(table, metrics=["Coverage"]))
+        (found,) = judge_gates([parse_gate("coverage >= 0.6")], numbers)
+        assert (found.status, found.value) == ("failed", 0.5)
 
     def test_the_reason_names_the_way_out(self) -> None:
         (verdict,) = judge_gates([parse_gate("Faithfulness >= 0.5")], self.numbers(5))

@@ -1,15 +1,15 @@
-"""Empty files of trackers that found no objects, interpreted by the ground truths."""
+"""Empty files of predictions: the ground truths' files decide the format."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+import polars as pl
+
 
 def nothing_tracked(predictions: Any, truths: Any) -> Any:
-    """Return the predictions; empty text files next to files of tracks become sequences without
-    tracks.
-    """
+    """Return the predictions; empty text files as files of the other side's format without rows."""
     if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
         return predictions
     path, of_truths = os.fspath(predictions), os.fspath(truths)
@@ -19,9 +19,12 @@ def nothing_tracked(predictions: Any, truths: Any) -> Any:
     from .annotated import open_annotations
 
     found, look = recognised([of_truths]), look_at([path])
-    if found is None or look is None or found[0].datum != "sequence":
+    if found is None or look is None:
         return predictions
-    return open_annotations(found[0], look)
+    source = open_annotations(found[0], look)
+    if found[0].datum != "sequence" and "score" not in source.frame.collect_schema():
+        source.frame = source.frame.with_columns(score=pl.lit(0.0))
+    return source
 
 
 def _holds_nothing(path: str) -> bool:
