@@ -189,3 +189,25 @@ def test_whole_decimals_are_ids_and_labels(last: int) -> None:
         assert ee.score(ours, theirs, metrics=["Accuracy"]).value("Accuracy") == 1.0
     both = pa.table({"actual": ids, "predicted": ids})
     assert ee.score(both).value("Accuracy") == 1.0
+
+
+def test_columns_of_data_sets_with_names_in_two_orders() -> None:
+    """Plain columns and scikit-learn's keywords; numbers alone stay numbers."""
+    datasets = pytest.importorskip("datasets")
+
+    def column(names: list[str], words: list[str]) -> Any:
+        made = datasets.Dataset.from_dict({"labels": words})
+        return made.cast_column("labels", datasets.ClassLabel(names=names))["labels"]
+
+    guess = ["cat", "dog", "dog", "dog", "eel"]
+    ours, theirs = column(NAMES[0], guess), column(NAMES[1], WORDS)
+    metrics = ["Accuracy"]
+    for card in (
+        ee.score(ours, theirs, metrics=metrics),
+        ee.score(y_true=theirs, y_pred=ours, metrics=metrics),
+        ee.score(guess, theirs, metrics=metrics),
+    ):
+        assert card.value("Accuracy") == 0.8
+        assert sorted(card.labels["label_value"]) == ["cat", "dog", "eel"]
+    numbers = ee.score([NAMES[1].index(word) for word in guess], theirs, metrics=metrics)
+    assert (numbers.value("Accuracy"), sorted(numbers.labels["label_value"])) == (0.8, [0, 1, 2])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from coco_files import annotation, result, truths
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.converting import convert_coco
+from evalengine.ingest.files import files_below
 from evalengine.ingest.sources.tables import open_source
 
 
@@ -125,3 +128,30 @@ def test_tables_that_mention_other_formats_are_read(name: str, text: str, tmp_pa
     path = tmp_path / name
     path.write_text(text)
     assert open_source(path).frame.collect().height == text.count("\n") - name.endswith("csv")
+
+
+HUB = "reference_date,location,output_type,output_type_id,value\n2024-01-06,US,quantile,0.5,12\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "text", [HUB, "image_id,PredictionString\na,0 0.9 1 1 5 5\n", "id,y\n1,2\n"]
+)
+def test_text_of_other_encodings_and_formats(encoding: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(text, encoding=encoding)
+    if encoding == "utf-8-sig" and text.startswith("id"):
+        assert open_source(path).frame.collect().columns == ["id", "y"]
+        return
+    with refused("format_unknown", file=str(path)):
+        open_source(path)
+
+
+def test_a_pipe_among_files_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
+    (tmp_path / "labels" / "c.txt").symlink_to(tmp_path / "labels" / "a.txt")
+    os.mkfifo(tmp_path / "labels" / "b.txt")
+    names = [Path(name).name for name in files_below(str(tmp_path))]
+    assert names == ["a.txt", "c.txt"]
+    assert open_source(tmp_path / "labels").frame.collect().height == 2

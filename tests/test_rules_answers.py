@@ -104,6 +104,26 @@ class TestTies:
         card = ee.score(pl.DataFrame(rows), score_columns=["a", "b", "c"])
         assert [one.count for one in found(card, "tied_top_scores")] == [20]
 
+    @pytest.mark.parametrize(("tied", "severity"), [(2, None), (8, "note"), (20, "warning")])
+    @pytest.mark.parametrize("zeros", [False, True])
+    @pytest.mark.parametrize("name", ["doc_id", "text"])
+    def test_of_retrieval(self, tied: int, severity: str | None, zeros: bool, name: str) -> None:
+        """Ids are reported from a tenth of the queries on; texts at once, as in labels."""
+        rows = pl.DataFrame({"query_id": np.repeat(range(20), 10), "at": np.tile(range(10), 20)})
+        rows = rows.with_columns(pl.format("d{}", "at").alias(name))
+        equal = pl.col("query_id") < tied
+        score = pl.when(equal).then(0.5).otherwise(1 / (pl.col("at") + 1))
+        truth = rows.select("query_id", name, relevance=(pl.col("at") % 4 == 0).cast(pl.Int8))
+        truth = truth if zeros else truth.filter(pl.col("relevance") > 0)
+        mine = rows.select("query_id", name, score=score)
+        severities = [one.severity for one in found(ee.score(mine, truth), "tied_top_scores")]
+        if name == "text":
+            severity = "note" if tied == 2 else "warning"
+        assert severities == ([] if severity is None else [severity])
+        if name == "doc_id":
+            card = ee.score(mine, truth, ties="average", metrics=["nDCG"])
+            assert found(card, "tied_top_scores") == []
+
     def test_equal_scores_elsewhere(self) -> None:
         mine, truth = long_table(30, 0)
         assert found(ee.score(mine, truth), "tied_top_scores") == []

@@ -47,11 +47,17 @@ def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
     Args:
         hidden: prefixes of names of files and folders to skip.
     """
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(hidden))
-        for name in sorted(names):
-            if not name.startswith(hidden):
-                yield os.path.join(here, name)
+    try:
+        there = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    there = [entry for entry in there if not entry.name.startswith(hidden)]
+    for entry in there:  # a pipe would be waited for
+        if not entry.is_dir() and (entry.is_file() or entry.is_symlink()):
+            yield entry.path
+    for entry in there:
+        if entry.is_dir(follow_symlinks=False):
+            yield from files_below(entry.path, hidden)
 
 
 # Memory that files take to read, estimated before they are read and compared with a limit.

@@ -108,7 +108,20 @@ def check_meet(ids: Mapping[str, Known], speech: Speech = PLAIN) -> list[Note]:
     near = common < _HARDLY * min(sizes) or _one_lacks(sizes, common)
     some = (ours.ordered, theirs.ordered) if near else (ours.values, theirs.values)
     ends = _ends_of(ours.values, theirs.values) if near else None
+    if _one_lacks(sizes, common) and ours.ordered.dtype == pl.String:
+        both = numbers_of(pl.concat([ours.ordered, theirs.ordered]))
+        ends = None if both is None else _ends_of(both[: sizes[0]], both[sizes[0] :])
     return hardly_met(CommonIds(sizes, common, some, ends), listed=listed, speech=speech)
+
+
+def numbers_of(ids: pl.Series) -> pl.Series | None:
+    """Return the last number of each id as an integer, if ids have all else in common."""
+    parts = ids.to_frame("id").select(
+        number=pl.col("id").str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False),
+        rest=pl.col("id").str.replace(r"\d+(\D*)$", "#$1"),
+    )
+    plain = parts["rest"].n_unique() == 1 and not parts["number"].null_count()
+    return parts["number"] if plain else None
 
 
 def _met_by(side: Known, datums: Known) -> int:
@@ -452,12 +465,13 @@ def _counted_from(met: CommonIds, speech: Speech) -> list[Note]:
     step = first - low
     if abs(step) != 1 or any(end != met.sizes[0] - 1 for end in (high - low, last - first)):
         return []
+    forms = [*["number"] * (met.some[0].dtype == pl.String), f"{step:+d}"]
     return [
         Note(
             "ids_one_off",
             f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
             f" {last}, without a gap: if one side counts from another number, every"
-            f" {speech.one} is compared with its neighbour. {option('id_format', [f'{step:+d}'])}"
+            f" {speech.one} is compared with its neighbour. {option('id_format', forms)}"
             " moves those of the predictions.",
             warning=True,
         )

@@ -79,8 +79,17 @@ def note_of(
     return Note(kind, said, n, words, some, before)
 
 
-def tied_notes(n: int, of: int, words: tuple[str, str], answers: str, numbers: str) -> list[Note]:
-    """The note on ties of right and wrong answers at the top; a warning beyond a tenth.
+def tied_notes(
+    n: int,
+    of: int,
+    words: tuple[str, str],
+    answers: str,
+    numbers: str,
+    order: str = "the order of the rows",
+    *,
+    beyond: float = MANY,
+) -> list[Note]:
+    """The note on ties of right and wrong answers at the top.
 
     Args:
         n: datums in which a right and a wrong answer share the highest score.
@@ -88,16 +97,15 @@ def tied_notes(n: int, of: int, words: tuple[str, str], answers: str, numbers: s
         words: word for one datum, and for several.
         answers: what is ranked, in the plural.
         numbers: what depends on the order of rows.
+        order: what breaks ties.
+        beyond: share of datums beyond which the note is a warning.
     """
     if not n:
         return []
-    what = (
-        f"with equal highest scores of right and wrong {answers}: the first row wins, so {numbers}"
-        " depend on the order of the rows"
-    )
+    what = f"with equal highest scores of right and wrong {answers}: {numbers} depend on {order}"
     note = note_of("tied_top_scores", n, (*words, what))
-    facts = {"count": n, "of": of, "beyond": MANY}
-    return [msgspec.structs.replace(note, warning=n > MANY * of, facts=facts)]
+    facts = {"count": n, "of": of, "beyond": beyond}
+    return [msgspec.structs.replace(note, warning=n > beyond * of, facts=facts)]
 
 
 Say = Callable[[str, dict[str, Any]], str | None]

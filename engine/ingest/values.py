@@ -22,6 +22,7 @@ from .measured import measured_pair, several_targets
 from .problems import listing
 from .sources.objects import column_of
 from .sources.source import Source
+from .sources.table_formats import of_features
 
 _WORDS = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
 
@@ -55,7 +56,7 @@ def paired_values(
         return _scores(scores, theirs, classes, notes)
     if (flags := _flags(predictions, truths, options)) is not None:
         return several(*flags, (predictions, truths), classes, options)
-    pair = value_pair(predictions, truths)
+    pair = value_pair(*_by_class_names(predictions, truths))
     if pair is None:
         return None
     ours, theirs = pair
@@ -171,7 +172,22 @@ def sides_by_name(
         columns = {"actual": TRUE, "predicted": PREDICTED, "score": SCORED}
         return pl.DataFrame({mine: series[name] for mine, name in columns.items()}), None
     other = PREDICTED if PREDICTED in named else SCORED
-    return _called(named[other], other), _called(y_true, TRUE)
+    mine, true = _by_class_names(named[other], y_true)
+    return _called(mine, other), _called(true, TRUE)
+
+
+def _by_class_names(predictions: Any, truths: Any) -> tuple[Any, Any]:
+    """Columns of Hugging Face as names of classes, if the other side has others, or strings."""
+    features = [{"": getattr(side, "features", None)} for side in (predictions, truths)]
+    names = [of_features(feature).get("") for feature in features]
+    pair = value_pair(predictions, truths) if any(names) else None
+    if pair is None or (pl.String not in [one.dtype for one in pair] and len({*names, None}) < 3):
+        return predictions, truths
+    ours, theirs = (
+        _named(one, None if own is None else pl.Series(own), side)
+        for one, own, side in zip(pair, names, (PREDICTIONS, GROUND_TRUTHS), strict=True)
+    )
+    return ours, theirs
 
 
 def _called(values: Any, name: str) -> Any:

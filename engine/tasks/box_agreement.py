@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
+from ..ingest.mismatch import numbers_of
 from ..ingest.problems import Note
 from ..schemas.arrays import Array
 from ..schemas.wording import option
@@ -197,9 +198,10 @@ def _warning(said: str) -> Note:
 
 
 def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None:
-    """A warning of integer ids that are one higher or lower on one side."""
-    ids = datums.id
-    if not ids.dtype.is_integer():
+    """A warning of numbers in ids that are one higher or lower on one side."""
+    text = datums.id.dtype == pl.String
+    ids = numbers_of(datums.id) if text else datums.id
+    if ids is None or not ids.dtype.is_integer():
         return None
     known = ids.cast(pl.Int64).to_numpy()
     order = np.argsort(known, kind="stable")
@@ -213,7 +215,7 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
             return _warning(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
                 f" side counts them from another number; write"
-                f" {option('id_format', [f'{step:+d}'])}"
+                f" {option('id_format', [*['number'] * text, f'{step:+d}'])}"
             )
     return None
 

@@ -55,6 +55,26 @@ def test_ids_counted_from_another_number(side: int) -> None:
     assert not warned(*sides, id_format=step)
 
 
+@pytest.mark.parametrize("form", ["img_{:03d}", "a2/{:d}.png"])
+def test_numbers_in_texts_that_count_from_another_number(form: str) -> None:
+    sides = tables()
+    for step, one in enumerate(sides):
+        one["datum_id"] = np.array([form.format(i // 3 + step) for i in one["datum_id"]])
+    card = ee.score(*map(pl.DataFrame, sides))
+    codes = [one.code for one in card.findings if one.severity == "warning"]
+    assert codes == ["ids_one_off", "boxes_apart"]
+    assert ee.score(*map(pl.DataFrame, sides), id_format=["number", "+1"]).warnings == ()
+    labels = {"datum_id": [form.format(i) for i in range(30)], "label_value": [0, 1, 2] * 10}
+    other = {**labels, "datum_id": [form.format(i + 1) for i in range(30)]}
+    (found,) = (
+        one for one in ee.score(*map(pl.DataFrame, (labels, other))).findings
+        if one.severity == "warning"
+    )  # fmt: skip
+    assert found.code == "ids_one_off"
+    other["datum_id"][3] = form.format(99)  # a gap
+    assert ee.score(*map(pl.DataFrame, (labels, other))).warnings == ()
+
+
 @pytest.mark.parametrize("step", [1, -1])
 def test_classes_counted_from_another_number(step: int) -> None:
     found, truths = tables()

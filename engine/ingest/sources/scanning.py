@@ -257,6 +257,11 @@ _KNOWN = (
     ("odgt (CrowdHuman)", rb'^\{.*"(gtboxes|dtboxes)"\s*:\s*\[', _BOXES),
     ("run-length codes of a competition", rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
      "a table of datum_id, label_value and mask (COCO's run lengths)"),
+    ("a competition's PredictionString", rb"^[^\n]*\bPredictionString\b", _BOXES),
+    ("hubverse model output", rb"^[^\n]*\boutput_type_id\b",
+     "a table with a row per forecast: series, time, target, a column per quantile (q0.1, ...)"),
+    ("UTF-16 text", rb"^(\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])",
+     "the same as UTF-8 (Excel: CSV UTF-8; iconv -f UTF-16 -t UTF-8)"),
 )  # fmt: skip
 """Name, first bytes, and alternative."""
 _NAMED = {

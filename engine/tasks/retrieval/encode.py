@@ -13,7 +13,7 @@ from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.meeting import refuse_negative
 from ...ingest.mismatch import differing
-from ...ingest.problems import DOCUMENTS_APART, Note, listing, note_of, tied_notes
+from ...ingest.problems import DOCUMENTS_APART, MANY, Note, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.passages import credit_passages
 from ...schemas.arrays import Array
@@ -277,6 +277,8 @@ def _by_id(
     if settings.judged_only:
         met = meet_ids(judged_side(met), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(met, settings)
+    if settings.ties != "average":
+        _tell_tied_ids(frames, met, settings)
     turned = needs & set(settings.rules.ascending_ties)
     if not turned or settings.ties != "trec":
         return lists, {}
@@ -542,9 +544,31 @@ def _tell_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     np.maximum.at(top, query, value)
     first = np.bincount(query[value == top[query]], minlength=len(lists))
     of_hit = np.repeat(np.arange(len(lists)), np.diff(lists.start))
-    hits = np.bincount(of_hit[lists.rank <= first[of_hit]], minlength=len(lists))
+    right = (lists.rank <= first[of_hit]) & (lists.relevance > 0)
+    hits = np.bincount(of_hit[right], minlength=len(lists))
     n, known = int(((hits > 0) & (hits < first)).sum()), int((np.diff(lists.start) > 0).sum())
     frames.notes += tied_notes(n, known, ("query", "queries"), "texts", "ranks")
+
+
+def _tell_tied_ids(frames: Frames, met: LaidOut, settings: Settings) -> None:
+    """A note of many queries whose highest score relevant documents and others have.
+
+    Equal scores in few lists are usual; in most of them scores mean nothing.
+    """
+    hits, n = met.hits, met.start.size - 1
+    right = met.judged.value[met.gold_rows][hits.gold] > 0
+    top = (hits.greater == 0) & (hits.equal > 1) & right
+    if not top.any():
+        return
+    query = np.repeat(np.arange(n), np.diff(hits.start))
+    size = np.zeros(n, np.int64)
+    size[query[top]] = hits.equal[top]
+    tied = int((np.bincount(query[top], minlength=n) < size).sum())
+    known = int((np.bincount(query[right], minlength=n) > 0).sum())
+    if tied > MANY * known:
+        order = "document ids" if settings.ties == "trec" else "the order of the rows"
+        words = ("query", "queries")
+        frames.notes += tied_notes(tied, known, words, "documents", "ranks", order, beyond=0.5)
 
 
 def _tell_reversed(frames: Frames, lists: Lists) -> None:
