@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -201,18 +202,20 @@ def test_detection_reads_images_as_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "code", "facts"),
     [
-        ({"track_id": None}, r"result 0 \(counted from 0\): a track_id"),
-        ({"image_id": None}, r"result 0 \(counted from 0\): neither a frame_id nor an image_id"),
-        ({"bbox": None}, r"result 0 \(counted from 0\): neither bbox nor segmentation"),
-        ({"bbox": [1, 2, 3]}, "a box needs 4 numbers"),
-        ({"image_id": 7}, "1 rows without a frame.*row 0: image 7"),
-        ({"video_id": "x"}, "video_id is a string"),
+        ({"track_id": None}, "file_malformed", {"row": 0, "field": "track_id"}),
+        ({"image_id": None}, "file_malformed", {"row": 0, "field": "frame_id"}),
+        ({"bbox": None}, "file_malformed", {"row": 0, "field": "bbox"}),
+        ({"bbox": [1, 2, 3]}, "wrong_length", {"field": "bbox"}),
+        ({"image_id": 7}, "ids_unmatched", {"count": 1}),
+        ({"video_id": "x"}, "ids_mixed", {"field": "video_id"}),
     ],
 )
-def test_what_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_what_is_refused(
+    tmp_path: Path, change: dict[str, Any], code: str, facts: dict[str, Any]
+) -> None:
     rows = results()
     rows[0] |= change
-    with pytest.raises(ee.ReadError, match=said):
+    with refused(code, ee.ReadError, **facts):
         ee.score(written(tmp_path / "found.json", rows), written(tmp_path / "truth.json", truth()))

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from report.test_page import ODD, TABLES, tables, worse
 
 import evalengine as ee
@@ -107,7 +108,7 @@ class TestPoints:
         rows = card.metrics.filter(pl.col("label_value").is_null(), iou_threshold=0.5)
         told = {bar.name: bar.value for bar in chart.bars}
         assert told == dict(rows.select("statistic", "value").rows())
-        assert chart.title == "What each kind of error costs, IoU 0.5"
+        assert chart.title.endswith("IoU 0.5")
 
     def test_confusion_counts(self, boxes: ee.Scorecard) -> None:
         chart = drawn(boxes)["confusion"]
@@ -226,11 +227,9 @@ class TestPlots:
         assert "less" in figure.axes[0].get_title("left")
 
     def test_what_a_run_cannot_draw(self, boxes: ee.Scorecard) -> None:
-        with pytest.raises(ResultError, match="nothing to plot calibration"):
-            ee.score(*tables("classification")).plot.calibration()
         with pytest.raises(ResultError, match="Reliability"):
             ee.score(*tables("classification")).plot.calibration()
-        with pytest.raises(OptionError, match="Did you mean 'roc'"):
+        with refused("unknown_name", OptionError, value="rocs", match="'roc'"):
             boxes.plot.figure("rocs")
         with pytest.raises(OptionError, match="takes no"):
             boxes.plot.figure("calibration", metric="mAP")

@@ -124,7 +124,7 @@ def test_an_input_of_another_time_and_the_same_bytes_is_unchanged(tmp_path: Path
 def test_tables_in_memory_can_be_handed_over() -> None:
     tables = texts()
     card = ee.score(*tables, metrics=["WER"])
-    assert "hand the tables over" in shown(card).lacking
+    assert "hand the tables" in shown(card).lacking
     for given in (tables, dict(zip(("predictions", "ground_truths"), tables, strict=True))):
         assert isinstance(shown(card, given).datums[0].content, Texts)
 
@@ -142,7 +142,7 @@ def test_datums_that_tables_lack_show_nothing() -> None:
 def test_tables_that_are_others_are_refused_by_name() -> None:
     card = ee.score(*texts(), metrics=["WER"])
     found = shown(card, (pl.DataFrame({"datum_id": [1]}), texts()[1]))
-    assert found.lacking.startswith("the inputs cannot be read again: ")
+    assert "cannot be read" in found.lacking
     assert found.datums[0].content is None
 
 
