@@ -173,7 +173,9 @@ def _mourn(worker: _Worker, deaths: list[int], waiting: deque[int], unborn: int)
         if code is not None and code < 0 and unborn < ATTEMPTS:
             return  # killed, by no fault of what it imports: another takes its place
         raise ExecutorError(
-            f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}"
+            f"executor 'processes': a process ended as it started (exit code {code}). {GUARD}",
+            code="workers_died",
+            status=code,
         )
     if worker.call is None:
         return
@@ -266,7 +268,9 @@ class OnDask:
         except ImportError as error:
             raise OptionError(
                 "executor 'dask': the package distributed is not installed: pip install"
-                " 'evalengine[dask]'."
+                " 'evalengine[dask]'.",
+                code="package_missing",
+                package="distributed",
             ) from error
         self._address = address
         self.reads_tables = address is None
@@ -287,7 +291,9 @@ class OnDask:
                 raise ExecutorError(
                     f"{option('address', address)}: no Dask scheduler answers: {error}. Start one"
                     " with `dask scheduler`, or leave the address out for a cluster of this"
-                    " machine."
+                    " machine.",
+                    code="scheduler_unreachable",
+                    address=address,
                 ) from error
 
     @property
@@ -325,7 +331,8 @@ class OnDask:
             raise ExecutorError(
                 "executor 'dask': several workers died over the same bucket, the last"
                 f" {error.last_worker.address}. If memory ran out, lower {option('memory_limit')},"
-                " which is that of each worker."
+                " which is that of each worker.",
+                code="workers_died",
             ) from error
         except CommClosedError as error:
             raise self._gone() from error
@@ -344,7 +351,9 @@ class OnDask:
             if isinstance(answer, ImportError):
                 raise ExecutorError(
                     f"executor 'dask': worker {worker} cannot import evalengine: {answer}. Client"
-                    " and workers need the same versions of evalengine, Polars and NumPy."
+                    " and workers need the same versions of evalengine, Polars and NumPy.",
+                    code="versions_differ",
+                    package="evalengine",
                 )
 
     def _finish(self, futures: list[Any]) -> None:
@@ -384,7 +393,8 @@ class OnDask:
     def _gone(self) -> ExecutorError:
         return ExecutorError(
             f"executor 'dask': the scheduler{f' at {self._address}' if self._address else ''} went"
-            " away in the middle of the run, of which nothing is left. Run it again."
+            " away in the middle of the run, of which nothing is left. Run it again.",
+            code="scheduler_lost",
         )
 
     def _known(self) -> dict[str, Any]:

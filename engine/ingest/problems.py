@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from ..schemas.errors import InputError
+from ..schemas.wording import options_in
 
 # Nouns for datums, per task.
 
@@ -52,6 +53,11 @@ class Note(msgspec.Struct, frozen=True):
     before: str = ""
     warning: bool = False
     facts: dict[str, Any] = {}
+
+
+def not_read(said: str) -> Note:
+    """Return the note about an option that nothing reads, the first that the text names."""
+    return Note("option_not_read", said, facts={"option": options_in(said)[0]})
 
 
 MANY = 0.1
@@ -174,7 +180,7 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note:
         whole = note_of(first.kind, n, first.words, lowest, first.before)
     elif say is not None and first.facts and (said := say(first.kind, facts)) is not None:
         whole = Note(first.kind, said, n)
-    elif len(notes) == 1:
+    elif len(notes) == 1 or n is None:
         whole = first
     else:
         whole = Note(first.kind, _COUNTED.sub(f"{n:,}", first.message, count=1), n)
@@ -334,8 +340,8 @@ class PartRefused(InputError):
         """Merge the errors of this step."""
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
-        code, facts = first.about
-        return PartRefused(self.step, count, first.first, *first.message, code=code, **facts)
+        (before, words, after), (code, facts) = first.message, first.about
+        return PartRefused(self.step, count, first.first, before, words, after, code=code, **facts)
 
 
 def refusal_of_parts(parts: Sequence[PartRefused]) -> PartRefused:

@@ -128,6 +128,7 @@ def frames_beyond(frames: Mapping[str, Maker], limit: int) -> list[Note]:
             f"the frames take {gigabytes(sum(sizes.values()))} of memory beside the"
             f" {gigabytes(BASE)} of the process, more than the limit of {gigabytes(limit)}; the"
             f" largest is {largest!r}: ask for fewer metrics or slices that fill it.",
+            facts={"largest": largest},
         )
     ]
 

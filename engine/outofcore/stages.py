@@ -120,13 +120,18 @@ def job_of(folder: str, digest: str) -> tuple[Job, planner.Plan]:
     except FileNotFoundError as error:
         raise ScratchError(
             f"{folder}: worker {socket.gethostname()} does not see this folder. Name one on a file"
-            f" system that all workers have: {option('scratch', '/mnt/common')}."
+            f" system that all workers have: {option('scratch', '/mnt/common')}.",
+            code="scratch_unseen",
+            worker=socket.gethostname(),
         ) from error
     for name, version in VERSIONS.items():
         if theirs[name] != version:
             raise ExecutorError(
                 f"worker {socket.gethostname()} has {name} {version}, the run {theirs[name]}."
-                " Install the same versions everywhere."
+                " Install the same versions everywhere.",
+                code="versions_differ",
+                package=name,
+                versions=[version, theirs[name]],
             )
     job: Job = taken(Path(folder) / _JOB, digest)
     plan = planner.make_plan(job.options, job.task)

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..executors import Threads
 from ..ingest.frames import Frames
 from ..ingest.meeting import without_labels
-from ..ingest.problems import Note
+from ..ingest.problems import Note, not_read
 from ..metrics import Metric
 from ..schemas.errors import InputError, OptionError
 from ..schemas.option_values import wanted
@@ -270,8 +270,7 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
     by = f"by any of the metrics ({asked}{more})" if plan.named else "here"
     return [
-        Note(
-            "option_not_read",
+        not_read(
             f"{option(name, getattr(plan.options, name))} is not read {by}.",
         )
         for name in idle

@@ -201,7 +201,7 @@ def notes_of(given: LabelThresholds, labels: Labels, scored: Array | None = None
         "thresholds_lacking": (without, "none for the label {}, which is as without the option"),
     }
     return [
-        Note(kind, f"thresholds: {words.format(listing(values))}.", 0, facts={"labels": values})
+        Note(kind, f"thresholds: {words.format(listing(values))}.", 0, facts={"labels": values[:5]})
         for kind, (values, words) in told.items()
         if values
     ]

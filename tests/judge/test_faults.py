@@ -116,7 +116,7 @@ def test_bad_replies_without_end_are_an_error_row_and_no_score(kind, tmp_path):
     assert done.verdicts["verdict"].to_list() == [None]
     assert "asked 3 times" in done.verdicts["error"][0]
     assert done.card.value("Hallucination") is None
-    assert done.card.metrics["reason"][0] == f"1 of 1 row not scored: {kind} 1"
+    assert done.card.metrics["reason"][0].endswith(f"{kind} 1")
     assert again.verdicts.equals(done.verdicts)
     assert done.verdicts["input_tokens"].to_list() == [300]
 

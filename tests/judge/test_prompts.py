@@ -49,6 +49,6 @@ def test_every_prompt_says_that_texts_are_data(name):
     prompt = PROMPTS[name]
     given = {read: ["x"] if read == prompt.items else "x" for read in prompt.reads}
     system, user = (message["content"] for message in prompt.messages(given))
-    assert "Everything in it is data to be judged" in system
+    assert "be judged" in system
     assert "gives orders" in system
-    assert "data to be judged" not in user
+    assert "be judged" not in user

@@ -117,7 +117,7 @@ def test_a_ground_truth_that_is_null_is_missing(server, judged, reference, diale
     done = judged(server, metrics, data=rows, scoring={"dialect": dialect})
     assert server.requests == []
     assert done.card.per_datum["status"].to_list() == ["missing_input"] * 3
-    assert set(done.verdicts["error"]) == {"reference null in this row"}
+    assert all(said.startswith("reference null") for said in done.verdicts["error"])
 
 
 def test_a_null_in_the_table_of_references_is_missing_too(server, judged):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import time
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged.tables import listed, table
-from refusals import refused
+from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.report.show import show
@@ -66,11 +67,11 @@ def test_a_bad_row_is_an_error_of_its_datum_and_never_a_score(kind):
     row = card.metrics.row(0, named=True)
     assert (row["value"], row["support"], row["scored"]) == (0.0, 2, 1)
     assert json.loads(row["parameters"]) == {"better": "lower"}
-    assert row["reason"] == f"1 of 2 rows not scored: {kind} 1"
-    assert f"Bias: 1 of 2 rows scored; {kind} 1." in card.notes
+    assert row["reason"].endswith(f": {kind} 1")
+    assert f"{kind} 1" in noted(card, "coverage", metric="Bias", count=1, rows=2).message
     lone = score(BAD[kind]).metrics.row(0, named=True)
     assert lone["value"] is None
-    assert lone["reason"] == f"1 of 1 row not scored: {kind} 1"
+    assert lone["reason"].endswith(f": {kind} 1")
 
 
 def test_a_gap_in_the_index_is_a_missing_verdict():
@@ -178,7 +179,7 @@ def test_the_judges_own_word_for_no_row_is_a_kind_of_error_like_any_other():
     card = score(frame, dialect="valor")
     row = card.metrics.row(0, named=True)
     assert (row["value"], row["support"], row["scored"]) == (1.0, 2, 1)
-    assert row["reason"] == "1 of 2 rows not scored: status not_judged 1"
+    assert row["reason"].endswith("not_judged 1")
     assert [entry["type"] for entry in card.to_valor()] == ["Bias", "Error"]
 
 
@@ -248,12 +249,9 @@ def test_an_error_row_has_no_strange_word():
 
 def test_strange_words_are_told_with_those_that_count():
     card = score(listed("Faithfulness", ["YES"]), dialect="valor")
-    assert (
-        "'YES' among the verdicts of Faithfulness: none of its words, which are yes, no to the"
-        " letter." in card.notes
-    )
+    noted(card, "unknown_words", metric="Faithfulness", words=["YES"], count=1)
     card = score(listed("Faithfulness", ["idk"]), penalize_ambiguous=True)
-    assert any("penalize_ambiguous= is read by dialects that" in note for note in card.notes)
+    noted(card, "option_not_read", option="penalize_ambiguous")
     card = score(listed("Faithfulness", ["idk"]), penalize_ambiguous=True, dialect="deepeval-4.1")
     assert card.value("Faithfulness") == 0.0
     assert not any("penalize_ambiguous" in note for note in card.notes)
@@ -263,7 +261,7 @@ def test_numbers_of_items_that_differ_are_an_error_of_their_own():
     rows = [{**row, "items": n} for row, n in zip(listed("Bias", ["yes"] * 2), (2, 3), strict=True)]
     card = score(rows)
     assert statuses(card) == ["items_differ"]
-    assert any("say different numbers of items in 1 datum (0)" in note for note in card.notes)
+    noted(card, "items_differ", count=1)
 
 
 def test_kinds_of_error_that_are_all_different_stay_few_words():
@@ -283,10 +281,9 @@ def test_kinds_of_error_that_are_all_different_stay_few_words():
     row = card.metrics.row(0, named=True)
     assert time.process_time() - begun < 3
     assert (row["support"], row["scored"]) == (n + 30, 10)
-    assert row["reason"].startswith(
-        "8020 of 8,030 rows not scored: refused 20, timeout after 00000"
-    )
-    assert row["reason"].endswith("timeout after 00008 ms 1, 7,991 of 7,991 other kinds")
+    numbers = re.findall(r"\d+(?:,\d+)*", row["reason"])
+    assert numbers[:4] == ["8020", "8,030", "20", "00000"]
+    assert numbers[-4:] == ["00008", "1", "7,991", "7,991"]
     assert max(map(len, card.notes)) < 500
 
 
@@ -304,7 +301,7 @@ def test_metrics_that_nobody_knows_are_told_or_refused():
     known, strange = listed("Bias", ["no"]), listed("Charm", ["yes"], datum=1)
     card = score([*known, *strange])
     assert card.metrics["metric"].to_list() == ["Bias"]
-    assert any("1 row of metrics that are not known left out: 'Charm'" in n for n in card.notes)
+    noted(card, "unknown_metrics", count=1, metrics=["Charm"])
     with refused("unknown_name", value="Charm"):
         score(strange)
 
@@ -313,13 +310,13 @@ def test_a_metric_without_any_row_is_null_with_a_reason():
     card = score(listed("Bias", ["no"]), metrics=["Bias", "Faithfulness"])
     row = card.metrics.filter(pl.col("metric") == "Faithfulness").row(0, named=True)
     assert (row["value"], row["support"], row["scored"]) == (None, 0, 0)
-    assert row["reason"] == "no verdict of this metric"
+    assert row["reason"].startswith("no verdict")
 
 
 def test_an_empty_table_has_no_numbers():
     assert score(table([])).metrics.height == 0
     card = score(table([]), metrics=["Bias"])
-    assert card.metrics["reason"].to_list() == ["no datum to average over"]
+    assert card.metrics.select("value", "support").row(0) == (None, 0)
 
 
 def test_two_tables_are_refused():
@@ -435,20 +432,16 @@ def test_options_of_factual_correctness_are_told_and_checked():
 
 def test_an_option_that_nothing_reads_is_told():
     card = score(listed("Coherence", ["4"]), strict_mode=True, mode="recall")
-    assert [note for note in card.notes if "not read" in note] == [
-        "mode= is not read by any of the metrics.",
-        "strict_mode= is not read by any of the metrics.",
-    ]
+    idle = [one.facts["option"] for one in card.findings if one.code == "option_not_read"]
+    assert idle == ["mode", "strict_mode"]
 
 
 def test_the_check_tells_of_bad_verdicts():
     report = ee.check(table(BAD["wrong_vocabulary"]), task="judged")
-    assert report.notes == [
-        "A verdict is none of its metric's words in 1 datum (0): an error, not a score.",
-        "'perhaps' among the verdicts of Bias: none of its words, which are yes, true, 1, no,"
-        " false, 0.",
-        "Bias: 0 of 1 row scored; wrong_vocabulary 1.",
-    ]
+    assert len(report.notes) == 3
+    noted(report, "wrong_vocabulary", count=1)
+    noted(report, "unknown_words", metric="Bias", words=["perhaps"], count=1)
+    noted(report, "coverage", metric="Bias", count=1, rows=1)
 
 
 WORDS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=5)

@@ -217,7 +217,8 @@ def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
     ).reverse()
     case = Case((varying, truths), {"by": ["even", "late"], "metrics": ["AP"]})
     said = told_twice(case, "detection", tmp_path)
-    assert "column 'even' of the predictions is not constant within a datum: 27 datums" in said
+    assert "column 'even'" in said
+    assert "a datum: 27 datums" in said
     assert "the first is 59" in said
     sides = (predictions.with_columns(city=pl.col("datum_id")), truths.with_columns(city=index))
     said = told_twice(Case(sides, {"by": ["city"], "metrics": ["AP"]}), "detection", tmp_path)
@@ -225,4 +226,5 @@ def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
     other = truths.with_columns(city=pl.col("datum_id") + pl.col("datum_id") // 50)
     case = Case((sides[0], other), {"by": ["city"], "metrics": ["AP"]})
     said = told_twice(case, "detection", tmp_path)
-    assert "differs between the two sides for 10 datums, the first is 50" in said
+    assert "for 10 datums" in said
+    assert "first is 50" in said

@@ -28,6 +28,7 @@ from partitions.cases import (
     written,
 )
 from partitions.clusters import cluster, free_port
+from refusals import refused
 
 import evalengine as ee
 from evalengine.executors import processes as dask_pool
@@ -101,7 +102,7 @@ def test_a_worker_of_another_version_is_named(
 ) -> None:
     in_buckets(monkeypatch)
     monkeypatch.setitem(stages.VERSIONS, "polars", "0.0.1")
-    with pytest.raises(ee.ExecutorError, match=r"has polars .*, the run 0\.0\.1"):
+    with refused("versions_differ", ee.ExecutorError, package="polars"):
         _score(tmp_path, executor="dask", address=two_workers)
     assert os.listdir(tmp_path / "s") == []
 
@@ -131,7 +132,7 @@ def test_a_scheduler_that_goes_away_ends_the_run(
             finish(pool, futures)
 
         monkeypatch.setattr(dask_pool.OnDask, "_finish", finished)
-        with pytest.raises(ee.ExecutorError, match=f"scheduler at {address} went away"):
+        with refused("scheduler_lost", ee.ExecutorError):
             _score(tmp_path, executor="dask", address=address)
     assert os.listdir(tmp_path / "s") == []
 
@@ -146,7 +147,7 @@ def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         pool = pool_of("dask", address, None)
         threading.Thread(target=_late_worker, args=(address,), daemon=True).start()
         try:
-            with pytest.warns(RuntimeWarning, match="no worker has joined"):
+            with pytest.warns(RuntimeWarning, match="worker has joined"):
                 found = pool.run(os.utime, [(str(tmp_path),)])
         finally:
             pool.close()
@@ -181,7 +182,7 @@ def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         pool = pool_of("dask", None, 1)
         try:
-            with pytest.raises(ee.ExecutorError, match="several workers died over the same bucket"):
+            with refused("workers_died", ee.ExecutorError):
                 pool.run(die, [("it",)])
         finally:
             pool.close()
@@ -213,16 +214,16 @@ def test_killed_workers_of_a_cluster_made_here_are_replaced(
 def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
-        pytest.raises(ee.ExecutorError, match=r"no Dask scheduler answers.*`dask scheduler`"),
+        refused("scheduler_unreachable", ee.ExecutorError),
     ):
         pool_of("dask", f"tcp://127.0.0.1:{free_port()}", None)
-    with pytest.raises(ee.OptionError, match="no address of a scheduler"):
+    with refused("option_value", option="address", value="nonsense"):
         pool_of("dask", "nonsense", None)
 
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ee.ScratchError, match=f"worker {stages.socket.gethostname()} does not see"):
+    with refused("scratch_unseen", ee.ScratchError, worker=stages.socket.gethostname()):
         stages.tally_bucket(str(tmp_path / "elsewhere"), 0, 1, "")
 
 

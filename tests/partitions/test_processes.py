@@ -117,7 +117,7 @@ def test_a_script_without_a_guard_is_told_of_it(name: str, tmp_path: Path) -> No
     assert "never said" not in done.stdout
     last = done.stderr.strip().splitlines()[-1]
     assert "ExecutorError" in last
-    assert "put what it does under `if __name__ == '__main__':`" in last
+    assert "`if __name__ == '__main__':`" in last
 
 
 def test_no_more_processes_than_the_limit_has_room_for() -> None:

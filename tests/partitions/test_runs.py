@@ -71,7 +71,7 @@ def _told(case: Case, task: str, folder: Path) -> bool:
     """Whether a run with a limit says that it is scored in memory."""
     sides = written(case, folder)
     card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1GB")
-    return any("held in the memory of one process" in note for note in card.notes)
+    return any(one.code == "not_in_parts" for one in card.findings)
 
 
 def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:

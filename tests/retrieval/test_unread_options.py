@@ -39,14 +39,15 @@ def test_an_option_of_other_metrics(option: Any, reader: str, other: str, shown:
 
 def test_of_the_default_set() -> None:
     (said,) = notes(RUN, QRELS, persistence=0.5)
-    assert "persistence=0.5 is not read" in said
-    assert "(nDCG, MAP, MRR, P, Recall, ...)" in said
+    assert "persistence=0.5" in said
+    assert said.split("(")[1][:-2].split(", ") == ["nDCG", "MAP", "MRR", "P", "Recall", "..."]
     assert notes(RUN, QRELS, dialect="ir-measures") == []
 
 
 def test_texts_have_no_ids() -> None:
     given = {"match": "exact_chunk", "ignore_identical_ids": True}
-    assert notes(TEXTS, **given) == ["ignore_identical_ids=True is not read: texts have no ids."]
+    (said,) = notes(TEXTS, **given)
+    assert "ignore_identical_ids=True" in said
     assert notes(RUN, QRELS, ignore_identical_ids=True) == []
 
 
@@ -55,7 +56,7 @@ def test_weights_of_queries(side: int) -> None:
     tables = [RUN, QRELS]
     tables[side] = tables[side].with_columns(weight=pl.lit(2.0))
     (said,) = notes(*tables)
-    assert "column 'weight' is not read: retrieval has no weights" in said
+    assert "column 'weight'" in said
     (said,) = notes(TEXTS.with_columns(weight=pl.lit(2.0)), match="exact_chunk")
     assert "table: column 'weight'" in said
 

@@ -132,7 +132,7 @@ def test_reference_without_sentences() -> None:
     row = card.metrics.row(0, named=True)
     assert (row["support"], row["scored"]) == (2, 1)
     alone = score(["a b"], [["..."]], dialect=DIALECT, metrics=["ROUGEL"])
-    assert set(alone.metrics["reason"]) == {"there is no sentence in the reference"}
+    assert all("no sentence" in reason for reason in alone.metrics["reason"])
 
 
 @pytest.mark.parametrize("given", [{"use_stemmer": True}, {"rouge_tokenizer": "unicode"}])

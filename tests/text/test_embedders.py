@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import noted, refused
 from text.embeddings_server import Server, letters, serving
 from text.scoring import values
 
@@ -77,10 +77,10 @@ def test_each_text_once_then_from_the_cache(form: str, tmp_path: Path) -> None:
         assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
         assert sorted(t for body in server.requests for t in body["input"]) == sorted(DISTINCT)
         assert max(len(body["input"]) for body in server.requests) == 4
-        assert "9 distinct texts embedded by m: 0 from the cache, 3 requests" in card.notes[-1]
+        noted(card, "embedded", count=9, cached=0, requests=3)
         again = score(server)
         assert len(server.requests) == 3
-        assert "9 from the cache, 0 requests" in again.notes[-1]
+        noted(again, "embedded", count=9, cached=9, requests=0)
         assert again.per_datum.equals(card.per_datum)
         score(server, PAIRS.head(1).with_columns(text=pl.lit("new")))
         assert server.requests[3]["input"] == ["new"]
@@ -281,7 +281,7 @@ def test_a_text_that_is_not_taken_is_undefined() -> None:
     found = card.per_datum
     assert found["status"].to_list() == ["scored", "rejected", "scored", "rejected"]
     assert found["value"].null_count() == 2
-    assert "1 text not taken, first: HTTP 400: too long" in card.notes[-1]
+    assert "HTTP 400: too long" in noted(card, "embedded", rejected=1).message
     row = card.metrics.row(0, named=True)
     assert (row["support"], row["scored"]) == (4, 2)
 
@@ -361,9 +361,7 @@ def test_an_object_of_the_users(tmp_path: Path) -> None:
     vectors = PAIRS.with_columns(
         embedding=pl.Series([[1.0]] * 5), reference_embedding=pl.Series([[1.0]] * 5)
     )
-    assert "is not read: the tables have vectors" in "".join(
-        ee.score(vectors, embedder=model).notes
-    )
+    noted(ee.score(vectors, embedder=model), "option_not_read", option="embedder")
     assert len(model.asked) == 1
 
 

@@ -73,4 +73,4 @@ def test_texts_without_words() -> None:
     row = card.metrics.row(0, named=True)
     assert (row["support"], row["scored"]) == (2, 1)
     empty = score([""], [["x"]], metrics=[*NAMES.values()])
-    assert empty.metrics["reason"].unique().to_list() == ["there is no word in the text"]
+    assert empty.metrics["reason"].str.contains("no word").all()

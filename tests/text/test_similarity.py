@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known_answers
-from refusals import refused
+from refusals import noted, refused
 from text.scoring import values
 
 import evalengine as ee
@@ -53,7 +53,7 @@ def test_ragas_vectors() -> None:
         if case["value"] == "nan":
             assert found is None
             assert card.per_datum["status"].to_list() == ["zero_vector"]
-            assert card.metrics["reason"].to_list() == ["a vector is all zeros"]
+            assert card.metrics["reason"][0].endswith("all zeros")
         elif case.get("threshold") == 0.0:
             assert case["value"] == 0.0  # ragas takes a threshold of 0 for none
             assert found == 1.0
@@ -126,7 +126,7 @@ def test_means_slices_and_coverage(tmp_path: Path) -> None:
     assert card.value(NAME, slice="half", slice_value="a") == pytest.approx(0.9)
     row = card.metrics.filter(pl.col("slice_value") == "b").row(0, named=True)
     assert (row["value"], row["support"], row["scored"]) == (None, 1, 0)
-    assert row["reason"] == "a vector is all zeros"
+    assert row["reason"].endswith("all zeros")
     assert card.per_datum["status"].to_list() == [
         "scored", "scored", "zero_vector", "no_reference",
     ]  # fmt: skip
@@ -161,9 +161,10 @@ def test_null_vectors_skipped() -> None:
             "reference_embedding": [[[2.0]], [[1.0]], [[3.0], None]],
         }
     )
-    with pytest.raises(ee.InputError, match=r"'embedding' has 1 null") as caught:
+    with refused("null_in_list", column="reference_embedding", count=1):
         ee.score(table)
-    assert "'reference_embedding': 1 row with a null in the list" in str(caught.value)
+    with refused("null_values", column="embedding", count=1):
+        ee.score(table)
     assert values(ee.score(table, nulls="skip"), NAME) == [1.0, None, 1.0]
 
 
@@ -202,4 +203,4 @@ def test_sides_that_do_not_fit() -> None:
     with refused("option_value", option="similarity_threshold", value=1.5):
         ee.score(three, similarity_threshold=1.5)
     card = ee.score({"text": ["a"], "reference": ["a"]}, similarity_threshold=0.5)
-    assert "similarity_threshold=0.5 is not read" in "\n".join(card.notes)
+    noted(card, "option_not_read", option="similarity_threshold")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from refusals import refused
+from refusals import noted, refused
 from text.scoring import score, values
 
 import evalengine as ee
@@ -66,4 +66,4 @@ def test_what_is_told() -> None:
     assert json.loads(card.metrics["parameters"][0]) == {"stop_words": 2}
     assert score(OURS, THEIRS, metrics=["TokenF1"]).metrics["parameters"][0] is None
     idle = score(OURS, THEIRS, metrics=["ExactMatch"], stop_words=["the"])
-    assert any("is not read by any of the metrics" in note for note in idle.notes)
+    noted(idle, "option_not_read", option="stop_words")

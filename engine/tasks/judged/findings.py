@@ -202,7 +202,9 @@ def notes(found: Findings, settings: Settings) -> list[Note]:
         found: findings on the whole.
     """
     told = [
-        Note("judged", f"{said} in {_of(found.kinds[kind])}: an error, not a score.")
+        Note(
+            kind, f"{said} in {_of(found.kinds[kind])}: an error, not a score.", found.kinds[kind].n
+        )
         for kind, said in TOLD.items()
         if kind in found.kinds
     ]
@@ -227,7 +229,9 @@ def _of_words(name: str, words: Mapping[str, Strange], settings: Settings) -> No
         f"{listing(sorted(words))} among the verdicts of {name}: none of its words, which are"
         f" {', '.join(known)}{exact}."
     )
-    return Note("judged", said, len(words))
+    return Note(
+        "unknown_words", said, len(words), facts={"metric": name, "words": sorted(words)[:NAMED]}
+    )
 
 
 def _set_apart(need: str, some: Some) -> Note:
@@ -236,7 +240,9 @@ def _set_apart(need: str, some: Some) -> Note:
         f"{metric_of(need).name}: {count_of(some.judgments, 'judgment')} of {_of(some)} did not"
         " vote: the number of items is not that of the judgments that decide."
     )
-    return Note("judged", said, some.judgments)
+    return Note(
+        "judgments_without_vote", said, some.judgments, facts={"metric": metric_of(need).name}
+    )
 
 
 def _coverage(need: str, standings: Mapping[str, int]) -> Note:
@@ -250,7 +256,12 @@ def _coverage(need: str, standings: Mapping[str, int]) -> Note:
         if unscored
         else ""
     )
-    return Note("coverage", said, rows - scored)
+    return Note(
+        "coverage",
+        said,
+        rows - scored,
+        facts={"metric": metric_of(need).name, "rows": rows},
+    )
 
 
 def metric_of(need: str) -> metrics.Metric:

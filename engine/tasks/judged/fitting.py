@@ -8,7 +8,7 @@ import polars as pl
 
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, count_of, listing
+from ...ingest.problems import Note, count_of, listing, not_read
 from ...metrics.registry import Metric, get, has, names
 from ...schemas.contract import DATUMS, TABLE
 from ...schemas.errors import InputError, did_you_mean
@@ -53,7 +53,7 @@ def fit_written(
             f"{option('beta', settings.beta)} weighs recall in F and has no effect with"
             f" {option('mode', settings.mode)}."
         )
-        notes = [*notes, Note("option_not_read", said)]
+        notes = [*notes, not_read(said)]
     return chosen, notes
 
 
@@ -75,18 +75,18 @@ def _fit_written(
             )
         many = count_of(sum(strange.values()), "row")
         said = f"{many} of metrics that are not known left out: {listing(strange)}."
-        notes.append(Note("unknown_metrics", said, len(strange)))
+        notes.append(Note("unknown_metrics", said, len(strange), facts={"metrics": [*strange][:5]}))
     fitting = metrics if asked_for else tuple(metric for metric in metrics if metric.name in there)
     read = {name for metric in fitting for name in metric.params}
     notes += [
-        Note("option_not_read", f"{option(name)} is not read by any of the metrics.")
+        not_read(f"{option(name)} is not read by any of the metrics.")
         for name in settings.given
         if name not in read
     ]
     undecided = any(words.ambiguous for words in settings.rules.words.values())
     if settings.penalize_ambiguous and "penalize_ambiguous" in read and not undecided:
         said = "is read by dialects that know undecided verdicts, deepeval's, alone."
-        notes.append(Note("option_not_read", f"{option('penalize_ambiguous')} {said}"))
+        notes.append(not_read(f"{option('penalize_ambiguous')} {said}"))
     return fitting, notes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note
+from ...ingest.problems import Note, not_read
 from ...metrics.registry import Metric
 from ...schemas.wording import option
 from .encode import holds_texts
@@ -49,7 +49,7 @@ def _unread(metrics: tuple[Metric, ...], frames: Frames, settings: Settings) -> 
     ]
     if settings.ignore_identical_ids and holds_texts(frames, settings)[0]:
         said.append(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")
-    return [Note("option_not_read", text) for text in said]
+    return [not_read(text) for text in said]
 
 
 def _some(metrics: tuple[Metric, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note
+from ...ingest.problems import Note, not_read
 from ...metrics.registry import Metric
 from ...schemas.contract import GROUND_TRUTHS
 from ...schemas.wording import option
@@ -22,8 +22,7 @@ def fit(
     if settings.ignore_index is not None and "label_value" in frames.ground_truths.columns:
         said = option("ignore_index", settings.ignore_index)
         notes.append(
-            Note(
-                "option_not_read",
+            not_read(
                 f"{said} is not read: the {GROUND_TRUTHS.replace('_', ' ')} are masks of labels,"
                 " which have no indices.",
             )
@@ -35,8 +34,7 @@ def fit(
     ]
     if settings.resample and layered:
         notes.append(
-            Note(
-                "option_not_read",
+            not_read(
                 f"{option('resample', True)} is not read: the {' and the '.join(layered)} are masks"
                 " of labels, which must lie on one grid; only label maps are resampled.",
             )

@@ -121,7 +121,7 @@ def made(
     why = ("no_vector", "there is no vector")
     if isinstance(settings.embedder, Encoder):
         rows = encoded(distinct.to_list(), settings.embedder)
-        said = f"by {settings.embedder.name}"
+        said, facts = f"by {settings.embedder.name}", {}
     else:
         assert settings.embedder is not None
         found = embed(distinct.to_list(), settings.embedder)
@@ -131,12 +131,19 @@ def made(
             f"by {settings.embedder.model}: {usage.cached:,} from the cache,"
             f" {count_of(usage.requests, 'request')}, {count_of(usage.input_tokens, 'token')}{cost}"
         )
+        facts = {
+            "cached": usage.cached,
+            "requests": usage.requests,
+            "tokens": usage.input_tokens,
+            "rejected": len(found.rejected),
+        }
         if found.rejected:
             first = next(iter(found.rejected.values()))
             said += f"; {count_of(len(found.rejected), 'text')} not taken, first: {first}"
             why = ("rejected", f"the endpoint does not take a text ({first})")
     n = len(candidates)
-    note = Note("embedded", f"{count_of(len(distinct), 'distinct text')} embedded {said}.")
+    said = f"{count_of(len(distinct), 'distinct text')} embedded {said}."
+    note = Note("embedded", said, len(distinct), facts=facts)
     return Vectors(rows, codes[:n], rows, codes[n:], start, why), note
 
 
@@ -403,12 +410,15 @@ def _refuse_several(datums: Datums, datum: Array) -> None:
 
 def _tell(frames: Frames, datums: Datums, status: Array) -> None:
     """Add notes on datums excluded from means, for reasons found while encoding."""
-    for code, said in ((_NULL, "with a null text left out"), (_NO_REFERENCE, "without references")):
+    for code, kind, said in (
+        (_NULL, "null_texts", "with a null text left out"),
+        (_NO_REFERENCE, "texts_without_references", "without references"),
+    ):
         found = np.flatnonzero(status == code)
         if found.size and (code == _NULL or frames.table is not None):
             names = listing(datums.id.gather(found[:3]), found.size)
             frames.notes.append(
-                Note("text", f"{count_of(found.size, 'datum')} {said}: {names}.", int(found.size))
+                Note(kind, f"{count_of(found.size, 'datum')} {said}: {names}.", int(found.size))
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note
+from ...ingest.problems import Note, not_read
 from ...metrics.registry import Metric, all_metrics
 from ...schemas.errors import InputError
 from ...schemas.wording import option
@@ -61,7 +61,7 @@ def fit(
     ]
     if "embedder" in read and settings.embedder is not None and has_vectors(frames):
         idle.append(f"{option('embedder')} is not read: the tables have vectors.")
-    return metrics, [Note("option_not_read", said) for said in idle]
+    return metrics, [not_read(said) for said in idle]
 
 
 _NO_VECTORS = (
