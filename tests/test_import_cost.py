@@ -84,6 +84,56 @@ def test_kernels_called_by_kernels_and_pickled_ones_are_the_same() -> None:
     assert _positions.variants == 1
 
 
+def test_arguments_of_any_form_take_one_compiled_variant(tmp_path: Path) -> None:
+    from evalengine.kernels.labels import majority_order
+
+    rank, start = np.array([[0, 1], [1, 0], [2, 2]], np.int32), np.array([0, 3])
+    np.save(tmp_path / "rank.npy", rank)
+    frozen = rank.copy()
+    frozen.flags.writeable = False
+    forms = (
+        rank,
+        frozen,
+        np.load(tmp_path / "rank.npy", mmap_mode="r"),
+        rank.astype(np.float64),
+        np.asfortranarray(rank),
+        np.repeat(rank, 2, axis=0)[::2],
+        rank.tolist(),
+    )
+    expected = majority_order(rank, start).tolist()
+    compiled = majority_order.variants
+    assert all(majority_order(form, [0, 3]).tolist() == expected for form in forms)
+    assert majority_order(start=start.astype(np.int32), rank=rank).tolist() == expected
+    assert majority_order.variants == compiled
+
+
+def test_missing_arrays_are_empty_and_outputs_are_written_in_place() -> None:
+    from evalengine.kernels.datums import drawn_sums
+
+    values, weights = np.array([[1.0], [2.0]]), np.array([[1, 0], [3, 1]], np.uint8)
+    compiled: list[int] = []
+    for datum in (None, np.array([0, 1])):
+        sums = np.zeros((1, 1, 2))
+        drawn_sums(datum, np.zeros(2, np.int32), values, weights, sums)
+        compiled.append(drawn_sums.variants)
+        assert sums.tolist() == [[[7.0, 2.0]]]
+    assert compiled[0] == compiled[1]
+
+
+def test_scalars_and_tuples_are_converted() -> None:
+    from evalengine.kernels.passages import walks_too_far
+
+    words = [0, 1, 2], np.array([0, 2, 4], np.int32), np.array([1, 2, 2, 1])
+    given = {"gold": np.int32(0), "text": np.uint8(1), "words": words}
+    assert walks_too_far(**given, limit=1)
+    compiled = walks_too_far.variants
+    assert not walks_too_far(**given, limit=np.float64(9))
+    assert not walks_too_far(0, 1, words, 9)
+    assert walks_too_far.variants == compiled
+    with pytest.raises(TypeError):
+        walks_too_far(0, 1, words)
+
+
 def test_every_public_name_is_there() -> None:
     import evalengine as ee
 
