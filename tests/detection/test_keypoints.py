@@ -133,7 +133,7 @@ def test_people_of_a_box_alone_are_left_out_with_what_lies_on_them() -> None:
         ({"keypoints": [1.0] * 34}, {}, "pairs of x and y"),
         ({"keypoints": [1.0] * 50 + [float("nan")]}, {}, "NaN"),
         ({"keypoints": []}, {}, "without keypoints"),
-        ({}, {"dialect": "lvis"}, "lvis and iou_type='keypoints'"),
+        ({}, {"dialect": "lvis"}, "iou_type='keypoints'"),
         ({}, {"convert_to": "box"}, "different geometry"),
     ],
 )

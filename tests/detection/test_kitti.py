@@ -155,7 +155,7 @@ def test_twenty_of_twenty_are_half() -> None:
     assert ee.score(pl.concat([found, van]), truth, **HOW).to_kitti() == made
     loose = ee.score(found, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
     assert loose.metrics["iou_threshold"].unique().to_list() == [0.25, 0.5]
-    with pytest.raises(ee.ResultError, match="leave iou_thresholds out"):
+    with pytest.raises(ee.ResultError, match="iou_thresholds"):
         loose.to_kitti()
 
 
@@ -208,7 +208,7 @@ def test_notes_name_what_was_left_out(tmp_path: Path, monkeypatch: pytest.Monkey
     paths = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
     assert {*told} <= {*ee.score(*paths, **HOW, memory_limit="1GB").notes}
     alone = ee.score(ours.clear(), whole.filter(label_value="Van"), **HOW).notes
-    assert any("1 row of label 'Van'" in note for note in alone)
+    assert any("1 row of" in note and "'Van'" in note for note in alone)
 
 
 def test_regions_of_datums_are_those_of_rows() -> None:
@@ -238,7 +238,7 @@ def test_what_is_missing_is_told() -> None:
         ee.score(ours, blank, **HOW)
     with refused("column_missing", side="predictions", column="height_2d"):
         ee.score(ours.drop(CORNERS), theirs, iou_type="3d", **HOW)
-    with pytest.raises(ee.OptionError, match="area_ranges: dialect kitti"):
+    with pytest.raises(ee.OptionError, match="area_ranges"):
         ee.score(ours, theirs, area_ranges={"all": (0, 1)}, **HOW)
     blind = ours.with_columns(alpha=-10.0)
     card = ee.score(blind, theirs, metrics=["AP", "AOS", "TIDE"], **HOW)

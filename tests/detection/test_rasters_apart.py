@@ -57,11 +57,12 @@ def test_rasters_on_other_grids(
     other = _written(tmp_path / "other.tif", *place)
     with refused("grids_differ", side="predictions", column="raster", count=1) as error:
         ee.score(_table(other, scored=True), _table(truth), convert_to=convert_to)
-    assert f"row 0 (datum_id='d7') is 20 x 20, {told}" in str(error.value)
-    assert "EPSG:32632, pixels of 10 x -10 from (500000, 5000000)" in str(error.value)
+    assert f"'d7') is 20 x 20, {told}" in str(error.value)
+    assert "EPSG:32632, pixels of 10 x -10" in str(error.value)
+    assert "from (500000, 5000000)" in str(error.value)
     with refused("grids_differ", side="ground_truths", column="raster", count=1) as error:
         ee.score(_table(truth, scored=True), _table(truth, other), convert_to=convert_to)
-    assert f"row 1 (datum_id='d7') is 20 x 20, {told}" in str(error.value)
+    assert f"'d7') is 20 x 20, {told}" in str(error.value)
 
 
 def test_the_same_grid_and_plain_pictures_meet(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_value_that_no_pixel_has(tmp_path: Path) -> None:
     truth = _table(path, path).with_columns(raster_value=pl.Series([9, 8]))
     card = ee.score(_table(path, scored=True), truth)
     said = noted(card, "absent_raster_values", count=1).message
-    assert f"row 1 (datum_id='d7') asks for 8 in {path!r}." in said
+    assert f"'d7') asks for 8 in {path!r}." in said
 
 
 def test_files_are_looked_for_once_and_at_home(

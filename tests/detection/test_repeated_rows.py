@@ -29,7 +29,7 @@ def test_every_row_twice_is_a_warning(tables, role: str) -> None:
     given[place] = pl.concat([given[place]] * 2)
     given[1] = given[1].drop("annotation_id", strict=False)  # ids may appear once
     said = noted(ee.score(*given), "rows_doubled", severity="warning").message
-    assert said.startswith(f"every row of the {role}")
+    assert f"of the {role}" in said
     assert ee.check(*given).warnings
 
 

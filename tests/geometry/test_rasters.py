@@ -230,7 +230,7 @@ def test_a_picture_that_breaks_off(tmp_path: Path) -> None:
     Path(path).write_bytes(data[: len(data) // 2])
     with refused("raster_unreadable", rows=[0]) as error:
         read([path])
-    assert "short.png' breaks off" in str(error.value)
+    assert "short.png' breaks" in str(error.value)
 
 
 def test_pictures_in_colours(tmp_path: Path, labels: Any) -> None:

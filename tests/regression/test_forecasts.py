@@ -149,7 +149,7 @@ def test_ids_that_columns_make_together() -> None:
         {"unique_id": "a", "ds": [3, 3, 4], "cutoff": [1, 2, 2], "yhat": [0.5, 1.5, 2.5]}
     )
     true = pl.DataFrame({"unique_id": "a", "ds": [3, 4], "y": [0.25, 2.25]})
-    with refused("ids_differ", match="'unique_id', 'ds'.* 'cutoff'"):
+    with refused("ids_differ", match="'ds'.* 'cutoff'"):
         ee.score(cutoffs, true)
     assert ee.score(cutoffs.join(true, on=["unique_id", "ds"])).value("MAE") == 1.75 / 3
     assert ee.score(cutoffs[1:], true).value("MAE") == 0.75

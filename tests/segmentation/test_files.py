@@ -56,7 +56,7 @@ def test_paths_from_the_folder_of_the_table(
     same(card, ARRAYS)
     with refused("file_missing", ee.ReadError, side="predictions", count=4, rows=[0, 1, 2]) as it:
         ee.score(sides[0].head(4), TRUTH)
-    assert "row 0 (datum_id=0): 'p0.png'" in str(it.value)
+    assert "datum_id=0): 'p0.png'" in str(it.value)
 
 
 def test_bands_and_values(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_files_that_are_no_label_maps(tmp_path: Path) -> None:
         ee.score(table(floats), table(good))
     with refused("raster_unreadable", file=str(text), rows=[0]) as error:
         ee.score(table(text), table(good))
-    assert "predictions, row 0 (datum_id='x')" in str(error.value)
+    assert str(error.value).count("predictions, row 0") == 1
 
 
 def cut_short(path: Path) -> str:
@@ -264,7 +264,9 @@ def test_resampling_of_masks_is_said_to_be_not_read() -> None:
         schema_overrides={"raster": pl.List(pl.List(pl.UInt8))},
     )
     card = ee.score(side, side, resample=True)
-    assert "predictions and the ground truths" in noted(card, "option_not_read").message
+    said = noted(card, "option_not_read").message
+    assert "predictions" in said
+    assert "ground truths" in said
     assert "resample=True" in card.findings[0].message
 
 
