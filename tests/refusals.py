@@ -34,12 +34,28 @@ def refused(
     """
     with pytest.raises(kind, match=match) as info:
         yield info
-    found = [(info.value.code, info.value.facts)]
-    if isinstance(info.value, ChecksFailed):
-        found = [(one.kind, one.as_facts()) for one in info.value.problems]
-    same = [of for name, of in found if name == code]
-    assert same, f"{[name for name, _ in found]}: {info.value}"
-    assert facts in [{name: of.get(name) for name in facts} for of in same], same
+    assert Refusal(info.value).has(code, **facts)
+
+
+class Refusal(str):
+    """Message of an error, which also knows its code and facts."""
+
+    error: EvalengineError
+
+    def __new__(cls, error: EvalengineError) -> Refusal:
+        made = super().__new__(cls, str(error))
+        made.error = error
+        return made
+
+    def has(self, code: str, **facts: Any) -> bool:
+        """Fail unless the error, or one of the problems of a table, has this code and facts."""
+        found = [(self.error.code, self.error.facts)]
+        if isinstance(self.error, ChecksFailed):
+            found = [(one.kind, one.as_facts()) for one in self.error.problems]
+        same = [of for name, of in found if name == code]
+        assert same, f"{[name for name, _ in found]}: {self}"
+        assert facts in [{name: of.get(name) for name in facts} for of in same], same
+        return True
 
 
 def noted(result: Any, code: str, **facts: Any) -> Finding:

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 import evalengine as ee
 from evalengine.schemas.errors import OptionError, ResultError
@@ -38,7 +39,7 @@ def test_name_and_cut_off_are_parted(name, k):
 
 @pytest.mark.parametrize("behind", ["", "-1", "1.5", "x", " 3", "3@4", "1e3", "²", "9" * 10])
 def test_what_is_no_cut_off_is_refused(behind):
-    with pytest.raises(OptionError, match=r"whole number from 0 to 999999999, such as 'nDCG@10'"):
+    with refused("option_value", OptionError, option="metrics"):
         parse_metric(f"nDCG@{behind}")
 
 
@@ -69,26 +70,28 @@ def test_other_metrics_do_not_notice():
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("Accuracy@3", r"'Accuracy@3': Accuracy has no cut-off; write 'Accuracy' \(metrics with"
-         r" one: TopKAccuracy\)"),
-        ("F2@3", "F2 has no cut-off"),
-        ("TopKAcuracy@3", "Did you mean 'TopKAccuracy'"),
-        ("TopKAccuracy@0", "a cut-off is 1 or more"),
-        ("TopKAccuracy@-1", "'TopKAccuracy@-1': a cut-off follows the @"),
+        ("Accuracy@3", {"code": "option_unfit", "option": "metrics", "value": "Accuracy@3"}),
+        ("F2@3", {"code": "option_unfit", "option": "metrics", "value": "F2@3"}),
+        ("TopKAcuracy@3", {"code": "unknown_name", "value": "TopKAcuracy"}),
+        ("TopKAccuracy@0", {"code": "option_value", "option": "k", "value": [0]}),
+        (
+            "TopKAccuracy@-1",
+            {"code": "option_value", "option": "metrics", "value": "TopKAccuracy@-1"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals_name_what_was_written(metric, message):
-    with pytest.raises(OptionError, match=message):
+    with refused(**message):
         ee.score(PREDICTIONS, TRUTHS, metrics=[metric])
 
 
 def test_a_task_without_cut_offs_says_so():
-    with pytest.raises(OptionError, match="no metric of detection has one"):
+    with refused("option_unfit", OptionError, option="metrics", value="mAP@5"):
         ee.explain(task="detection", metrics=["mAP@5"])
 
 
 def test_several_labels_a_datum_have_no_top_k_under_any_name():
-    with pytest.raises(OptionError, match="not defined where a datum may have several labels"):
+    with refused("option_unfit", OptionError, option="metrics", value=["TopKAccuracy"]):
         ee.score(PREDICTIONS, TRUTHS, metrics=["TopKAccuracy@3"], multilabel=True)
 
 

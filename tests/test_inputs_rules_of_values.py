@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.problems import ChecksFailed
@@ -51,7 +52,16 @@ def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
         with pytest.raises(ee.InputError, match=r"'learner' differs.*learner = 'A'"):
             ee.score(given)
     same = {**table, "learner": ["A"] * 4}
-    with pytest.raises(ee.InputError, match="was a file read twice") as told:
+    with refused(
+        "repeated_values",
+        ee.InputError,
+        side="table",
+        column="datum_id",
+        count=4,
+        rows=[0, 1, 2],
+        values=2,
+        key=["datum_id"],
+    ) as told:
         ee.score(same)
     assert "'learner'" not in str(told.value)
 

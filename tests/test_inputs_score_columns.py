@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import Refusal, refused
 
 import evalengine as ee
 from evalengine.ingest.frames import Frames, load_frames
@@ -22,10 +23,10 @@ def load(ours: Any, theirs: Any = None, score_columns: Any = ("p_*",), **options
     return load_frames(ours, theirs, options=given, task="classification")
 
 
-def refusal(*args: Any, **options: Any) -> str:
+def refusal(*args: Any, **options: Any) -> Refusal:
     with pytest.raises(EvalengineError) as caught:
         load(*args, **options)
-    return str(caught.value)
+    return Refusal(caught.value)
 
 
 def labels(frames: Frames) -> list[Any]:
@@ -70,8 +71,9 @@ def test_a_mapping_says_which_column_is_whose() -> None:
     assert frames.table is not None
     assert frames.table["score:4"].to_list() == SCORES["p_0"]
     assert labels(load({"actual": [3, 4], **SCORES}, score_columns={"4": "p_0", "3": "p_1"})) == [
-        4, 3,
-    ]  # fmt: skip
+        4,
+        3,
+    ]
 
 
 def test_integer_labels_of_scores_make_booleans_integers() -> None:
@@ -102,18 +104,30 @@ def test_wide_predictions_meet_a_table_of_ground_truths() -> None:
     assert frames.predictions.columns == ["datum_id", "score:0", "score:1"]
     assert labels(frames) == [0, 1]
     message = refusal({"datum_id": [1, 1], **SCORES}, truths)
-    assert "column 'datum_id': 1 value in more than one row" in message
+    assert message.has(
+        "repeated_values",
+        side="predictions",
+        column="datum_id",
+        count=2,
+        rows=[0, 1],
+        values=1,
+        key=["datum_id"],
+    )
 
 
 def test_label_maps_know_the_labels_of_scores() -> None:
     frames = load({"actual": ["0", "0"], **SCORES}, label_map={"1": "0"})
     assert frames.label_map is not None
     assert frames.label_map["predictions"].rows() == [
-        ("label", "0", "label", "0"), ("label", "1", "label", "0"),
-    ]  # fmt: skip
+        ("label", "0", "label", "0"),
+        ("label", "1", "label", "0"),
+    ]
     assert not [note for note in frames.notes if note.kind == "label_map_unused"]
-    frames = load({"actual": ["no", "yes"], **SCORES}, score_columns={0: "p_0", 1: "p_1"},
-                  label_map={"no": 0, "yes": 1})  # fmt: skip
+    frames = load(
+        {"actual": ["no", "yes"], **SCORES},
+        score_columns={0: "p_0", 1: "p_1"},
+        label_map={"no": 0, "yes": 1},
+    )
     assert frames.table is not None
     assert frames.table["actual"].to_list() == labels(frames) == [0, 1]
 
@@ -121,27 +135,57 @@ def test_label_maps_know_the_labels_of_scores() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "words"),
     [
-        ({"p_1": [0.5, None]}, ["p_*"], "column 'score:p_1' (from 'p_1') has 1 null"),
-        ({"p_1": [0.5, float("nan")]}, ["p_*"], "column 'score:p_1' (from 'p_1'): 1 row with NaN"),
-        ({"p_1": ["a", "b"]}, ["p_*"], "(from 'p_1') has dtype String; it must hold numbers"),
-        ({"p_1": [True, False]}, ["p_*"], "(from 'p_1') has dtype Boolean"),
-        ({}, ["p_0", "p_l"], "there is no column 'p_l'. Did you mean 'p_"),
-        ({}, ["q_*"], "there is no column 'q_*'"),
-        ({}, ["p_0", "p_0"], "column 'p_0' appears there more than once"),
-        ({"x_1": [0.1, 0.2]}, ["p_1", "x_1"], "1 label with more than one column: 1"),
-        ({"cat": [0.1, 0.2]}, ["p_0", "cat"], "labels are integers (0, 1), which 'p_0', 'cat'"),
-        ({"actual": ["a", "b"]}, {0: "p_0", 1: "p_1"}, "they can never be equal"),
-        ({}, {0: "p_0", "b": "p_1"}, "labels are partly strings, partly numbers"),
-        ({}, [], "write the names of the columns"),
-        ({}, {"a": 1}, "write the names of the columns"),
+        (
+            {"p_1": [0.5, None]},
+            ["p_*"],
+            {
+                "code": "null_values",
+                "side": "table",
+                "column": "score:p_1",
+                "count": 1,
+                "rows": [1],
+            },
+        ),
+        (
+            {"p_1": [0.5, float("nan")]},
+            ["p_*"],
+            {"code": "not_finite", "side": "table", "column": "score:p_1", "count": 1, "rows": [1]},
+        ),
+        (
+            {"p_1": ["a", "b"]},
+            ["p_*"],
+            {"code": "wrong_dtype", "side": "table", "column": "score:p_1"},
+        ),
+        (
+            {"p_1": [True, False]},
+            ["p_*"],
+            {"code": "wrong_dtype", "side": "table", "column": "score:p_1"},
+        ),
+        ({}, ["p_0", "p_l"], {"code": "column_missing", "side": "table", "column": "p_l"}),
+        ({}, ["q_*"], {"code": "column_missing", "side": "table", "column": "q_*"}),
+        ({}, ["p_0", "p_0"], {"code": "column_twice", "side": "table", "column": "p_0"}),
+        (
+            {"x_1": [0.1, 0.2]},
+            ["p_1", "x_1"],
+            {"code": "column_twice", "option": "score_columns", "count": 1},
+        ),
+        ({"cat": [0.1, 0.2]}, ["p_0", "cat"], {"code": "types_differ", "option": "score_columns"}),
+        (
+            {"actual": ["a", "b"]},
+            {0: "p_0", 1: "p_1"},
+            {"code": "types_differ", "column": "label_value"},
+        ),
+        ({}, {0: "p_0", "b": "p_1"}, {"code": "types_mixed", "option": "score_columns"}),
+        ({}, [], {"code": "option_value", "option": "score_columns"}),
+        ({}, {"a": 1}, {"code": "option_value", "option": "score_columns"}),
     ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused(rows: Any, columns: Any, words: str) -> None:
-    assert words in refusal({"actual": [0, 1], **SCORES, **rows}, score_columns=columns)
+)
+def test_what_cannot_be_is_refused(rows: Any, columns: Any, words: dict[str, Any]) -> None:
+    assert refusal({"actual": [0, 1], **SCORES, **rows}, score_columns=columns).has(**words)
 
 
 def test_tasks_without_score_columns_refuse_them() -> None:
-    with pytest.raises(EvalengineError, match="score_columns: detection has none"):
+    with refused("option_unfit", option="score_columns"):
         load_frames([], [], options=make_options(score_columns="a"), task="detection")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from refusals import refused
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
 import evalengine as ee
@@ -80,7 +81,7 @@ def test_classes_that_nobody_named_are_the_true_ones_in_order() -> None:
     card = ee.score(SCORES, np.array(["p", "q", "r"])[TRUE])
     assert any("true classes in order: 'p', 'q', 'r'" in note for note in card.notes)
     assert card.value("Accuracy") == accuracy_score(TRUE, SCORES.argmax(axis=1))
-    with pytest.raises(ee.InputError, match=r"3 classes a datum, .* have 2 \('p', 'q'\).*labels="):
+    with refused("classes_differ", ee.InputError, counts=[3, 2]):
         ee.score(SCORES[TRUE < 2], np.array(["p", "q"])[TRUE[TRUE < 2]])
 
 
@@ -88,7 +89,7 @@ def test_numbers_are_places_in_labels_that_are_names() -> None:
     card = ee.score(GUESS, TRUE, labels=["ant", "bee", "cat"])
     assert card.value("Accuracy") == accuracy_score(TRUE, GUESS)
     assert set(card.metrics["label_value"].drop_nulls()) == {"ant", "bee", "cat"}
-    with pytest.raises(ee.InputError, match=r"2 classes, .* 0 to 1; \d+ of the predictions .* 2"):
+    with refused("classes_differ", ee.InputError, counts=[2, 65]):
         ee.score(GUESS, TRUE, labels=["ant", "bee"])
 
 
@@ -99,7 +100,7 @@ def test_texts() -> None:
     assert ee.score(ours, theirs, metrics=["ROUGE1"]).value("ROUGE1") == want
     assert ee.score(ours, [[one] for one in theirs]).value("ROUGE1") == want
     for side in (ours, np.array(ours), pd.Series(ours)):
-        with pytest.raises(ee.InputError, match=r"strings.*task='classification' or task='text'"):
+        with refused("task_ambiguous", ee.InputError, tasks=["classification", "text"]):
             ee.score(side, theirs)
 
 
@@ -109,7 +110,7 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     card = ee.score(["a"], ["a"], task="classification")
     assert card.value("Accuracy") == 1.0
     assert card.run["inputs"]["predictions"]["rows"] == 1
-    with pytest.raises(ee.ReadError, match=r"b\.csv: no such file"):
+    with refused("file_missing", ee.ReadError):
         ee.score(["a", "b.csv"], ["a"], task="classification")
     Path("cat").mkdir()  # a folder that is called like a class
     assert ee.score(["cat", "dog"], ["dog", "dog"], task="classification").value("Accuracy") == 0.5
@@ -118,18 +119,18 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        ([0, 1], [0, 1, 1], "predictions are 2 values and the ground truths 3"),
-        ([0, 1], [0.5, 1], r"1 of 2 are not whole numbers, first 0\.5.*swapped"),
-        ([0, "a"], [0, 1], "there are int and str"),
-        ([[0.1, 0.9], [0.2]], [0, 1], r"of 2 and of 1 \(place 1\)"),
-        (SCORES, np.eye(3, dtype=int)[TRUE], "scores of 3 classes.*multilabel=True"),
-        ([["a"]], [["a"]], "task='classification' or task='retrieval'"),
-        (np.zeros((3, 2)), ["a", "b", "c"], "Name the classes of the columns"),
-        (pl.Series([b"x"]), pl.Series([b"x"]), "are Binary.*give all else as tables"),
+        ([0, 1], [0, 1, 1], {"code": "lengths_differ", "lengths": [2, 3]}),
+        ([0, 1], [0.5, 1], {"code": "not_whole", "side": "ground_truths", "count": 1}),
+        ([0, "a"], [0, 1], {"code": "not_a_table"}),
+        ([[0.1, 0.9], [0.2]], [0, 1], {"code": "lengths_differ", "lengths": [2, 1], "row": 1}),
+        (SCORES, np.eye(3, dtype=int)[TRUE], {"code": "several_classes"}),
+        ([["a"]], [["a"]], {"code": "task_ambiguous", "tasks": ["classification", "retrieval"]}),
+        (np.zeros((3, 2)), ["a", "b", "c"], {"code": "classes_differ", "counts": [2, 3]}),
+        (pl.Series([b"x"]), pl.Series([b"x"]), {"code": "task_unknown"}),
     ],
 )
-def test_refused(ours: Any, theirs: Any, said: str) -> None:
-    with pytest.raises(ee.InputError, match=said):
+def test_refused(ours: Any, theirs: Any, said: dict[str, Any]) -> None:
+    with refused(**said):
         ee.score(ours, theirs)
 
 
@@ -138,7 +139,7 @@ def test_a_tensor_that_is_no_array() -> None:
         def __array__(self, *_: Any, **__: Any) -> np.ndarray:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
 
-    with pytest.raises(ee.InputError, match=r"OnADevice cannot be read.*Tensor\.cpu"):
+    with refused("not_a_table", ee.InputError):
         ee.score(OnADevice([1]), [1])
 
 
@@ -171,13 +172,15 @@ def test_scikit_learns_names_say_which_side_is_which() -> None:
     both = ee.score(y_true=TRUE == 0, y_pred=GUESS == 0, y_score=SCORES[:, 0])
     assert both.value("ROCAUC") == pytest.approx(roc_auc_score(TRUE == 0, SCORES[:, 0]))
     assert both.value("Accuracy") == accuracy_score(TRUE == 0, GUESS == 0)
-    with pytest.raises(ee.InputError, match="y_true belongs to y_pred or y_score"):
+    with refused("sides_given", ee.InputError):
         ee.score(y_pred=guess)
-    with pytest.raises(ee.InputError, match="both sides are given once"):
+    with refused("given_twice", ee.InputError, options=["y_true", "y_pred", "y_score"]):
         ee.score(guess, y_true=true)
-    with pytest.raises(ee.InputError, match="one value each for every datum"):
+    with refused(
+        "lengths_differ", ee.InputError, lengths={"y_true": 200, "y_pred": 200, "y_score": 200}
+    ):
         ee.score(y_true=true, y_pred=guess, y_score=SCORES)
-    with pytest.raises(ee.InputError, match="the predictions are missing"):
+    with refused("sides_given", ee.InputError):
         ee.score(ground_truths=true)
 
 
@@ -195,7 +198,7 @@ def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
     with pytest.raises(ChecksFailed) as caught:
         ee.score(frame(dict(zip("xyz", SCORES.T, strict=True))), truth)
     assert [one.kind for one in caught.value.problems] == ["labels_without_scores"]
-    with pytest.raises(ee.InputError, match="200 rows of scores and the ground truths 3 values"):
+    with refused("lengths_differ", ee.InputError, lengths=[200, 3]):
         ee.score(scores, truth[:3])
 
 

@@ -102,65 +102,63 @@ def test_rows_removed_are_not_checked() -> None:
 
 def test_row_numbers_after_a_condition_say_so() -> None:
     message = refusal(predictions(score=[0.1, None, 0.7]), where="xmin > 5")
-    assert "first (rows that where= keeps count from 0): row 0 (datum_id=1" in message
+    assert message.has("null_values", side="predictions", column="score", count=1, rows=[0])
 
 
 def test_datums_of_another_meaning_are_no_guess() -> None:
     table = predictions(x=[0.0] * 3, y=[0.0] * 3, width=[1.0, 2.0, 3.0], height=[1.0] * 3)
     table = table.drop("xmin", "ymin", "xmax", "ymax")
     message = refusal(table, datums=WEATHER, where="width > 500")
-    assert "'width' is a column of the predictions and, with another meaning, of the datums" in (
-        message
-    )
+    assert message.has("ambiguous_column", column="width")
     frames = load(table, datums=WEATHER, where={"predictions": "width > 1.5"})
     assert heights(frames) == (2, 3)
 
 
 def test_an_unknown_column_answers_with_the_nearest() -> None:
     message = refusal(where="scor > 0.5")
-    assert "no column 'scor' in predictions or ground truths. Did you mean 'score'?" in message
+    assert message.has("column_missing", columns=["scor"])
 
 
 def test_double_quotes_are_names_and_that_is_told() -> None:
     message = refusal(where='label_value = "zebra123"')
     assert "no column 'zebra123'" in message
-    assert "Strings go in single quotes" in message
+    assert message.has("column_missing", columns=["label_value", "zebra123"])
 
 
 def test_columns_of_several_tables_ask_for_one_condition_each() -> None:
     message = refusal(datums=WEATHER, where="weather = 'sun' AND score > 0.5")
-    assert "no single table has all its columns: 'weather' in datums; 'score' in predictions" in (
-        message
-    )
+    assert message.has("column_missing", columns=["weather", "score"])
     assert 'where={"predictions": "...", "datums": "..."}' in message
 
 
 @pytest.mark.parametrize("text", ["score >", "score > 1 1", "SELECT * FROM x", "nofunc(score) > 1"])
 def test_what_is_no_sql_is_refused(text: str) -> None:
     message = refusal(where=text)
-    assert f"where={text!r}: not an SQL condition:" in message
-    assert "score > 0.1 AND weather = 'rain'" in message
+    assert message.has("not_a_condition")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("score + 1", "not a condition but a value of type Float64"),
-        ("label_value > 3", "cannot be applied to the predictions"),
-        ("1 > 0", "names no column"),
+        ("score + 1", {"code": "not_a_condition", "value": "score + 1"}),
+        (
+            "label_value > 3",
+            {"code": "wrong_dtype", "side": "predictions", "columns": ["label_value"]},
+        ),
+        ("1 > 0", {"code": "not_a_condition", "value": "1 > 0"}),
     ],
 )
-def test_what_is_no_condition_is_refused(text: str, words: str) -> None:
-    assert words in refusal(where=text)
+def test_what_is_no_condition_is_refused(text: str, words: dict[str, Any]) -> None:
+    assert refusal(where=text).has(**words)
 
 
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ({"prediction": "score > 1"}, "'prediction' is not a known table. Did you mean"),
-        ({"datums": "width > 1"}, "a condition on datums, but no datums= were given"),
-        ({"ground_truths": "score > 1"}, "no column 'score' in ground truths"),
+        ({"prediction": "score > 1"}, {"code": "unknown_name", "value": "prediction"}),
+        ({"datums": "width > 1"}, {"code": "where_side", "side": "datums"}),
+        ({"ground_truths": "score > 1"}, {"code": "column_missing", "columns": ["score"]}),
     ],
 )
-def test_conditions_on_tables_that_are_not_there(where: Any, words: str) -> None:
-    assert words in refusal(where=where)
+def test_conditions_on_tables_that_are_not_there(where: Any, words: dict[str, Any]) -> None:
+    assert refusal(where=where).has(**words)

@@ -84,8 +84,8 @@ def test_a_folder_that_others_may_write_is_not_used(mode: int, warm: Path, tmp_p
     kernels.chmod(mode)
     made, said = compiled(warm, tmp_path / "home")
     assert made
-    assert f"{warm} (others may write to it)" in said
-    assert str(tmp_path / "home") in said.replace(f"{warm} (others may write to it)", "")
+    assert f"{warm} (others may" in said
+    assert str(tmp_path / "home") in said.replace(str(warm), "")
 
 
 def test_a_file_that_others_may_write_is_not_read(warm: Path, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_file_that_others_may_write_is_not_read(warm: Path, tmp_path: Path) ->
         path.chmod(0o666)
     made, said = compiled(warm, tmp_path / "home")
     assert made
-    assert said.count("others may write to it") == 1
+    assert said.count("others may write") == 1
     assert compiled(warm, tmp_path / "home") == ([], "")  # made anew, for nobody else to write
 
 
@@ -132,7 +132,7 @@ def test_files_that_are_not_as_they_were_written_are_made_anew(
     made, said = compiled(warm, tmp_path / "home")
     assert ("nrt" in made) == (kind == "bin")
     assert len(made) >= 1
-    assert said.count("was altered or cut short") == 1
+    assert said.count("altered or cut") == 1
     assert said.count(f".{kind} (") == 1
     assert {path: len(path.read_bytes()) for path in size} == size
     assert compiled(warm, tmp_path / "home") == ([], "")
@@ -155,7 +155,7 @@ def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     inner.mkdir(parents=True)
     assert distrusted(inner) is None
     inner.parent.chmod(0o777)
-    assert distrusted(inner) == f"others may write to {inner.parent}"
+    assert str(inner.parent) in (distrusted(inner) or "")
     inner.parent.chmod(0o1777)  # as /tmp: what is not theirs stays
     assert distrusted(inner) is None
     inner.parent.chmod(0o755)
@@ -164,7 +164,7 @@ def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: 987654)
         if os.stat(inner).st_uid:
-            assert distrusted(inner) == "it belongs to another user"
+            assert "another user" in (distrusted(inner) or "")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives away")
@@ -180,7 +180,7 @@ def test_a_folder_of_another_user_is_not_used(
     assert found.is_relative_to(candidates / "temporary")
     for one in ("xdg", "home"):
         assert not list((candidates / one).iterdir())  # root's would be in that user's way
-        assert f"{candidates / one} belongs to another user" in caplog.text
+        assert f"{candidates / one} belongs to" in caplog.text
 
 
 def test_a_place_where_others_may_write_is_left_alone_and_said(
@@ -193,7 +193,7 @@ def test_a_place_where_others_may_write_is_left_alone_and_said(
     assert found.is_relative_to(candidates / "home")
     assert not list((candidates / "xdg").iterdir())
     (said,) = caplog.messages
-    assert f"others may write to {candidates / 'xdg'}" in said
+    assert f"may write to {candidates / 'xdg'}" in said
     assert str(found) in said
 
 
@@ -269,5 +269,5 @@ def test_without_any_folder_it_is_said(
         (candidates / one).touch()
     assert cache_folder() is None
     (said,) = caplog.messages
-    assert "every process compiles them" in said
+    assert "process compiles them" in said
     assert str(candidates / "home") in said

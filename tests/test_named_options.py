@@ -5,6 +5,7 @@ from __future__ import annotations
 import typing
 
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import main
@@ -25,7 +26,7 @@ def test_names_of_other_tools_are_answered_with_ours(theirs):
     ours = ELSEWHERE[theirs]
     assert theirs not in FIELDS
     assert ours in FIELDS
-    with pytest.raises(ee.OptionError, match=f"'{theirs}' is not a known option. It is {ours}= h"):
+    with refused("unknown_name", ee.OptionError):
         ee.explain(**{theirs: 1})
 
 
@@ -40,7 +41,7 @@ def test_the_shell_answers_them_too(name, capsys):
 def test_a_job_file_answers_them_too(tmp_path):
     job = tmp_path / "job.toml"
     job.write_text('name = "n"\n[inputs]\npredictions = "a"\n[options]\nk_list = [1]\n')
-    with pytest.raises(ee.OptionError, match=r"'k_list' is not a known option[.] It is k= "):
+    with refused("unknown_name", ee.OptionError, value="k_list"):
         load_job(job)
 
 
@@ -48,7 +49,7 @@ def test_a_job_file_answers_them_too(tmp_path):
 @pytest.mark.parametrize("dialect", ["standard", "trec_eval", "remem"])
 def test_a_cut_off_of_0_is_refused_where_the_reference_has_none(asked, dialect):
     given = {"metrics": ["nDCG", "RetrievalRecall"], "dialect": dialect, **asked}
-    with pytest.raises(ee.OptionError, match=r"k=\[0\] for nDCG: a cut-off is 1 or more") as said:
+    with refused("option_value", ee.OptionError, option="k", value=[0]) as said:
         ee.explain(task="retrieval", **given)
     assert ("RetrievalRecall takes it" in str(said.value)) is ("k" in asked)
 

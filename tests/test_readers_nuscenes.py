@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -56,7 +57,7 @@ def test_broken_files(tmp_path: Path) -> None:
     found, truth = sides(tmp_path)
     lacking = {key: value for key, value in box(0.0).items() if key != "size"}
     file = written(tmp_path / "lacking.json", {"a": [lacking]})
-    with pytest.raises(ee.ReadError, match=r"lacking\.json: not nuScenes' boxes: .*size"):
+    with refused("wrong_field", ee.ReadError):
         ee.score(file, truth, **HOW)
     text = Path(found).read_text()
     (tmp_path / "cut.json").write_text(text[:-10])

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from partitions.cases import in_buckets, in_units
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.sources.tables import open_source
@@ -73,14 +74,14 @@ def test_files_further_down(tmp_path: Path) -> None:
 def test_mixtures_are_refused(tmp_path: Path) -> None:
     folder = written(tmp_path / "run")
     GUESSES.write_parquet(folder / "all.parquet")
-    with pytest.raises(ee.ReadError, match=r"both files \('all.parquet', ...\) and partitions"):
+    with refused("partitions_differ", ee.ReadError):
         ee.score(folder, TRUTHS)
-    with pytest.raises(ee.ReadError, match=r"lies in partitions \(year, city\), and .*all.parquet"):
+    with refused("partitions_differ", ee.ReadError):
         ee.score(folder / "**" / "*.parquet", TRUTHS)
     (folder / "all.parquet").unlink()
     (folder / "month=1").mkdir()
     GUESSES.write_parquet(folder / "month=1" / "x.parquet")
-    with pytest.raises(ee.ReadError, match=r"and .*x\.parquet|month=1.* in others \(year, city\)"):
+    with refused("partitions_differ", ee.ReadError):
         ee.score(folder, TRUTHS)
     (folder / "month=1" / "x.parquet").rename(folder / "month=1" / "x.csv")
     with pytest.raises(ee.ReadError, match="holds several formats"):
@@ -93,5 +94,5 @@ def test_a_file_of_other_columns_is_named(tmp_path: Path) -> None:
     pl.DataFrame({"datum_id": ["9"], "label_value": ["a"], "score": [0.5]}).write_parquet(
         folder / "year=2025" / "city=x" / "y.parquet"
     )
-    with pytest.raises(ee.ReadError, match=r"'datum_id' is Int64 in .*String in .*y\.parquet"):
+    with refused("files_differ", ee.ReadError):
         ee.score(folder, TRUTHS)

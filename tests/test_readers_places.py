@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.schemas.wording import without_secrets
@@ -22,25 +24,51 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", r"line 3 has 4 fields, and the header 3"),
-        ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', r"line 3: .*Close the quote"),
-        ("latin.csv", HEAD + b"1,a,1\n2,caf\xe9,1\n", r"line 3 is not UTF-8 .*'2,caf'.*iconv"),
-        ("cut.jsonl", ROW * 2 + ROW[:20], "line 3 is not JSON .*one whole JSON object"),
-        ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, "line 2 is not JSON "),
-        ("list.jsonl", ROW + b"[1, 2]\n", r"line 2 is not JSON object: '\[1, 2\]'"),
-        ("twice.csv", HEAD[:-1] + b",score\n1,a,1,0\n", "names 'score' more than once"),
+        ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", {"code": "file_unreadable"}),
+        ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', {"code": "file_unreadable"}),
+        ("latin.csv", HEAD + b"1,a,1\n2,caf\xe9,1\n", {"code": "file_unreadable"}),
+        ("cut.jsonl", ROW * 2 + ROW[:20], {"code": "file_unreadable"}),
+        ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, {"code": "file_unreadable"}),
+        ("list.jsonl", ROW + b"[1, 2]\n", {"code": "file_unreadable"}),
+        (
+            "twice.csv",
+            HEAD[:-1] + b",score\n1,a,1,0\n",
+            {"code": "column_twice", "columns": ["score"]},
+        ),
         (
             "missing.csv",
             HEAD + b"1,a,0.5\n2,b,n/a\n3,a,0.1\n",
-            r"has 1 null, first \(rows count from 0\): row 1 .*'n/a' is read as missing",
+            {
+                "code": "null_values",
+                "side": "predictions",
+                "column": "score",
+                "count": 1,
+                "rows": [1],
+            },
         ),
-        ("comma.csv", HEAD + b'1,a,"0,5"\n2,b,"1,0"\n', r"2 of 2 texts .*Write decimal points"),
-        ("nan.csv", HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n", r"1 null, .*'nan' is read as missing"),
+        (
+            "comma.csv",
+            HEAD + b'1,a,"0,5"\n2,b,"1,0"\n',
+            {"code": "wrong_dtype", "side": "predictions", "column": "score"},
+        ),
+        (
+            "nan.csv",
+            HEAD + b"1,a,0.5\n2,b,nan\n3,a,0.1\n",
+            {
+                "code": "null_values",
+                "side": "predictions",
+                "column": "score",
+                "count": 1,
+                "rows": [1],
+            },
+        ),
     ],
-)  # fmt: skip
-def test_the_place_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+)
+def test_the_place_is_named(
+    tmp_path: Path, name: str, content: bytes, said: dict[str, Any]
+) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ee.InputError, match=said):
+    with refused(**said):
         ee.score(str(tmp_path / name), TRUTHS, task="classification")
 
 
@@ -86,17 +114,17 @@ class Dataset:
     [
         (
             ["dog", "cat"],
-            "a list of texts is a list of paths, and 'dog' is not a file. Give both sides",
+            {"code": "file_missing"},
         ),
-        (np.array(["dog", "cat"]), "one numpy.ndarray is not a table. Give both sides as values"),
-        (np.array([0.1, 0.2]), "one numpy.ndarray is not a table. Give both sides as values"),
-        (pl.Series([1, 2]), "one polars.Series is not a table. Give both sides as values"),
-        (pd.Series([1, 2]), "one pandas.Series is not a table. Give both sides as values"),
-        (Dataset(), "a Dataset is read once, row by row. Give datasets"),
-        ({"a": ["x", "y"], "b": ["x"]}, "columns of a table have one length, .*'a' 2, 'b' 1"),
+        (np.array(["dog", "cat"]), {"code": "truths_missing"}),
+        (np.array([0.1, 0.2]), {"code": "truths_missing"}),
+        (pl.Series([1, 2]), {"code": "truths_missing"}),
+        (pd.Series([1, 2]), {"code": "truths_missing"}),
+        (Dataset(), {"code": "not_a_table"}),
+        ({"a": ["x", "y"], "b": ["x"]}, {"code": "lengths_differ", "lengths": {"a": 2, "b": 1}}),
     ],
 )
-def test_what_is_no_table_names_the_way_out(thing: object, said: str) -> None:
-    with pytest.raises(ee.InputError, match=said) as found:
+def test_what_is_no_table_names_the_way_out(thing: object, said: dict[str, Any]) -> None:
+    with refused(**said) as found:
         ee.score(thing, {"datum_id": [1], "label_value": ["a"]})
     assert "Error:" not in str(found.value)

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from refusals import refused
 
 import evalengine as ee
 
@@ -49,7 +50,7 @@ def test_delta_in_bounded_memory(tmp_path: Path) -> None:
 
 def test_a_broken_delta_table(tmp_path: Path) -> None:
     (tmp_path / "run" / "_delta_log").mkdir(parents=True)
-    with pytest.raises(ee.ReadError, match=r"run: a Delta table cannot be read: "):
+    with refused("file_unreadable", ee.ReadError):
         ee.score(tmp_path / "run", TRUTHS)
 
 
@@ -78,9 +79,7 @@ def test_a_missing_library_is_named(
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setattr(builtins, "__import__", without)
     given = tmp_path / marks[0] if library == "duckdb" else tmp_path
-    with pytest.raises(
-        ee.ReadError, match=rf"needs {library}.*pip install 'evalengine\[{extra}\]'"
-    ):
+    with refused("package_missing", ee.ReadError):
         ee.score(given, TRUTHS)
 
 
@@ -109,9 +108,9 @@ def test_duckdb(tmp_path: Path) -> None:
         base.sql('CREATE SCHEMA old; CREATE TABLE old."a b" AS SELECT * FROM guesses LIMIT 1')
     same(f"{tmp_path / 'runs.duckdb'}::guesses")
     assert ee.check(f"{tmp_path / 'runs.duckdb'}::old.a b", TRUTHS).rows["predictions"] == 1
-    with pytest.raises(ee.ReadError, match=r"which table is meant; tables: guesses, old\.a b"):
+    with refused("table_missing", ee.ReadError, table=None):
         ee.score(tmp_path / "runs.duckdb", TRUTHS)
-    with pytest.raises(ee.ReadError, match=r"no table 'x' is there; tables: guesses, "):
+    with refused("table_missing", ee.ReadError, table="x"):
         ee.score(f"{tmp_path / 'runs.duckdb'}::x", TRUTHS)
     same(duckdb.sql("SELECT * FROM guesses"))
 
@@ -123,7 +122,7 @@ def test_a_duckdb_file_beyond_the_limit_is_refused(
     with duckdb.connect(tmp_path / "big.duckdb") as base:
         base.sql("CREATE TABLE t AS SELECT range AS datum_id, 'a' AS label_value FROM range(9)")
     monkeypatch.setattr("os.path.getsize", lambda path: 1 << 30)
-    with pytest.raises(ee.OptionError, match=r"big\.duckdb is read as a whole, which takes about"):
+    with refused("memory_limit_too_small", ee.OptionError, least="8640MiB"):
         ee.score(tmp_path / "big.duckdb", TRUTHS, memory_limit="2GiB")
 
 
@@ -159,7 +158,7 @@ def saved(folder: Path) -> Path:
 def test_a_saved_data_set(tmp_path: Path) -> None:
     same(saved(tmp_path / "run"))
     (tmp_path / "run" / "data-00000-of-00002.arrow").unlink()
-    with pytest.raises(ee.ReadError, match=r"data set of Hugging Face cannot be read.*data-00000"):
+    with refused("file_unreadable", ee.ReadError):
         ee.score(tmp_path / "run", TRUTHS)
 
 
@@ -168,7 +167,7 @@ def test_splits_of_a_saved_data_set(tmp_path: Path) -> None:
     (tmp_path / "runs" / "dataset_dict.json").write_text('{"splits": ["test"]}')
     same(tmp_path / "runs")
     (tmp_path / "runs" / "dataset_dict.json").write_text('{"splits": ["test", "train"]}')
-    with pytest.raises(ee.ReadError, match=r"splits test, train\. Give one of them: .*runs/test"):
+    with refused("split_missing", ee.ReadError, splits=["test", "train"]):
         ee.score(tmp_path / "runs", TRUTHS)
 
 
@@ -180,7 +179,7 @@ def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
     same(datasets.DatasetDict(test=whole))
     whole.shuffle(seed=1).save_to_disk(tmp_path / "run")
     same(tmp_path / "run")
-    with pytest.raises(ee.ReadError, match=r"splits test, train: give one.*splits\['test'\]"):
+    with refused("split_missing", ee.ReadError, splits=["test", "train"]):
         ee.score(datasets.DatasetDict(test=whole, train=whole), TRUTHS)
     same(whole.to_iterable_dataset())
     card = ee.score(whole["label_value"], TRUTHS["label_value"], task="classification")
@@ -239,7 +238,7 @@ def test_views_of_duckdb_are_not_read(tmp_path: Path) -> None:
     with duckdb.connect(tmp_path / "v.duckdb") as base:
         base.sql("CREATE TABLE guesses AS SELECT * FROM guesses")
     same(tmp_path / "v.duckdb")
-    with pytest.raises(ee.ReadError, match="no table 'v' is there; tables: guesses"):
+    with refused("table_missing", ee.ReadError, table="v"):
         ee.score(f"{tmp_path / 'v.duckdb'}::v", TRUTHS)
 
 
@@ -253,7 +252,7 @@ def test_a_delta_table_reads_its_folder_only(tmp_path: Path) -> None:
     text = log.read_text()
     for name in ("../secret.parquet", str(tmp_path / "secret.parquet")):
         log.write_text(text.replace(own, name))
-        with pytest.raises(ee.ReadError, match=r"Delta table|outside its folder"):
+        with refused("file_unreadable", ee.ReadError):
             ee.score(tmp_path / "run", TRUTHS)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from late import Late
+from refusals import refused
 
 import evalengine as ee
 
@@ -86,7 +87,7 @@ def test_one_predicted_class_has_no_correlation(seed: int) -> None:
 def test_one_weight_a_datum() -> None:
     truths = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "weight": [1.0, 5.0]})
     guesses = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.9]})
-    with pytest.raises(ee.InputError, match="'weight' differs between the labels of one datum"):
+    with refused("not_constant", ee.InputError, column="weight", count=1):
         ee.score(guesses, truths, metrics=["Accuracy"], multilabel=True)
 
 
@@ -127,5 +128,5 @@ def test_binary_scores_of_several_keys_are_refused() -> None:
             "score": [0.1, 0.9, 0.8, 0.2],
         }
     )
-    with pytest.raises(ee.InputError, match="2 label keys and one score column"):
+    with refused("several_keys", ee.InputError, count=2):
         ee.score(rows, metrics=["ROCAUC"], positive_label=1)

@@ -94,7 +94,7 @@ def test_defaults_by_dialect(run: Run, task: str, said: str) -> None:
 def test_a_mistyped_task_is_answered_with_the_nearest(run: Run) -> None:
     status, out, err = run("score", "--help", "detction")
     assert (status, out) == (2, "")
-    assert "Did you mean 'detection'?" in err
+    assert "you mean 'detection'?" in err
 
 
 def test_help_of_a_task_brings_no_dataframes() -> None:

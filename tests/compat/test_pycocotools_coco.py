@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from coco_files import annotation, result, truths
 from odd_coco import OURS, coco_mask, counts_of, loaded, odd, reference, same
+from refusals import refused
 
 import evalengine as ee
 
@@ -114,9 +115,9 @@ def test_what_is_not_there() -> None:
         truth.showAnns([])
     with pytest.raises(NotImplementedError, match="fetches images"):
         truth.download()
-    with pytest.raises(ee.InputError, match="results in not an array of objects, but dict"):
+    with refused("wrong_shape", ee.InputError):
         quietly(truth.loadRes, {})
-    with pytest.raises(ee.InputError, match=r"an array \[N, 7\] is needed"):
+    with refused("wrong_shape", ee.InputError, shape=(3, 6)):
         quietly(truth.loadRes, np.zeros((3, 6)))
 
 
@@ -163,11 +164,11 @@ def test_refused_masks() -> None:
         mask.decode([one, other])
     with pytest.raises(ee.InputError, match="of different size"):
         mask.iou([one], [other], [0])
-    with pytest.raises(ee.InputError, match="one side holds boxes"):
+    with refused("forms_differ", ee.InputError):
         mask.iou([one], [[1, 2, 3, 4]], [0])
     with pytest.raises(ee.InputError, match="iscrowd has 2 values"):
         mask.iou([one], [one], [0, 1])
-    with pytest.raises(ee.InputError, match="a list of rings"):
+    with refused("wrong_shape", ee.InputError):
         mask.frPyObjects("ring", 2, 2)
     with pytest.raises(ee.InputError, match="a mask is"):
         mask.encode(np.ones(3, np.uint8))
