@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import Refusal
 
 from evalengine.ingest.frames import Frames, load_frames
 from evalengine.schemas.errors import EvalengineError
@@ -53,11 +54,11 @@ def load(
 
 def refusal(
     ours: Any = None, theirs: Any = None, *, datums: Any = None, labels: Any = None, **options: Any
-) -> str:
+) -> Refusal:
     """The message with which the tables are refused."""
     with pytest.raises(EvalengineError) as caught:
         load(ours, theirs, datums=datums, labels=labels, **options)
-    return str(caught.value)
+    return Refusal(caught.value)
 
 
 def note(frames: Frames, kind: str) -> str:
@@ -65,6 +66,12 @@ def note(frames: Frames, kind: str) -> str:
     found = [note.message for note in frames.notes if note.kind == kind]
     assert len(found) == 1, [note.kind for note in frames.notes]
     return found[0]
+
+
+def counted(frames: Frames, kind: str) -> tuple[int | None, list[Any]]:
+    """The count of the one note of a kind, and the ids it names."""
+    (found,) = [note for note in frames.notes if note.kind == kind]
+    return found.count, list(found.lowest)
 
 
 def kinds(frames: Frames) -> set[str]:

@@ -57,7 +57,7 @@ def test_broken_files(tmp_path: Path) -> None:
     found, truth = sides(tmp_path)
     lacking = {key: value for key, value in box(0.0).items() if key != "size"}
     file = written(tmp_path / "lacking.json", {"a": [lacking]})
-    with refused("wrong_field", ee.ReadError):
+    with refused("file_malformed", ee.ReadError):
         ee.score(file, truth, **HOW)
     text = Path(found).read_text()
     (tmp_path / "cut.json").write_text(text[:-10])

@@ -510,7 +510,7 @@ def _column(side: str, texts: Sequence[str]) -> pl.Series:
     except (TypeError, UnicodeEncodeError, pl.exceptions.PolarsError):
         column = None
     if column is None or column.null_count():
-        raise InputError(_wrong(side, texts))
+        raise InputError(_wrong(side, texts), code="not_text", side=side)
     return column
 
 

@@ -218,5 +218,8 @@ def _may_lack(column: Column) -> Column:
 def needs_two(task: str) -> TruthsMissingError:
     """Return the error for one table if two are required."""
     return TruthsMissingError(
-        f"{task} needs two tables: give the ground truths as the second one, after the predictions."
+        f"{task} needs two tables: give the ground truths as the second one, after the"
+        " predictions.",
+        code="truths_missing",
+        task=task,
     )

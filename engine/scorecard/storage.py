@@ -473,7 +473,8 @@ def restored_options(plain: dict[str, Any], folder: Path) -> Options:
     try:
         return make_options(**given)
     except OptionError as error:
-        raise ResultError(f"{folder / RUN_FILE}: {error}") from error
+        said = f"{folder / RUN_FILE}: {error}"
+        raise ResultError(said, code="result_damaged", **error.facts) from error
 
 
 def _hashable(value: Any) -> Any:

@@ -45,7 +45,7 @@ def said_plainly() -> Iterator[None]:
         said, found, _ = str(error).partition(_POLARS)
         if not found:
             raise
-        raise type(error)(said) from None
+        raise type(error)(said, code=error.code, **error.facts) from None
 
 
 class _Mask(msgspec.Struct):
@@ -176,7 +176,7 @@ def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
         f"{name}: {odd.sum():,} {what}s whose segmentation is neither polygons nor a mask, first"
         f" {what} {row:,} (counted from 0): {text}. Needed are polygons [[x, y, ...], ...] or"
         " {'size': [height, width], 'counts': ...}.",
-        code="wrong_field",
+        code="file_malformed",
         file=str(name),
         field="segmentation",
         count=int(odd.sum()),
@@ -649,7 +649,7 @@ def _without_empty_boxes(rows: Sequence[Any], name: str, what: str, done: int) -
                 raise ReadError(
                     f"{name}: {what} {done + i:,} (counted from 0), field 'bbox': a box needs 4"
                     f" numbers.{way if len(row.bbox) == 5 else ''}",
-                    code="wrong_field",
+                    code="file_malformed",
                     file=str(name),
                     field="bbox",
                     row=done + i,
@@ -676,7 +676,7 @@ def _turned(rows: Sequence[Any], name: str, what: str, done: int) -> dict[str, p
         raise ReadError(
             f"{name}: {what} {done + at:,} (counted from 0), field 'bbox': a box needs 4 numbers,"
             f" an oriented one 5, not {size[at]}.",
-            code="wrong_field",
+            code="file_malformed",
             file=str(name),
             field="bbox",
             row=done + at,

@@ -58,7 +58,8 @@ def refuse_miscounted(path: str) -> dict[str, Held]:
         except _NOT_WHOLE:
             wrong = "its footer lacks parts that every footer has"
         if wrong:
-            raise ReadError(f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again.")
+            said = f"{path}: cannot be read as Parquet: {wrong}. Write or copy it again."
+            raise ReadError(said, code="file_damaged", file=path)
         return _held(file, told)
 
 

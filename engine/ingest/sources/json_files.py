@@ -100,7 +100,7 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
         raise ReadError(
             f"{name}: not nuScenes' boxes: {error}. Needed of each are translation, size, rotation,"
             " detection_name and, of detections, detection_score.",
-            code="wrong_field",
+            code="file_malformed",
             file=str(name),
         ) from None
     except UNREADABLE as error:

@@ -95,7 +95,9 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
     )
     at = f", field {field!r}" if field else ""
     counted = " (counted from 0)" if index else ""
-    return ReadError(f"{name}: {where}{counted}{at}: {reason[0].lower() + reason[1:]}.")
+    said = f"{name}: {where}{counted}{at}: {reason[0].lower() + reason[1:]}."
+    row = done + int(index.group(1)) if index else None
+    return ReadError(said, code="file_malformed", field=field, row=row)
 
 
 def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
@@ -104,23 +106,28 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
     if isinstance(error, RecursionError):
         return ReadError(
             f"{name}: the JSON is nested too deeply to be read: lists or objects within one"
-            " another, hundreds of levels down. No table has that; write the file again."
+            " another, hundreds of levels down. No table has that; write the file again.",
+            code="nested_too_deeply",
         )
     if "truncated" in text:
         return ReadError(
-            f"{name}: the JSON ends in the middle; the file is truncated. Write or copy it again."
+            f"{name}: the JSON ends in the middle; the file is truncated. Write or copy it again.",
+            code="file_truncated",
         )
     place = re.search(r"byte (\d+)", text)
     if place is None:
-        return ReadError(f"{name}: not JSON in UTF-8: {text}. Write it again.")
+        return ReadError(f"{name}: not JSON in UTF-8: {text}. Write it again.", code="not_json")
     at = int(place.group(1))
     around = piece[max(0, at - 40) : at + 20].decode("utf-8", "replace")
     reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", text)
-    advice = "Write it again."
+    advice, code = "Write it again.", "not_json"
     if re.match(rb"-?(NaN|Infinity|inf|nan)", piece[max(0, at - 1) : at + 10].lstrip(b" :,[-")):
         reason, advice = "NaN and Infinity are not JSON", "Repair or remove these values."
+        code = "not_finite"
     return ReadError(
-        f"{name}: malformed JSON at byte {offset + at:,}: {reason}: ...{around}... {advice}"
+        f"{name}: malformed JSON at byte {offset + at:,}: {reason}: ...{around}... {advice}",
+        code=code,
+        byte=offset + at,
     )
 
 

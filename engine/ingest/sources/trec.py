@@ -267,7 +267,7 @@ def _rows(
         if whole is None and layout.unplaced is not None:
             whole = _parse(spaced, layout.unplaced, " ")
     if whole is None:
-        raise ReadError(_wrong(file, data, layout, before))
+        raise _wrong(file, data, layout, before)
     return whole, notes
 
 
@@ -302,8 +302,8 @@ def _single_spaced(data: bytes) -> bytes:
     return text.strip()
 
 
-def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
-    """Describe the lines that do not fit their layout, their number, and a remedy.
+def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
+    """Make the error for lines that do not fit their layout, their number, and a remedy.
 
     ``before`` is the number of the first line of the data.
     """
@@ -312,7 +312,8 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
         lines = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         place = data.count(b"\n", 0, error.start) + before
-        return f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
+        said = f"{file}: line {place:,} of this {kind} is not UTF-8. Write the file in UTF-8."
+        return ReadError(said, code="not_utf8", lines=[place])
     found = (
         (number, line, why)
         for number, line in enumerate(lines, before)
@@ -320,14 +321,18 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> str:
     )
     first = list(itertools.islice(found, _SHOWN))
     if not first:
-        return f"{file}: cannot be read as a {kind}: a number is too large for its column."
+        said = f"{file}: cannot be read as a {kind}: a number is too large for its column."
+        return ReadError(said, code="number_too_large")
     count = len(first) + sum(1 for _ in found)
     shown = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
     many = f"{count:,} lines do not fit" if count > 1 else "1 line does not fit"
     wanted = ", ".join(field.words for field in layout.fields)
-    return (
+    return ReadError(
         f"{file}: {many} a {kind} (fields {wanted}): {shown}. Correct the file, or write it again"
-        " as a table with named columns."
+        " as a table with named columns.",
+        code="file_malformed",
+        count=count,
+        lines=[number for number, _, _ in first],
     )
 
 
