@@ -81,7 +81,7 @@ def test_coco_is_detection(tmp_path: Path) -> None:
     path.write_text(json.dumps(truth))
     (tmp_path / "results.json").write_text("[]")
     assert infer(str(tmp_path / "results.json"), str(path)) == "detection"
-    assert "detection needs two tables" in refusal(str(path))
+    assert refusal(str(path)).has("truths_missing", task="detection")
 
 
 def test_boxes_in_the_ground_truths_alone_are_asked_about() -> None:
@@ -90,10 +90,7 @@ def test_boxes_in_the_ground_truths_alone_are_asked_about() -> None:
 
 
 def test_one_table_of_boxes_needs_a_second() -> None:
-    assert refusal({**LONG, **BOX}) == (
-        "detection needs two tables: give the ground truths as the second one, after the"
-        " predictions."
-    )
+    assert refusal({**LONG, **BOX}).has("truths_missing", task="detection")
 
 
 @pytest.mark.parametrize("tables", [({"a": [1]},), ({"a": [1]}, {"b": [1]}), ([], [])])

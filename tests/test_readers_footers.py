@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 import evalengine as ee
 from evalengine.ingest.sources.footers import refuse_miscounted
@@ -126,14 +127,14 @@ def test_counts_that_differ_are_refused(
 ) -> None:
     """Polars reads some of these files in part, some as empty, and panics at others."""
     table.write_bytes(lying(table.read_bytes(), which, change))
-    with pytest.raises(ReadError, match=r"t\.parquet: cannot be read as Parquet: its footer"):
+    with refused("file_damaged", ReadError):
         ee.score(str(table), str(SIDES[1]))
 
 
 def test_what_is_counted_is_said(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(lying(SIDES[0].read_bytes(), of_all, lambda count: count - 40))
-    with pytest.raises(ReadError, match=r"counts 403 rows, but its pages hold 443\. Write or copy"):
+    with refused("file_damaged", ReadError):
         ee.check(str(path), str(SIDES[1]))
 
 

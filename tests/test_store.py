@@ -379,7 +379,7 @@ class TestBadFolders:
         run = json.loads((folder / "run.json").read_text())
         run["options"]["wheather"] = 1
         (folder / "run.json").write_text(json.dumps(run))
-        with pytest.raises(ResultError, match="'wheather' is not a known option"):
+        with refused("result_damaged", ResultError, value="wheather"):
             ee.load(folder)
 
 
