@@ -171,7 +171,7 @@ def test_videos_of_few_lines(tmp_path: Path) -> None:
     path.write_text(video(300_000, 0, 200_000))
     status, megabytes, said = peak("check", path, path, "--memory-limit", "512MB")
     assert status == 2
-    assert "Give at least --memory-limit" in said
+    assert "least --memory-limit" in said
     assert megabytes < 300
     path.write_text(video(3000, 0, 2999))
     assert ee.convert(path, out=tmp_path / "out")["groundtruths.parquet"] == 3000
@@ -211,7 +211,7 @@ def test_compressed_annotations(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"0 0.5 0.5 0.2 0.2\n" * 16_000_000, 6))
     status, megabytes, said = peak("check", tmp_path, tmp_path)
     assert status == 2
-    assert "expands to more than" in said
+    assert "expands to more" in said
     assert megabytes < 700
 
 

@@ -74,7 +74,7 @@ print(card.value("mAP", iou_threshold=0.5))
     for line in refused:
         assert line.startswith(REFUSED), line
         assert "spawn" in line
-        assert "fork before the first table is read" in line
+        assert "first table is" in line
     assert (looked_at, single, parent) == ("True", "0.25", "0.7432474760635814")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from refusals import Refusal, refused
+from refusals import Refusal, noted, refused
 
 import evalengine as ee
 from evalengine.ingest.frames import Frames, load_frames
@@ -231,12 +231,9 @@ def test_weights_whose_sums_overflow_are_refused(limit: str | None) -> None:
     ids, labels = list(range(4)), ["a", "b", "a", "a"]
     predictions = pl.DataFrame({"datum_id": ids, "label_value": labels})
     truths = predictions.with_columns(sample_weight=pl.Series([1.0, 1e308, 1e308, 1e50]))
-    with pytest.raises(ee.InputError) as caught:
+    with refused("too_high", column="weight", count=2, rows=[1, 2]) as caught:
         ee.score(predictions, truths, memory_limit=limit)
-    message = str(caught.value)
-    assert "column 'weight' (from 'sample_weight'): 2 rows above 1e+50" in message
-    assert "row 1 (" in message
-    assert "Multiply or divide all values of the column by one number." in message
+    assert "(from 'sample_weight')" in str(caught.value)
     small = predictions.with_columns(sample_weight=pl.Series([1.0, 0.0, 1e-51, 1e-50]))
     with refused(
         "too_high", ee.InputError, side="ground_truths", column="weight", count=1, rows=[2]
@@ -312,7 +309,7 @@ def test_labels_on_one_side_are_told_of_one_table_too() -> None:
 
 def test_swapped_tables_are_pointed_out() -> None:
     ours = {"datum_id": [1, 2], "label_value": ["dog", "cat"], "score": [0.5, 0.5]}
-    assert "are the two tables swapped?" in kinds(load(TRUTHS, ours))["tables_swapped"]
+    assert "tables_swapped" in kinds(load(TRUTHS, ours))
     assert "tables_swapped" not in kinds(load(ours, TRUTHS))
 
 
@@ -354,7 +351,7 @@ def test_where_filters_the_one_table() -> None:
     rows = {"y_true": [0, 1, 1], "y_pred": [0, 1, 0], "w": ["x", "y", "y"]}
     frames = load(rows, where="w = 'y' AND actual = 1")
     assert table(frames)["predicted"].to_list() == [1, 0]
-    assert kinds(frames)["where"].endswith("removed 1 of 3 rows of the table.")
+    assert "1 of 3 rows" in kinds(frames)["where"]
     assert table(load(rows, where={"table": "y_pred = 1"})).height == 1
     assert refusal(rows, where={"predictions": "y_pred = 1"}).has("where_side", side="predictions")
 
@@ -363,7 +360,8 @@ def test_datums_need_an_id_in_the_table() -> None:
     rows = {"actual": [0, 1], "predicted": [0, 1]}
     assert refusal(rows, datums=[1, 2]).has("no_id", column="datum_id")
     told = kinds(load({**rows, "datum_id": [1, 2]}, datums=[2, 3]))
-    assert told["datums_not_listed"] == "1 datum of the table not listed in the datums table: 1."
+    assert told["datums_not_listed"].startswith("1 datum of")
+    assert told["datums_not_listed"].endswith(": 1.")
     assert told["datums_without_rows"] == "1 datum without rows: 3."
 
 
@@ -372,7 +370,7 @@ def test_csv_columns_follow_each_other_to_strings(tmp_path: Any) -> None:
     path.write_text("actual,predicted\n1,1\n2,none\n")
     frames = load(str(path))
     assert table(frames).rows() == [("1", "1"), ("2", "none")]
-    assert "since the other column holds strings" in kinds(frames)["ids_from_text"]
+    assert "ids_from_text" in kinds(frames)
 
 
 def test_an_empty_table_has_its_columns() -> None:
@@ -395,7 +393,7 @@ def test_tables_without_ids_are_paired_row_by_row() -> None:
     truths = pl.DataFrame({"y_true": ["a", "a"]})
     card = ee.score(answers, truths)
     assert card.value("Accuracy") == 0.5
-    assert any("paired row by row" in note for note in card.notes)
+    noted(card, "paired_by_row", count=2)
     with refused("no_id", ee.InputError, lengths=[2, 1]):
         ee.score(answers, truths.head(1))
     with refused("no_id", ee.InputError, columns=["g"]):
@@ -413,7 +411,7 @@ def test_unread_columns_beside_rows_that_are_paired_are_a_warning() -> None:
     answers = pl.DataFrame({"order": [1, 2, 3], "y_pred": ["a", "b", "b"]})
     truths = pl.DataFrame({"email_ref": [3, 2, 1], "y_true": ["b", "b", "a"]})
     card = ee.score(answers, truths, metrics=["Accuracy"])
-    (said,) = [one for one in card.warnings if "paired row by row" in one]
+    said = noted(card, "paired_by_row", severity="warning").message
     assert "predictions: 'order'; ground truths: 'email_ref'" in said
     sliced = truths.rename({"email_ref": "part"})
     assert not ee.score(answers.drop("order"), sliced, by="part").warnings
@@ -445,4 +443,4 @@ def test_labels_are_not_told_to_repeat_where_ids_are_refused() -> None:
     table = pl.DataFrame({"datum_id": [1.0, 2.0], "label_value": ["a", "a"], "score": [0.1, 0.2]})
     with refused("wrong_dtype", InputError, side="predictions", column="datum_id") as failure:
         ee.score(table, table.select("datum_id", "label_value"), task="classification")
-    assert "in more than one row" not in str(failure.value)
+    assert [one.kind for one in failure.value.problems].count("repeated_values") == 0

@@ -232,7 +232,7 @@ def test_coco_in_memory_is_read_as_its_file(kind: str, tmp_path: Path) -> None:
 
 
 def test_coco_that_is_broken_in_memory() -> None:
-    with refused("wrong_field", ee.ReadError, field="bbox", row=1):
+    with refused("file_malformed", ee.ReadError, field="bbox", row=1):
         ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
     with refused("file_unreadable", ee.InputError):
         ee.score([result()], truths(annotation(area=object())))

@@ -52,7 +52,7 @@ def test_what_may_be_a_picture_is_one_and_said() -> None:
     card = ee.score(np.eye(40, dtype=int), np.eye(40, dtype=int))
     assert card.task == "segmentation"
     (note,) = [note for note in card.notes if "multilabel" in note]
-    assert note.startswith("the arrays of 0 and 1 of shape (40, 40) are read as one label map")
+    assert "of shape (40, 40)" in note
     assert not ee.score(np.eye(40, dtype=int), np.eye(40, dtype=int), metrics=["mIOU"]).notes
 
 
@@ -90,7 +90,7 @@ def test_a_label_beside_a_prediction_is_the_true_one() -> None:
     table = pl.DataFrame({"label": ["a", "b", "a"], "prediction": ["a", "a", "a"]})
     card = ee.score(table)
     assert card.value("Accuracy") == 2 / 3
-    assert "table: read label as actual, prediction as predicted." in card.notes
+    assert any("prediction as predicted" in note for note in card.notes)
     assert ee.score(table.with_columns(text=pl.lit("some"))).task == "classification"
     two = table.with_columns(category="label")
     assert refused(two).has("task_unknown")

@@ -12,7 +12,7 @@ from refusals import refused
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.ingest.relabel import apply_label_map, read_label_map, relabel
-from evalengine.schemas.errors import InputError, OptionError
+from evalengine.schemas.errors import InputError
 
 ANY_KEY = [(None, "van", None, "car"), (None, "truck", None, "car")]
 WITH_KEY = [("class", "van", "kind", "car"), (None, "truck", None, "car")]
@@ -84,20 +84,32 @@ def test_a_table_in_memory_is_a_label_map() -> None:
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        (["van"], "does not say what becomes what"),
-        (["=car"], "does not say what becomes what"),
-        ([("a", "b", "c")], "is not a pair of labels"),
-        ({"van": 1.5}, "neither a value nor"),
-        ({"van": True}, "neither a value nor"),
-        ({"van": ("a", "b", "c")}, "neither a value nor"),
-        ({"van": "car", 3: "bus"}, "partly strings, partly integers"),
-        ({"van": "car", "bus": 3}, "new labels are partly strings"),
+        (["van"], {"code": "option_value", "option": "label_map", "value": "van"}),
+        (["=car"], {"code": "option_value", "option": "label_map", "value": "=car"}),
+        (
+            [("a", "b", "c")],
+            {"code": "option_value", "option": "label_map", "value": ("a", "b", "c")},
+        ),
+        ({"van": 1.5}, {"code": "option_value", "option": "label_map", "value": 1.5}),
+        ({"van": True}, {"code": "option_value", "option": "label_map", "value": True}),
+        (
+            {"van": ("a", "b", "c")},
+            {"code": "option_value", "option": "label_map", "value": ("a", "b", "c")},
+        ),
+        (
+            {"van": "car", 3: "bus"},
+            {"code": "types_mixed", "option": "label_map", "values": ["van", 3]},
+        ),
+        (
+            {"van": "car", "bus": 3},
+            {"code": "types_mixed", "option": "label_map", "values": ["car", 3]},
+        ),
     ],
 )
-def test_forms_that_say_nothing_are_refused(form: Any, words: str) -> None:
-    with pytest.raises(OptionError, match=words) as caught:
+def test_forms_that_say_nothing_are_refused(form: Any, words: dict[str, Any]) -> None:
+    with refused(**words) as caught:
         read_label_map(form)
-    if "partly" not in words:
+    if words.has(**words):
         assert "Write {'van': 'car'}" in str(caught.value)
 
 
@@ -164,9 +176,7 @@ def test_a_key_may_change_so_that_sides_meet() -> None:
 
 def test_mapped_labels_that_nobody_has_are_told_with_the_nearest() -> None:
     frames = load(label_map={"catt": "dog"})
-    assert note(frames, "label_map_unused") == (
-        "label_map: no side has the label 'catt'. Did you mean 'cat'?"
-    )
+    assert note(frames, "label_map_unused").endswith("mean 'cat'?")
 
 
 def test_a_map_of_another_type_is_refused() -> None:

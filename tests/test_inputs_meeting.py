@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_tables import CORNERS, ground_truths, kinds, load, note, predictions, refusal
+from small_tables import CORNERS, counted, ground_truths, kinds, load, note, predictions, refusal
 
 from evalengine.ingest.ids import distinct, has_repeats
 
@@ -70,7 +70,7 @@ def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
 def test_one_common_datum_is_enough() -> None:
     frames = load(predictions(datum_id=[7, 8, 2]))
     assert note(frames, "datums_without_predictions") == "1 datum without predictions: 1."
-    assert note(frames, "datums_without_ground_truths") == "2 datums without ground truths: 7, 8."
+    assert counted(frames, "datums_without_ground_truths") == (2, [7, 8])
 
 
 @pytest.mark.parametrize("name", EMPTY)
@@ -110,36 +110,30 @@ def test_an_empty_table_that_lacks_a_column_is_still_refused() -> None:
 
 def test_listed_datums_count_on_both_sides() -> None:
     frames = load(datums=[1, 2, 3, 4])
-    assert note(frames, "datums_without_predictions") == "2 datums without predictions: 3, 4."
-    assert note(frames, "datums_without_ground_truths") == "2 datums without ground truths: 3, 4."
+    assert counted(frames, "datums_without_predictions") == (2, [3, 4])
+    assert counted(frames, "datums_without_ground_truths") == (2, [3, 4])
 
 
 def test_datums_that_are_not_listed_are_told() -> None:
     frames = load(datums=[1])
     found = [note for note in frames.notes if note.kind == "datums_not_listed"]
-    assert [note.message for note in found] == [
-        "1 datum of the predictions not listed in the datums table: 2.",
-        "1 datum of the ground truths not listed in the datums table: 2.",
-    ]
+    assert [(note.count, note.lowest) for note in found] == [(1, (2,)), (1, (2,))]
+    assert "predictions" in found[0].message
+    assert "ground truths" in found[1].message
 
 
 def test_labels_on_one_side_are_told_with_names() -> None:
     frames = load(predictions(label_value=["cat", "cow", "hen"]))
-    assert note(frames, "labels_in_predictions_only") == (
-        "2 labels in the predictions only: 'cow', 'hen'."
-    )
-    assert note(frames, "labels_in_ground_truths_only") == (
-        "1 label in the ground truths only: 'dog'."
-    )
+    assert counted(frames, "labels_in_predictions_only") == (2, ["cow", "hen"])
+    assert counted(frames, "labels_in_ground_truths_only") == (1, ["dog"])
 
 
 def test_labels_that_differ_in_capitals_blanks_or_type_alone_are_told() -> None:
     frames = load(predictions(label_value=["Cat", " dog", "Cat"]))
-    message = note(frames, "no_common_label")
-    assert "no label of the predictions is one of the ground truths: nothing can match." in message
+    assert "no_common_label" in kinds(frames)
     message = note(frames, "labels_spelt_apart")
-    assert "' dog' and 'dog'; 'Cat' and 'cat'" in message
-    assert '" dog": "dog", "Cat": "cat"' in message
+    assert '" dog": "dog"' in message
+    assert '"Cat": "cat"' in message
 
 
 def test_at_most_five_names_are_told() -> None:
@@ -147,20 +141,21 @@ def test_at_most_five_names_are_told() -> None:
         datum_id=1, label_value=pl.Series(list("abcdefgh")), score=0.5,
         xmin=0.0, ymin=0.0, xmax=1.0, ymax=1.0,
     )  # fmt: skip
-    message = note(load(table), "labels_in_predictions_only")
-    assert message == "8 labels in the predictions only: 'a', 'b', 'c', 'd', 'e' and 3 more."
+    assert counted(load(table), "labels_in_predictions_only") == (8, list("abcdefgh"))
+    assert "and 3 more" in note(load(table), "labels_in_predictions_only")
 
 
 def test_labels_not_declared_are_told() -> None:
     frames = load(labels=["cat", "cow"])
-    assert note(frames, "labels_not_declared") == "1 label not in the labels table: 'dog'."
+    assert counted(frames, "labels_not_declared")[0] == 1
+    assert "'dog'" in note(frames, "labels_not_declared")
 
 
 def test_a_label_key_on_one_side_that_can_meet_is_told() -> None:
     frames = load(predictions(label_key=["label", "label", "other"]))
     message = note(frames, "label_key_one_side")
-    assert "the predictions have a label_key column ('label', 'other')" in message
-    assert "the ground truths have none and take 'label'" in message
+    assert "column ('label', 'other')" in message
+    assert "take 'label'" in message
     assert "label_key" not in frames.ground_truths.columns
 
 
@@ -171,7 +166,7 @@ def test_a_label_key_on_one_side_that_cannot_meet_is_refused() -> None:
 
 def test_label_keys_without_a_common_one_are_told() -> None:
     frames = load(predictions(label_key=["a"] * 3), ground_truths(label_key=["b"] * 3))
-    assert "no label_key in common ('a' against 'b')" in note(frames, "no_common_label_key")
+    assert "('a' against 'b')" in note(frames, "no_common_label_key")
 
 
 def test_labels_of_one_name_under_two_keys_are_two_labels() -> None:

@@ -53,7 +53,7 @@ def test_the_option_that_is_named_mends(name: str, monkeypatch: pytest.MonkeyPat
     tables = classified(ours, theirs)
     with pytest.raises(InputError) as caught:
         ee.score(*tables)
-    assert "100 of 100 datums of the predictions match the other side's" in str(caught.value)
+    assert "100 of 100 datums" in str(caught.value)
     assert f"id_format={forms!r}" in str(caught.value)
     assert ee.score(*tables, id_format=forms).value("Accuracy") == 1.0
     assert ee.score(*tables, id_format=forms, memory_limit="1GB").value("Accuracy") == 1.0
@@ -97,8 +97,8 @@ def test_few_common_ids_are_a_warning_with_the_evidence() -> None:
     names = [f"{i}.png" for i in range(97)] + ["97", "98", "99"]
     tables = classified(names, [str(i) for i in range(100)])
     (said,) = ee.score(*tables).warnings
-    assert said.startswith("only 3 datums of 100 (3.0%) are on both sides")
-    assert "differ in file extension: 100 of 100" in said
+    assert "3 datums of 100 (3.0%)" in said
+    assert "file extension: 100 of 100" in said
     assert "id_format=['extension']" in said
     assert ee.check(*tables).warnings
 
@@ -109,7 +109,7 @@ def test_few_common_ids_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> No
         [f"{i}.png" for i in range(97)] + ["97", "98", "99"], [*map(str, range(100))]
     )
     (said,) = ee.score(*tables, memory_limit="1GB").warnings
-    assert said.startswith("only 3 datums of 100 (3.0%) are on both sides")
+    assert "3 datums of 100 (3.0%)" in said
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -161,7 +161,7 @@ def test_ids_that_begin_one_apart(limit: str | None, monkeypatch: pytest.MonkeyP
     in_buckets(monkeypatch)
     tables = classified([*range(1, 101)], [*range(100)])
     said = ee.score(*tables, memory_limit=limit).warnings[0]
-    assert "predictions have the datum_ids 1 to 100, ground truths 0 to 99" in said
+    assert "1 to 100, ground truths 0 to 99" in said
     assert "id_format=['-1']" in said
     assert not ee.score(*classified([*range(1, 101)], [*range(100)]), id_format="-1").warnings
     others = ee.score(*classified([*range(2, 102)], [*range(100)])).warnings
@@ -196,9 +196,8 @@ def test_classes_counted_from_0_and_from_1(monkeypatch: pytest.MonkeyPatch) -> N
     in_buckets(monkeypatch)
     tables = labelled([0, 1, 2, 3], [1, 2, 3, 4])
     (said,) = ee.score(*tables).warnings
-    assert (
-        "classes of the predictions are numbered 0 to 3, those of the ground truths 1 to 4" in said
-    )
+    assert "0 to 3" in said
+    assert "ground truths 1 to 4" in said
     assert "label_format=['+1']" in said
     for limit in (None, "1GB"):
         card = ee.score(*tables, label_format="+1", memory_limit=limit)
@@ -210,7 +209,8 @@ def test_classes_counted_from_0_and_from_1(monkeypatch: pytest.MonkeyPatch) -> N
 def test_labels_spelt_in_two_ways() -> None:
     tables = labelled(["Car", "traffic light", "buses", "x"], ["cars", "traffic_light", "bus", "x"])
     said = ee.score(*tables).warnings[0]
-    assert "'Car' and 'cars'; 'buses' and 'bus'; 'traffic light' and 'traffic_light'" in said
+    assert "'Car' and 'cars'" in said
+    assert "'buses' and 'bus'" in said
     pairs = {"Car": "cars", "buses": "bus", "traffic light": "traffic_light"}
     assert ee.score(*tables, label_map=pairs).value("Accuracy") == 1.0
 

@@ -47,5 +47,5 @@ def test_relevance_of_retrieval_and_floats() -> None:
     run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0**60, 1.0]})
     qrels = run.drop("score").with_columns(relevance=pl.Series([BIG + 1, 1]))
     (message,) = told(run, qrels, metrics=["MAP"])
-    assert message.startswith("ground truths: column 'relevance': 1 integer beyond 2^53")
+    assert "'relevance': 1 integer beyond" in message
     assert told(run, qrels.with_columns(relevance=pl.lit(1)), metrics=["MAP"]) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from small_tables import ground_truths, kinds, load, note, predictions, refusal
+from small_tables import counted, ground_truths, kinds, load, predictions, refusal
 
 from evalengine.ingest.frames import load_frames
 from evalengine.ingest.slices import slice_text
@@ -35,7 +35,7 @@ def test_crossed_slices_join_their_values() -> None:
     frames = load(datums=DATUMS, by=("weather*camera",))
     assert frames.slices is not None
     assert frames.slices.rows() == [(1, "rain*8"), (2, "sun*7"), (3, None)]
-    assert note(frames, "datums_without_slice") == "1 datum without a value of 'weather*camera': 3."
+    assert counted(frames, "datums_without_slice") == (1, [3])
 
 
 @pytest.mark.parametrize("values", [("a\\", "b*c", "a*b\\", "c"), ("a*", "b", "a", "*b")])
@@ -70,7 +70,7 @@ def test_a_datum_of_one_side_without_value_has_null() -> None:
     frames = load(predictions(weather=["fog"] * 3, datum_id=[1, 1, 1]), by=("weather",))
     assert frames.slices is not None
     assert frames.slices.rows() == [(1, "fog"), (2, None)]
-    assert note(frames, "datums_without_slice") == "1 datum without a value of 'weather': 2."
+    assert counted(frames, "datums_without_slice") == (1, [2])
 
 
 def test_canonical_columns_slice_too_and_stay() -> None:
@@ -165,7 +165,7 @@ def test_rows_without_a_slice_are_told() -> None:
         options=make_options(by="g"),
         task="classification",
     )
-    assert note(frames, "datums_without_slice") == "1 row (from 0) without a value of 'g': 1."
+    assert counted(frames, "datums_without_slice") == (1, [1])
     assert frames.table is not None
     assert "g" not in frames.table.columns
 

@@ -248,7 +248,7 @@ def test_an_unknown_name_lists_no_hundred_others() -> None:
     with pytest.raises(ee.OptionError) as raised:
         show.metrics_listing(ee.metrics_table(), ["acuracy"], None, "text")
     said = str(raised.value)
-    assert "Did you mean 'Accuracy'? All of them: evalengine metrics." in said
+    assert "mean 'Accuracy'?" in said
     assert len(said) < 120
 
 

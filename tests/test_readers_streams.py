@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from refusals import noted
 
 import evalengine as ee
 from evalengine.schemas.errors import OptionError, ReadError
@@ -58,7 +59,7 @@ def test_nothing_comes(tmp_path: Path) -> None:
 
 def test_nothing_to_score_is_said() -> None:
     card = ee.score(GUESSES.clear(), TRUTHS.clear(), task="classification")
-    assert [warning.startswith("no table has a row") for warning in card.warnings] == [True]
+    noted(card, "no_rows", severity="warning", count=0)
     card = ee.score(GUESSES.clear(), TRUTHS, task="classification")  # the run may have broken off
     warned = [one.code for one in card.findings if one.severity == "warning"]
     assert warned == ["datums_without_predictions"]

@@ -142,7 +142,7 @@ def test_integers_in_csv_become_strings_where_the_other_side_has_strings(tmp_pat
     predictions().write_csv(tmp_path / "t.csv")
     frames = load(tmp_path / "t.csv", ground_truths(datum_id=["1", "1", "2"]))
     assert frames.predictions["datum_id"].to_list() == ["1", "1", "2"]
-    assert "predictions: datum_id read from CSV as strings" in note(frames, "ids_from_text")
+    assert "predictions: datum_id" in note(frames, "ids_from_text")
     assert "ids_from_text" not in kinds(load(tmp_path / "t.csv"))
 
 

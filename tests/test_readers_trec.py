@@ -135,7 +135,7 @@ def test_qrels_may_have_comments(tmp_path: Path) -> None:
         assert source.frame.collect().rows() == JUDGED
         ((kind, message, count),) = source.notes
         assert (kind, count) == ("comments_not_read", 1)
-        assert "look like rows, first '#q3 0 d 1'" in message
+        assert "first '#q3 0 d 1'" in message
 
 
 def test_lines_are_counted_with_comments(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     path.write_text(RUN.replace("tag\n", "tag and more\n", 2))
     ((kind, message, count),) = open_source(path).notes
     assert (kind, count) == ("fields_not_read", 2)
-    assert "follows the tag of 2 lines" in message
+    assert "of 2 lines" in message
     path.write_text("q1 Q0 d1 - 2.5 tag more\n")
     assert rows(path) == [("q1", "d1", 2.5, "tag")]
     path = tmp_path / "found"
@@ -269,7 +269,7 @@ def test_ranks_that_are_none_beside_scores(odd: str, tmp_path: Path) -> None:
     assert source.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS]
     ((kind, message, _),) = source.notes
     assert kind == "ranks_not_read"
-    assert "the scores decide the order" in message
+    assert "scores decide" in message
     both = open_source([whole, path])
     assert both.frame.collect().rows() == [(q, d, s, tag) for q, d, _, s, tag in ROWS * 2]
     assert len(both.notes) == 1
@@ -337,9 +337,8 @@ def test_python_mappings() -> None:
     ],
 )
 def test_mappings_that_do_not_fit_are_refused(mapping: Any, words: dict[str, Any]) -> None:
-    with pytest.raises(ee.InputError) as caught:
+    with refusals.refused(**words):
         open_source(mapping)
-    assert str(caught.value).has(**words)
 
 
 def test_large_integer_ids() -> None:
@@ -356,7 +355,7 @@ def test_integers_beyond_floats_are_told(tmp_path: Path) -> None:
     for thing in (large, path):
         ((kind, message, count),) = open_source(thing).notes
         assert (kind, count) == ("values_rounded", 1)
-        assert "1 integer beyond 2^53 rounded to float64, first 9007199254740993" in message
+        assert "first 9007199254740993" in message
     assert open_source({"q": {"a": 2**53, "b": 1e300}}).notes == ()
 
 

@@ -34,7 +34,7 @@ def test_classes_in_another_order() -> None:
     truth, found = truth_and_answers()
     names, other = np.array(["ant", "bee", "cat", "dog"]), np.array(["cat", "dog", "ant", "bee"])
     said = warned(table(other[found]), table(names[truth]))
-    assert "rename those of the predictions in their table: ant to cat, bee to dog" in said
+    assert "ant to cat, bee to dog" in said
     assert ee.check(table(names[found]), table(names[truth])).warnings == []
     # A model that always says one class, or guesses, is no other way of naming.
     for bad in (np.full(N, 3), np.random.default_rng(1).integers(0, 4, N)):
@@ -48,7 +48,7 @@ def test_scores_of_the_other_class() -> None:
     assert ee.score(rows).value("ROCAUC") < 0.2
     truth_alone = rows.with_columns(actual=(rows["score"] < 0.5).cast(pl.Int64))
     said = warned(truth_alone)
-    assert "ROC AUC 0.000 in 200 looked at" in said
+    assert "AUC 0.000 in 200" in said
     assert "positive_label=0" in said
     assert ee.score(truth_alone, positive_label=0).value("ROCAUC") == 1.0
     assert ee.check(rows.with_columns(score=1 - pl.col("score"))).warnings == []
@@ -86,14 +86,14 @@ def maps(seed: int = 4) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda one: one.transpose(0, 2, 1), "rows and columns exchanged"),
-        (lambda one: one[:, ::-1], "top and bottom exchanged"),
-        (lambda one: one[:, :, ::-1], "left and right exchanged"),
+        (lambda one: one.transpose(0, 2, 1), {"code": "grids_differ", "rows": [0], "count": 4}),
+        (lambda one: one[:, ::-1], {"code": "grids_differ", "rows": [0], "count": 4}),
+        (lambda one: one[:, :, ::-1], {"code": "grids_differ", "rows": [0], "count": 4}),
     ],
 )
-def test_label_maps_that_were_turned(change: Any, said: str) -> None:
+def test_label_maps_that_were_turned(change: Any, said: dict[str, Any]) -> None:
     found, truth = maps()
-    assert said in warned(np.ascontiguousarray(change(found)), truth)
+    assert warned(np.ascontiguousarray(change(found)), truth).has(**said)
     assert ee.check(found, truth).warnings == []
     with refused("grids_differ", ee.InputError, rows=[0], count=4):
         ee.score(found[:, :20].transpose(0, 2, 1).copy(), truth[:, :20])

@@ -156,7 +156,7 @@ class TestTarget:
     @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
     def test_a_folder_that_cannot_be_written(self, card: ee.Scorecard, tmp_path: Path) -> None:
         tmp_path.chmod(0o500)
-        with pytest.raises(ResultError, match="not a writable folder"):
+        with pytest.raises(ResultError, match="a writable folder"):
             card.save(tmp_path / "run")
 
     def test_below_a_file(self, card: ee.Scorecard, tmp_path: Path) -> None:

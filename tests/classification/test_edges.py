@@ -49,19 +49,87 @@ def changed(side: int, **columns: Any) -> Sides:
 @pytest.mark.parametrize(
     ("tables", "options", "message"),
     [
-        (changed(0, label_value=["a", "a", "a", "b"]), {}, "in more than one row"),
-        (changed(1, datum_id=[1, 1]), {}, "multilabel=True"),
-        (changed(0, score=[0.9, float("nan"), 0.3, 0.7]), {}, "row 1"),
-        (changed(0, score=[0.9, 0.1, float("inf"), 0.7]), {}, "row 2"),
-        (changed(0, score=[0.9, 0.1, 1.5, -0.7]), {}, r"2 values outside \[0, 1\].*row 2"),
-        (changed(0, datum_id=[7, 7, 8, 8]), {}, "datum"),
-        (tuple(table.drop("score", strict=False) for table in GOOD), {}, "2 datums with several"),
-        (changed(1, label_value=["a", None]), {}, "label_value"),
+        (
+            changed(0, label_value=["a", "a", "a", "b"]),
+            {},
+            {
+                "code": "repeated_values",
+                "side": "predictions",
+                "column": "label_value",
+                "count": 2,
+                "rows": [0, 1],
+                "values": 1,
+                "key": ["datum_id", "label_value"],
+            },
+        ),
+        (
+            changed(1, datum_id=[1, 1]),
+            {},
+            {
+                "code": "repeated_values",
+                "side": "ground_truths",
+                "column": "datum_id",
+                "count": 2,
+                "rows": [0, 1],
+                "values": 1,
+                "key": ["datum_id"],
+            },
+        ),
+        (
+            changed(0, score=[0.9, float("nan"), 0.3, 0.7]),
+            {},
+            {
+                "code": "not_finite",
+                "side": "predictions",
+                "column": "score",
+                "count": 1,
+                "rows": [1],
+            },
+        ),
+        (
+            changed(0, score=[0.9, 0.1, float("inf"), 0.7]),
+            {},
+            {
+                "code": "not_finite",
+                "side": "predictions",
+                "column": "score",
+                "count": 1,
+                "rows": [2],
+            },
+        ),
+        (
+            changed(0, score=[0.9, 0.1, 1.5, -0.7]),
+            {},
+            {
+                "code": "not_probabilities",
+                "columns": ["score"],
+                "rows": [2, 3],
+                "count": 2,
+                "first": (2, 0, 1.5),
+            },
+        ),
+        (changed(0, datum_id=[7, 7, 8, 8]), {}, {"code": "no_common_id", "column": "datum_id"}),
+        (
+            tuple(table.drop("score", strict=False) for table in GOOD),
+            {},
+            {"code": "several_labels", "count": 2},
+        ),
+        (
+            changed(1, label_value=["a", None]),
+            {},
+            {
+                "code": "null_values",
+                "side": "ground_truths",
+                "column": "label_value",
+                "count": 1,
+                "rows": [1],
+            },
+        ),
     ],
 )
-def test_refused_tables(tables: Sides, options: dict[str, Any], message: str) -> None:
+def test_refused_tables(tables: Sides, options: dict[str, Any], message: dict[str, Any]) -> None:
     """Each problem names its column and rows."""
-    with pytest.raises(ee.InputError, match=message):
+    with refused(**message):
         score(tables, SCORED if "score" in tables[0].columns else ["F1"], **options)
 
 

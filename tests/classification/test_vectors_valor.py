@@ -273,7 +273,7 @@ def test_what_core_refuses() -> None:
         "k12": None, "k3": 0.0, "k4": 0.5,
     }  # fmt: skip
     assert ours["Recall", "k3", "v3"] == 0.0
-    assert any("in the predictions only" in note for note in mismatched.notes)
+    assert "labels_in_predictions_only" in [one.code for one in mismatched.findings]
     silent = run(
         Vector("", row_tables(cases["evaluate_classification_model_with_no_predictions__0"]))
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from known import known_answers
+from refusals import refused
 
 from evalengine.compat.ranx import Qrels, Run, compare, evaluate, fuse
 
@@ -152,26 +153,56 @@ def test_pandas() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: evaluate(QRELS, RUN, "ndgc"), "ndcg"),
-        (lambda: evaluate(QRELS, RUN, "ndcg@ten"), "'ten' is not a whole number"),
-        (lambda: evaluate(QRELS, RUN, "rbp"), r"as in 'rbp\.95'"),
-        (lambda: evaluate(QRELS, {"q1": {"a": 1.0}}, "mrr"), "lacks judged queries, first 'q2'"),
-        (lambda: evaluate(QRELS, {"q1": {"a": math.nan}, "q2": {}}, "mrr"), "NaN"),
-        (lambda: evaluate({}, RUN, "mrr"), "there is no query"),
-        (lambda: evaluate([[1]], RUN, "mrr"), "give a dict of dicts or a Qrels"),
+        (lambda: evaluate(QRELS, RUN, "ndgc"), {"code": "unknown_name", "value": "ndgc"}),
+        (
+            lambda: evaluate(QRELS, RUN, "ndcg@ten"),
+            {"code": "option_value", "option": "metric", "value": "ndcg@ten"},
+        ),
+        (
+            lambda: evaluate(QRELS, RUN, "rbp"),
+            {"code": "option_value", "option": "metric", "value": "rbp"},
+        ),
+        (lambda: evaluate(QRELS, {"q1": {"a": 1.0}}, "mrr"), {"code": "queries_differ"}),
+        (
+            lambda: evaluate(QRELS, {"q1": {"a": math.nan}, "q2": {}}, "mrr"),
+            {
+                "code": "not_finite",
+                "side": "predictions",
+                "column": "score",
+                "count": 1,
+                "rows": [0],
+            },
+        ),
+        (lambda: evaluate({}, RUN, "mrr"), {"code": "empty"}),
+        (lambda: evaluate([[1]], RUN, "mrr"), {"code": "wrong_type", "side": "qrels"}),
         (
             lambda: compare(QRELS, [Run(RUN), Run(RUN)], "mrr", stat_test="tukey"),
-            "student and fish",
+            {"code": "unknown_name", "value": "tukey"},
         ),
-        (lambda: compare(QRELS, [Run(RUN, "a"), Run(RUN, "a")], "mrr"), "named 'a'"),
-        (lambda: fuse([Run(RUN), Run(RUN)], method="bayesfuse"), "bordafuse"),
-        (lambda: fuse([Run(RUN), Run(RUN)]), "needs weights"),
-        (lambda: fuse([Run(RUN), Run(RUN)], method="rrf", params={"n": 1}), "parameter"),
-        (lambda: Run.from_file("run.lz4"), "lz4"),
-        (lambda: Run.from_df({"q_id": ["a"], "doc_id": ["b"]}), "column 'score'"),
-        (lambda: Run.from_parquet("x", pd_kwargs={"a": 1}), "pandas does not read"),
+        (
+            lambda: compare(QRELS, [Run(RUN, "a"), Run(RUN, "a")], "mrr"),
+            {"code": "repeated_names", "value": "a"},
+        ),
+        (
+            lambda: fuse([Run(RUN), Run(RUN)], method="bayesfuse"),
+            {"code": "unknown_name", "value": "bayesfuse"},
+        ),
+        (lambda: fuse([Run(RUN), Run(RUN)]), {"code": "option_missing", "option": "weights"}),
+        (
+            lambda: fuse([Run(RUN), Run(RUN)], method="rrf", params={"n": 1}),
+            {"code": "unknown_name", "value": "n"},
+        ),
+        (lambda: Run.from_file("run.lz4"), {"code": "unknown_name", "value": "lz4"}),
+        (
+            lambda: Run.from_df({"q_id": ["a"], "doc_id": ["b"]}),
+            {"code": "column_missing", "column": "score"},
+        ),
+        (
+            lambda: Run.from_parquet("x", pd_kwargs={"a": 1}),
+            {"code": "option_unfit", "option": "pd_kwargs"},
+        ),
     ],
 )
-def test_refused(call: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_refused(call: Any, said: dict[str, Any]) -> None:
+    with refused(**said):
         call()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from late import Late
+from refusals import refused
 
 from evalengine.compat.rouge_score import rouge_scorer as ours
 from evalengine.compat.rouge_score import scoring
@@ -121,16 +122,22 @@ def test_sentences_of_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda s: ours.RougeScorer(["rouge0"]), "'rouge0' is none; write rouge1 to rouge9"),
-        (lambda s: s.score("a", None), "text 0 is not a string: None"),
-        (lambda s: s.score(3, "a"), "reference 0 is not a string: 3"),
-        (lambda s: s.score("a", "\ud800"), "half a surrogate pair at character 0"),
-        (lambda s: s.score_multi([], "a"), "text 0 has no reference"),
-        (lambda s: s.score_multi("ab", "a"), "write a list of strings"),
-        (lambda s: s.score_all(["a"], ["a", "b"]), "1 targets, but 2 predictions"),
-        (lambda s: scoring.BootstrapAggregator(n_samples=0), "one or more"),
+        (
+            lambda s: ours.RougeScorer(["rouge0"]),
+            {"code": "option_value", "option": "rouge_types", "value": "rouge0"},
+        ),
+        (lambda s: s.score("a", None), {"code": "not_text", "side": "text"}),
+        (lambda s: s.score(3, "a"), {"code": "not_text", "side": "reference"}),
+        (lambda s: s.score("a", "\ud800"), {"code": "not_text", "side": "text"}),
+        (lambda s: s.score_multi([], "a"), {"code": "references_missing", "row": 0}),
+        (lambda s: s.score_multi("ab", "a"), {"code": "wrong_type", "side": "targets"}),
+        (lambda s: s.score_all(["a"], ["a", "b"]), {"code": "lengths_differ", "lengths": [1, 2]}),
+        (
+            lambda s: scoring.BootstrapAggregator(n_samples=0),
+            {"code": "option_value", "option": "n_samples", "value": 0},
+        ),
     ],
 )
-def test_refused(call: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_refused(call: Any, said: dict[str, Any]) -> None:
+    with refused(**said):
         call(ours.RougeScorer(["rouge1"]))
