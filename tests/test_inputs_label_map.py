@@ -109,7 +109,7 @@ def test_a_table_in_memory_is_a_label_map() -> None:
 def test_forms_that_say_nothing_are_refused(form: Any, words: dict[str, Any]) -> None:
     with refused(**words) as caught:
         read_label_map(form)
-    if words.has(**words):
+    if words["code"] != "types_mixed":
         assert "Write {'van': 'car'}" in str(caught.value)
 
 

@@ -86,14 +86,14 @@ def maps(seed: int = 4) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda one: one.transpose(0, 2, 1), {"code": "grids_differ", "rows": [0], "count": 4}),
-        (lambda one: one[:, ::-1], {"code": "grids_differ", "rows": [0], "count": 4}),
-        (lambda one: one[:, :, ::-1], {"code": "grids_differ", "rows": [0], "count": 4}),
+        (lambda one: one.transpose(0, 2, 1), "rows and columns"),
+        (lambda one: one[:, ::-1], "top and bottom"),
+        (lambda one: one[:, :, ::-1], "left and right"),
     ],
 )
-def test_label_maps_that_were_turned(change: Any, said: dict[str, Any]) -> None:
+def test_label_maps_that_were_turned(change: Any, said: str) -> None:
     found, truth = maps()
-    assert warned(np.ascontiguousarray(change(found)), truth).has(**said)
+    assert said in warned(np.ascontiguousarray(change(found)), truth)
     assert ee.check(found, truth).warnings == []
     with refused("grids_differ", ee.InputError, rows=[0], count=4):
         ee.score(found[:, :20].transpose(0, 2, 1).copy(), truth[:, :20])
