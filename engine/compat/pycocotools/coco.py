@@ -62,6 +62,7 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
             f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}.",
             code="wrong_rows",
             side=what,
+            field=why.split("'")[1] if "'" in why else None,
             count=len(at),
             of=len(rows),
             rows=at[:_SHOWN],
