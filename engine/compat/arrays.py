@@ -432,7 +432,7 @@ def _table(predictions: Texts, references: References) -> pl.DataFrame:
         n = 1 if isinstance(references, str) else len(references)
         raise InputError(
             f"predictions and references must have the same length: {len(predictions)} and {n}.",
-            code="unequal_lengths",
+            code="lengths_differ",
             counts=[len(predictions), n],
         )
     lists = [[one] if isinstance(one, str) else one for one in references]

@@ -369,7 +369,7 @@ def _by_row(order: pl.Series | None, usual: str, n: int, place: Place) -> Array:
         return np.full(n, usual == "row")
     said = order.fill_null(usual) if order.dtype == pl.String else order.cast(pl.String)
     place.refuse(
-        "order_unknown",
+        "unknown_name",
         ~said.is_in(["row", "column"]).to_numpy(),
         "whose 'order' is neither 'row' nor 'column'",
         "Say in which order the pixels are counted: along the rows, or down the columns.",

@@ -515,7 +515,7 @@ def corners_of_polygons(polygons: Polygons) -> Array:
     wrong = ~one
     wrong[np.flatnonzero(one)[~four]] = True
     polygons.place.refuse(
-        "geometry_misfit",
+        "wrong_geometry",
         wrong,
         "with polygons that are not four corners, to be compared as oriented boxes",
         f"Give four corners, or write {option('iou_type', 'segm')} or"

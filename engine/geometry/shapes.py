@@ -173,7 +173,7 @@ def parsed(column: pl.Series, place: Place) -> Rings:
                 geometries[at] = _read(reader, values[at], name, place.take(at))
     kind = shapely.get_type_id(geometries)
     place.refuse(
-        "polygon_misfit",
+        "wrong_geometry",
         (kind != _WELL_KNOWN_POLYGON) & (kind != _MULTIPOLYGON),
         "with geometries that are not polygons",
         FORMS,

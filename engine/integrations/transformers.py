@@ -83,7 +83,7 @@ def _classes(found: Any, truth: Any, _: Any) -> Pair:
         raise InputError(
             f"logits of shape {logits.shape} and labels of shape {labels.shape}: a label for each"
             " row of logits is needed.",
-            code="unequal_lengths",
+            code="lengths_differ",
         )
     kept = labels != _PADDED
     logits, labels = logits[kept], labels[kept]

@@ -155,7 +155,7 @@ def test_quadrilaterals_are_no_rectangles() -> None:
     card = ee.score(*quads("crossing"), iou_type="obb", invalid_polygons="repair",
                     metrics=["Outcomes"])  # fmt: skip
     assert card.outcomes["iou"][0] == 9 / 16
-    with refused("geometry_misfit", count=1):
+    with refused("wrong_geometry", count=1):
         ee.score(*quads("five"), iou_type="obb")
 
 

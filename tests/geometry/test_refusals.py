@@ -99,7 +99,7 @@ def test_dtypes_that_are_no_mask(values: pl.Series) -> None:
 
 
 def test_orders_that_are_none() -> None:
-    with refused("order_unknown", count=1, rows=[0]):
+    with refused("unknown_name", count=1, rows=[0]):
         masks.read_masks(column([{**GOOD, "order": "diagonal"}]), side="predictions")
 
 
@@ -157,7 +157,7 @@ def test_rings_are_refused_or_repaired(
         ([[[0.0] * 6], [[0.0] * 7]], "wrong_length"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "POLYGON((0 0,4 0,4 4))"], "polygon_unreadable"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "rubbish"], "polygon_unreadable"),
-        (["POLYGON((0 0,4 0,4 4,0 0))", "POINT(1 1)"], "polygon_misfit"),
+        (["POLYGON((0 0,4 0,4 4,0 0))", "POINT(1 1)"], "wrong_geometry"),
         (["POLYGON((0 0,4 0,4 4,0 0))", '{"type": "Polygon"}'], "polygon_unreadable"),
         (["POLYGON((0 0,4 0,4 4,0 0))", "{"], "polygon_unreadable"),
     ],

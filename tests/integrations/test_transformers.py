@@ -46,7 +46,7 @@ def test_classes_whole_and_in_batches(prediction: Make) -> None:
     assert compute(prediction(logits[:7], truth[:7]), compute_result=False) == {}
     assert compute(prediction(logits[7:], truth[7:]), compute_result=True) == whole.to_dict()
     assert all(type(one) is float for one in compute(prediction(logits, truth)).values())
-    with refused("unequal_lengths"):
+    with refused("lengths_differ"):
         compute(prediction(logits, truth[:3]))
     with refused("single_column"):
         compute(prediction(logits[:, :1], truth))

@@ -548,7 +548,7 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
     masks = objects.rows(MASK)
     column = "mask" if "mask" in objects.frame.columns else "raster"
     Place(objects.side, column, masks, objects.origin).refuse(
-        "geometry_misfit",
+        "wrong_geometry",
         np.ones(masks.size, bool),
         "without anything but a mask, to be compared as oriented boxes",
         f"Give oriented boxes or four corners, or write {option('iou_type', 'segm')}.",
