@@ -273,7 +273,7 @@ def _uniform(values: list[Any], name: str, what: str) -> pl.Series:
     if len({type(value) for value in values}) > 1:
         raise InputError(
             f"{name}: {what} ids are partly strings, partly integers; use one type.",
-            code="types_mixed",
+            code="ids_mixed",
             file=name,
         )
     refuse_large(values, name, what, "id")
@@ -725,7 +725,7 @@ def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -
     return InputError(
         f"{name}: {what} {index:,} (counted from 0), field {field!r}: {odd!r} among {kind} such as"
         f" {usual!r}. Ids are all integers or all strings.",
-        code="types_mixed",
+        code="ids_mixed",
         file=name,
         row=index,
         field=field,

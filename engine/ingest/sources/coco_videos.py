@@ -330,7 +330,7 @@ def _ids(values: list[Any], name: str, what: str, field: str) -> pl.Series:
     if len(kinds) > 1:
         raise ReadError(
             f"{name}: {what}s whose {field} is a string, and others whose is a number.",
-            code="types_mixed",
+            code="ids_mixed",
             file=name,
             field=field,
         )
