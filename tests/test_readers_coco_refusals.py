@@ -206,7 +206,7 @@ def test_convert_writes_all_or_nothing(
         real(frame, file, **more)
 
     monkeypatch.setattr(pl.DataFrame, "write_parquet", fail_on_labels)
-    with refused("write_failed", InputError):
+    with refused("write_failed", InputError, match="No space left"):
         convert_coco(write("gt.json", truths()), out=out)
     assert list(out.iterdir()) == []
 
@@ -234,7 +234,7 @@ def test_ids_beyond_64_bits_are_named(field: str, value: int, tmp_path: Path) ->
     truths = {"images": [], "categories": [], "annotations": [row, {**row, field: value}]}
     (tmp_path / "t.json").write_text(json.dumps(truths))
     (tmp_path / "r.json").write_text("[]")
-    with refused("number_too_large", ee.InputError, row=1):
+    with refused("number_too_large", ee.InputError, match=field, row=1):
         ee.score(str(tmp_path / "r.json"), str(tmp_path / "t.json"), dialect="coco")
 
 
@@ -252,5 +252,5 @@ def test_ids_of_images_and_categories_beyond_64_bits(what: str, value: int, writ
 @pytest.mark.parametrize("value", [2**64, -(2**70), 10**400])
 def test_flags_beyond_64_bits(field: str, value: int, write: Write) -> None:
     content = truths(annotation(), annotation(id=2, **{field: value}))
-    with refused("number_too_large", InputError, row=1):
+    with refused("number_too_large", InputError, match=field, row=1):
         load(write("gt.json", content))

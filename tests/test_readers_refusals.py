@@ -36,8 +36,10 @@ def test_a_folder_of_several_formats_asks_which(tmp_path: Path) -> None:
     predictions().write_parquet(tmp_path / "a.parquet")
     predictions().write_csv(tmp_path / "b.csv")
     assert refusal(tmp_path).has("formats_differ")
+    assert "('a.parquet', 'b.csv')" in refusal(tmp_path)
     message = refusal([tmp_path / "a.parquet", tmp_path / "b.csv"])
     assert message.has("formats_differ")
+    assert "a.parquet is Parquet" in message
     assert "b.csv is CSV" in message
 
 
@@ -119,7 +121,7 @@ def test_among_many_files_the_broken_one_is_named(name: str, tmp_path: Path) -> 
         broken.write_text(broken.read_text() + '{"datum_id":\n')
     with pytest.raises(ReadError) as caught:
         load(f"{tmp_path}/part-*")
-    assert str(caught.value).startswith(f"{broken}: ")
+    assert str(caught.value).startswith(f"{broken}: cannot be")
 
 
 @pytest.mark.parametrize(

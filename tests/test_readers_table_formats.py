@@ -79,7 +79,7 @@ def test_a_missing_library_is_named(
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setattr(builtins, "__import__", without)
     given = tmp_path / marks[0] if library == "duckdb" else tmp_path
-    with refused("package_missing", ee.ReadError):
+    with refused("package_missing", ee.ReadError, match=rf"\[{extra}\]"):
         ee.score(given, TRUTHS)
 
 
@@ -108,9 +108,9 @@ def test_duckdb(tmp_path: Path) -> None:
         base.sql('CREATE SCHEMA old; CREATE TABLE old."a b" AS SELECT * FROM guesses LIMIT 1')
     same(f"{tmp_path / 'runs.duckdb'}::guesses")
     assert ee.check(f"{tmp_path / 'runs.duckdb'}::old.a b", TRUTHS).rows["predictions"] == 1
-    with refused("table_missing", ee.ReadError, table=None):
+    with refused("table_missing", ee.ReadError, match=r"guesses, old\.a b", table=None):
         ee.score(tmp_path / "runs.duckdb", TRUTHS)
-    with refused("table_missing", ee.ReadError, table="x"):
+    with refused("table_missing", ee.ReadError, match="guesses, ", table="x"):
         ee.score(f"{tmp_path / 'runs.duckdb'}::x", TRUTHS)
     same(duckdb.sql("SELECT * FROM guesses"))
 
@@ -238,7 +238,7 @@ def test_views_of_duckdb_are_not_read(tmp_path: Path) -> None:
     with duckdb.connect(tmp_path / "v.duckdb") as base:
         base.sql("CREATE TABLE guesses AS SELECT * FROM guesses")
     same(tmp_path / "v.duckdb")
-    with refused("table_missing", ee.ReadError, table="v"):
+    with refused("table_missing", ee.ReadError, match="guesses", table="v"):
         ee.score(f"{tmp_path / 'v.duckdb'}::v", TRUTHS)
 
 

@@ -223,7 +223,7 @@ def test_several_files_are_one_run(tmp_path: Path) -> None:
     for thing in (tmp_path / "*.run", tmp_path, [tmp_path / "1.run", tmp_path / "2.run"]):
         assert rows(thing) == ROWS
     (tmp_path / "3.run").write_text(QRELS)
-    with refusals.refused("formats_differ", ee.ReadError):
+    with refusals.refused("formats_differ", ee.ReadError, match=r"1\.run .*3\.run"):
         open_source(tmp_path / "*.run")
 
 

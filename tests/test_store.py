@@ -161,7 +161,7 @@ class TestTarget:
 
     def test_below_a_file(self, card: ee.Scorecard, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        with refused("write_failed", ResultError):
+        with refused("write_failed", ResultError, match="a writable folder"):
             card.save(tmp_path / "file" / "run")
 
 
@@ -364,14 +364,14 @@ class TestBadFolders:
     def test_a_part_is_missing(self, card: ee.Scorecard, tmp_path: Path) -> None:
         folder = card.save(tmp_path / "run")
         (folder / "metrics.parquet").unlink()
-        with refused("result_damaged", ResultError):
+        with refused("result_damaged", ResultError, file="metrics.parquet"):
             ee.load(folder)
 
     def test_a_part_is_cut_short(self, card: ee.Scorecard, tmp_path: Path) -> None:
         folder = shutil.copytree(card.save(tmp_path / "run"), tmp_path / "copy")
         whole = (folder / "curves.parquet").read_bytes()
         (folder / "curves.parquet").write_bytes(whole[:-10])
-        with refused("result_damaged", ResultError):
+        with refused("result_damaged", ResultError, file="curves.parquet"):
             ee.load(folder)
 
     def test_an_option_of_another_version(self, card: ee.Scorecard, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ class TestTrust:
         whole = path.read_bytes()
         for at in range(0, len(whole), max(1, len(whole) // 40)):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 8]) + whole[at + 1 :])
-            with refused("result_damaged", ResultError):
+            with refused("result_damaged", ResultError, file="metrics.parquet"):
                 _ = ee.load(folder).metrics
 
     def test_two_runs_are_never_mixed(self, tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ class TestTrust:
         fabricated.card(fabricated.aggregates(shift=0.1), notes=("second",)).save(
             first, overwrite=True
         )
-        with refused("result_damaged", ResultError):
+        with refused("result_damaged", ResultError, match="its place"):
             _ = loaded.metrics
 
     def test_results_of_earlier_versions_have_no_digests(self, tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ class TestTrust:
         folder = fabricated.card().save(tmp_path / "run")
         run = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps({**run, field: value}))
-        with refused("result_damaged", ResultError):
+        with refused("result_damaged", ResultError, file="run.json", match=rf"\$\.{field}"):
             ee.load(folder)
 
     def test_deep_nesting_and_frames_without_their_columns(self, tmp_path: Path) -> None:
@@ -441,10 +441,10 @@ class TestTrust:
         run["files"]["metrics.parquet"] = (folder / "metrics.parquet").stat().st_size
         del run["digests"]
         (folder / "run.json").write_text(json.dumps(run))
-        with refused("result_damaged", ResultError, column="metric"):
+        with refused("result_damaged", ResultError, file="metrics.parquet", column="metric"):
             _ = ee.load(folder).metrics
         (folder / "run.json").write_text('{"kind": ' + "[" * 200_000)
-        with refused("result_damaged", ResultError):
+        with refused("result_damaged", ResultError, file="run.json"):
             ee.load(folder)
 
     @pytest.mark.parametrize(
@@ -484,7 +484,7 @@ class TestTrust:
     def test_files_of_the_users_are_not_lost(self, tmp_path: Path) -> None:
         folder = fabricated.card().save(tmp_path / "run")
         (folder / "thesis.txt").write_text("dear")
-        with refused("write_failed", ResultError):
+        with refused("write_failed", ResultError, match="thesis.txt"):
             fabricated.card().save(folder, overwrite=True)
         assert (folder / "thesis.txt").read_text() == "dear"
 

@@ -87,8 +87,12 @@ def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
         text_held(name)  # raises if the file is damaged
     found = _place(name, format_)
     if found:
+        line = re.match(r"line ([\d,]+)", found)
         return ReadError(
-            f"{name}: cannot be read as {kind}: {found}", code="file_unreadable", file=name
+            f"{name}: cannot be read as {kind}: {found}",
+            code="file_unreadable",
+            file=name,
+            line=int(line[1].replace(",", "")) if line else None,
         )
     if name.endswith(_COMPRESSED) and _CUT_OFF in said:
         repair = "The compressed file is cut off: copy or write it anew."
