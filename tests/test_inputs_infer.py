@@ -206,7 +206,7 @@ def test_texts_that_are_no_numbers_and_columns_of_other_texts() -> None:
     """A few texts are bad values of numbers; whole numbers as texts, and words, are labels."""
     true = [str(i + 0.5) for i in range(40)]
     numbers = [i + 0.25 for i in range(40)]
-    with refused("wrong_dtype", ee.InputError, side="table", column="target"):
+    with refused("wrong_dtype", ee.InputError, match="row 3: 'abc'", side="table", column="target"):
         ee.score({"target": [*true[:3], "abc", *true[4:]], "prediction": numbers})
     for words in (["1", "2", "NA"], ["a", "b", "2.5"]):
         card = ee.score({"target": words * 4, "prediction": words * 4})

@@ -182,6 +182,8 @@ def test_mapped_labels_that_nobody_has_are_told_with_the_nearest() -> None:
 def test_a_map_of_another_type_is_refused() -> None:
     message = refusal(label_map={1: 2})
     assert message.has("types_differ", column="label_map")
+    assert "integers (1)," in message
+    assert "('cat', 'dog')" in message
 
 
 def test_a_map_brings_integers_and_strings_together() -> None:

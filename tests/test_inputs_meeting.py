@@ -28,11 +28,13 @@ EMPTY: dict[str, Any] = {
 def test_integers_against_strings_are_refused_with_samples() -> None:
     message = refusal(predictions(datum_id=["1", "1", "2"]))
     assert message.has("types_differ", column="datum_id")
+    assert "strings ('1', '2'); ground_truths integers" in message
 
 
 def test_labels_of_different_kinds_are_refused_with_samples() -> None:
     message = refusal(predictions(label_value=[3, 4, 3]))
     assert message.has("types_differ", column="label_value")
+    assert "integers (3, 4);" in message
 
 
 def test_datums_of_another_kind_are_refused() -> None:
@@ -42,6 +44,7 @@ def test_datums_of_another_kind_are_refused() -> None:
 def test_sides_that_never_meet_are_refused_with_samples() -> None:
     message = refusal(predictions(datum_id=[7, 8, 9]))
     assert message.has("no_common_id", column="datum_id")
+    assert "3 datums (7, 8, 9)" in message
     assert "ground truths 2 (1, 2)" in message
 
 
@@ -56,6 +59,8 @@ def test_sides_that_never_meet_are_refused_with_samples() -> None:
 def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: str) -> None:
     message = refusal(predictions(datum_id=ids), ground_truths(datum_id=["a", "a", "b"]))
     assert message.has("no_common_id", column="datum_id")
+    assert difference in message
+    assert "2 of 2 datums" in message
 
 
 def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
@@ -64,6 +69,7 @@ def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
         ground_truths(datum_id=["\u00e9", "\u00e9", "\u017a"]),
     )
     assert message.has("no_common_id", column="datum_id")
+    assert "Unicode form" in message
     assert "2 of 2 datums" in message
 
 

@@ -119,13 +119,15 @@ def test_a_prefix_before_names_of_which_one_side_has_fewer(turned: bool) -> None
     with pytest.raises(InputError) as caught:
         ee.score(*classified(*(sides[::-1] if turned else sides)))
     assert Refusal(caught.value).has("no_common_id", column="datum_id")
+    assert "28 of 30 datums" in str(caught.value)
+    assert "id_format=['^(?:frame_)?(.*)$']" in str(caught.value)
 
 
 @pytest.mark.parametrize("ids", [range(100), range(0, 1000, 7)])
 def test_two_splits(ids: range) -> None:
-    with refused("no_common_id", InputError, column="datum_id"):
+    with refused("no_common_id", InputError, match="different ranges", column="datum_id"):
         ee.score(*classified([*ids], [i + 2000 for i in ids]))
-    with refused("no_common_id", InputError, column="datum_id"):
+    with refused("no_common_id", InputError, match=r"\('frame_#'\)", column="datum_id"):
         ee.score(*classified([f"frame_{i}" for i in ids], [f"frame_{i + 2000}" for i in ids]))
 
 
@@ -152,7 +154,7 @@ def test_a_form_that_makes_one_id_of_two_is_neither_named_nor_taken() -> None:
     with pytest.raises(InputError) as caught:
         ee.score(*tables)
     assert "id_format" not in str(caught.value)
-    with refused("ids_merged", InputError, side="predictions", count=1):
+    with refused("ids_merged", InputError, match="first '1' of", side="predictions", count=1):
         ee.score(*tables, id_format="stem")
 
 
@@ -230,6 +232,7 @@ def test_numbers_against_names_of_classes() -> None:
     with pytest.raises(InputError) as caught:
         ee.score(*tables)
     assert Refusal(caught.value).has("types_differ", column="label_value")
+    assert '{"0": "ant", "1": "cat"' in str(caught.value)
     names = {0: "ant", 1: "cat", 2: "dog"}
     assert ee.score(*tables, label_map=names).value("Accuracy") == 1.0
 
@@ -237,7 +240,7 @@ def test_numbers_against_names_of_classes() -> None:
 def test_queries_of_retrieval() -> None:
     run = pl.DataFrame({"query_id": ["Q1", "Q2"], "doc_id": ["a", "b"], "score": [1.0, 1.0]})
     judged = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["a", "b"]})
-    with refused("no_common_id", InputError, column="query_id"):
+    with refused("no_common_id", InputError, match="2 of 2 queries", column="query_id"):
         ee.score(run, judged)
     assert ee.score(run, judged, id_format="case").value("MAP") == 1.0
 
@@ -264,6 +267,7 @@ def test_the_map_that_boxes_show_is_right(turned: bool) -> None:
     with pytest.raises(InputError) as caught:
         ee.score(found, truth)
     assert Refusal(caught.value).has("types_differ", column="label_value")
+    assert '{"0": "zebra", "1": "cat"' in str(caught.value)
     card = ee.score(found, truth, label_map=CLASSES)
     assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
 

@@ -83,7 +83,11 @@ class TestMixedTypes:
         ],
     )
     def test_columns_counts_and_rows_are_named(self, name: str, table: Any) -> None:
-        assert refusal(table, TRUTHS).has("types_mixed", count=2)
+        message = refusal(table, TRUTHS)
+        assert message.has("types_mixed", count=2)
+        assert message.startswith(name)
+        assert "row 1 ('2')" in message
+        assert "row 2 (7); row 3 (True)" in message
 
     def test_no_more_than_three_rows_and_no_long_values(self) -> None:
         values = [*range(9), *(f"{i}" * 100 for i in range(5))]

@@ -110,7 +110,7 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     card = ee.score(["a"], ["a"], task="classification")
     assert card.value("Accuracy") == 1.0
     assert card.run["inputs"]["predictions"]["rows"] == 1
-    with refused("file_missing", ee.ReadError):
+    with refused("file_missing", ee.ReadError, match=r"b\.csv"):
         ee.score(["a", "b.csv"], ["a"], task="classification")
     Path("cat").mkdir()  # a folder that is called like a class
     assert ee.score(["cat", "dog"], ["dog", "dog"], task="classification").value("Accuracy") == 0.5
@@ -139,7 +139,7 @@ def test_a_tensor_that_is_no_array() -> None:
         def __array__(self, *_: Any, **__: Any) -> np.ndarray:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
 
-    with refused("not_a_table", ee.InputError):
+    with refused("not_a_table", ee.InputError, match=r"Tensor\.cpu"):
         ee.score(OnADevice([1]), [1])
 
 

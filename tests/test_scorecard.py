@@ -58,7 +58,7 @@ class TestFrames:
     )
     def test_by_its_own_name_it_is_refused(self, name: str, metric: str) -> None:
         """An empty confusion matrix would say that nothing was confused."""
-        with refused("not_kept", ResultError):
+        with refused("not_kept", ResultError, match=f"{metric} fills it"):
             getattr(bare(), name)
 
     def test_unknown_frame(self) -> None:
